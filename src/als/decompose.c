@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "als/nvecs.h"
-#include "ranks/model_collect.h"
 #include "ranks/model_redistribute.h"
 
 /* The state of decompose on one rank. */

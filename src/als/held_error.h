@@ -1,9 +1,9 @@
-/* How well a model predicts the entries that were held out (ranks/held_out.h). */
+/* How well a model predicts the entries that were held out (struct held_out). */
 #ifndef BLCO_HELD_ERROR_H
 #define BLCO_HELD_ERROR_H
 
 #include "backend/backend.h"
-#include "ranks/held_out.h"
+#include "ranks/rank_tensor.h"
 
 /* The same on all ranks. With x the value of a held-out entry and m the model's there: */
 struct held_error {

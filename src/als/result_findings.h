@@ -6,7 +6,7 @@
 #include "als/findings.h"
 #include "als/split_half.h"
 #include "als/starts.h"
-#include "ranks/known_rows.h"
+#include "ranks/rank_tensor.h"
 
 /* Whether a decomposition says little: one mode only, or a mode shorter than the rank. */
 void find_in_shape(struct findings *f, const struct shape *shape, const struct problem *problem);

@@ -26,70 +26,34 @@ enum status checkpoint_writable_together(const char *path, struct comm *c, struc
     return error->status;
 }
 
-/* The arguments of comm_alltoallv when all ranks send pieces to rank 0. */
-struct parcels {
-    uint64_t *count, *send, *receive; /* (ranks), (ranks + 1), (ranks + 1); owned */
-};
-
-static enum status parcels_create(struct parcels *p, const struct comm *c, struct error *error)
-{
-    size_t ranks = (size_t)c->size;
-    p->count = memory_array(ranks, sizeof *p->count, error);
-    p->send = memory_zeros(ranks + 1, sizeof *p->send, error);
-    p->receive = memory_zeros(ranks + 1, sizeof *p->receive, error);
-    return error->status;
-}
-
-static void parcels_free(struct parcels *p)
-{
-    memory_free(p->count);
-    memory_free(p->send);
-    memory_free(p->receive);
-}
-
-/* *all = on rank 0 the pieces of all ranks, on the others none. */
-static enum status gather_pieces(const struct checkpoint_pieces *own, struct checkpoint_pieces *all,
-                                 struct parcels *p, struct comm *c, struct error *error)
-{
-    size_t size = sizeof *own->piece;
-    TRY(comm_allgather(c, &own->count, sizeof own->count, p->count, error));
-    for (int k = 0; k < c->size; k++) {
-        p->send[k + 1] = own->count * size;
-        p->receive[k + 1] = p->receive[k] + (c->rank == 0 ? p->count[k] * size : 0);
-    }
-    all->count = p->receive[c->size] / size;
-    all->piece = memory_array(all->count, size, error);
-    TRY(comm_allreduce_error(c, error));
-    return comm_alltoallv(c, own->piece, p->send, all->piece, p->receive, error);
-}
-
-/* Completes the file: rank 0 writes the directory of all pieces. */
+/* Completes the file: rank 0 writes the directory of the pieces of all ranks. */
 static enum status complete(struct outfile *f, const struct checkpoint_about *about,
                             const struct checkpoint_pieces *own, struct comm *c,
                             struct error *error)
 {
-    struct parcels p = {0};
-    struct checkpoint_pieces all = {0};
-    parcels_create(&p, c, error);
+    const size_t ranks = (size_t)c->size, size = sizeof *own->piece;
+    struct checkpoint_pieces all = {0}; /* on rank 0; none on the others */
+    uint64_t *count = memory_array(ranks, sizeof *count, error);
+    uint64_t *send = memory_zeros(ranks + 1, sizeof *send, error);
+    uint64_t *receive = memory_zeros(ranks + 1, sizeof *receive, error);
     TRY_OR(done, comm_allreduce_error(c, error));
-    TRY_OR(done, gather_pieces(own, &all, &p, c, error));
-    if (c->rank != 0)
-        goto done;
-    TRY_OR(done, checkpoint_write_directory(f, about, &all, error));
-    outfile_commit(f, error);
+    TRY_OR(done, comm_allgather(c, &own->count, sizeof own->count, count, error));
+    for (size_t k = 0; k < ranks; k++) {
+        send[k + 1] = own->count * size;
+        receive[k + 1] = receive[k] + (c->rank == 0 ? count[k] * size : 0);
+    }
+    all.count = receive[ranks] / size;
+    all.piece = memory_array(all.count, size, error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, comm_alltoallv(c, own->piece, send, all.piece, receive, error));
+    if (c->rank == 0 && checkpoint_write_directory(f, about, &all, error) == STATUS_OK)
+        outfile_commit(f, error);
 done:
-    parcels_free(&p);
+    memory_free(count);
+    memory_free(send);
+    memory_free(receive);
     memory_free(all.piece);
     return error->status;
-}
-
-/* Writes this rank's rows to the disk. */
-static enum status write_rows(struct outfile *f, const struct checkpoint_about *about,
-                              const struct checkpoint_rows *model, bool is_first,
-                              struct checkpoint_pieces *own, struct error *error)
-{
-    TRY(checkpoint_write_rows(f, about, model, is_first, own, error));
-    return outfile_sync(f, error);
 }
 
 enum status checkpoint_write_together(const char *path, const struct checkpoint_about *about,
@@ -99,7 +63,8 @@ enum status checkpoint_write_together(const char *path, const struct checkpoint_
     struct outfile file = {0};
     struct checkpoint_pieces own = {0};
     TRY_OR(done, open_file(&file, path, c, error));
-    write_rows(&file, about, model, c->rank == 0, &own, error);
+    if (checkpoint_write_rows(&file, about, model, c->rank == 0, &own, error) == STATUS_OK)
+        outfile_sync(&file, error);
     TRY_OR(done, comm_allreduce_error(c, error));
     complete(&file, about, &own, c, error);
     comm_allreduce_error(c, error);

@@ -120,13 +120,7 @@ static enum status add_piece(void *tally, struct coo *piece, struct error *error
     return add_nonzeros(tally, piece, error);
 }
 
-static void tally_close(struct tally *t)
-{
-    for (int n = 0; n < MAX_ORDER; n++)
-        memory_free(t->margin[n]);
-}
-
-/* On failure, too, the caller closes *t. */
+/* On failure, too, the caller frees t->margin. */
 static enum status tally_open(struct tally *t, const struct count_source *from,
                               const struct rank_rows *rows, const struct count_weights *w,
                               struct error *error)
@@ -180,16 +174,6 @@ static enum status margin_logs(double *sum, struct tally *t, int n, double total
     return comm_allreduce_sum(t->rows->all, sum, 1, error);
 }
 
-/* The mean over the known entries and those that are not listed. */
-static double mean_of(const struct sums *s, const struct shape *whole, double listed,
-                      double unlisted)
-{
-    double cells = 1;
-    for (int n = 0; n < whole->order; n++)
-        cells *= (double)whole->dims[n];
-    return s->total / (s->known + unlisted * (cells - listed));
-}
-
 /* The sum of x log(x / m), where m is the product of the margins. */
 static enum status deviance_of_margins(double *deviance, struct tally *t, const struct sums *s,
                                        struct error *error)
@@ -213,7 +197,11 @@ static enum status find_from(struct count_null *null, struct tally *t, double li
     s.total = sums[0], s.log_sum = sums[1], s.perfect = sums[2], s.known = sums[3];
     if (!(s.total > 0))
         return error_set(error, STATUS_INPUT, "all counts are zero");
-    null->mean = mean_of(&s, &t->rows->part.whole, sums[4], w->weighed ? w->unlisted : 1);
+    const struct shape *whole = &t->rows->part.whole;
+    double cells = 1;
+    for (int n = 0; n < whole->order; n++)
+        cells *= (double)whole->dims[n];
+    null->mean = s.total / (s.known + (w->weighed ? w->unlisted : 1) * (cells - sums[4]));
     if (w->weighed)
         null->deviance = s.log_sum - s.total * log(null->mean);
     else
@@ -232,6 +220,7 @@ enum status count_null_find(struct count_null *null, const struct count_source *
     struct tally tally;
     if (tally_open(&tally, from, rows, w, error) == STATUS_OK)
         find_from(null, &tally, (double)from->x->nnz, w, error);
-    tally_close(&tally);
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(tally.margin[n]);
     return error->status;
 }

@@ -1,16 +1,12 @@
 #include "ranks/half_tensor.h"
 
-/* The index in the whole tensor of row `row` that the rank has of mode n. */
-static uint64_t whole_index(const struct rank_tensor *t, int n, uint32_t row)
-{
-    const struct part *part = &t->rows.part;
-    return part->row[n] ? part->row[n][row] : part->first[n] + row;
-}
-
+/* The half that this entry of t is in, by its index in the whole tensor. */
 static int half_of(const struct rank_tensor *t, const struct halves *h, uint64_t entry)
 {
+    const struct part *part = &t->rows.part;
     const int n = h->mode - 1;
-    return halves_of(h, whole_index(t, n, t->input.x.index[n][entry]));
+    const uint32_t row = t->input.x.index[n][entry];
+    return halves_of(h, part->row[n] ? part->row[n][row] : part->first[n] + row);
 }
 
 enum status half_tensor_count(const struct rank_tensor *t, const struct halves *h,

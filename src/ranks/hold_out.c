@@ -2,11 +2,108 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/memory.h"
-#include "tensor/unlisted_sample.h"
+#include "numerics/random_counter.h"
+#include "tensor/coo.h"
 
 #define ROUNDS 16 /* of drawing, at most: in a tensor that lists almost all, few are left */
+
+/* Distinct coordinates of a tensor, and which of them it lists. */
+struct unlisted_sample {
+    struct coo x;   /* (x.nnz) distinct coordinates that were offered, without values */
+    bool *listed;   /* (x.nnz): the tensor lists them; owned                          */
+    uint64_t *slot; /* (slots): a hash table of them: 1 + the place in x, or 0; owned */
+    uint64_t slots; /* a power of two                                                 */
+};
+
+static uint64_t hash_of(const uint32_t *coordinate, int order)
+{
+    uint64_t word[2] = {0, 0};
+    for (int n = 0; n < order; n++)
+        random_words(0, word[0], coordinate[n], word);
+    return word[0];
+}
+
+static bool is_at(const struct coo *x, uint64_t i, const uint32_t *coordinate)
+{
+    int n = 0;
+    while (n < x->shape.order && x->index[n][i] == coordinate[n])
+        n++;
+    return n == x->shape.order;
+}
+
+/* The slot that has this coordinate, or the free one where it would go. */
+static uint64_t *find(const struct unlisted_sample *s, const uint32_t *coordinate)
+{
+    uint64_t at = hash_of(coordinate, s->x.shape.order) & (s->slots - 1);
+    while (s->slot[at] != 0 && !is_at(&s->x, s->slot[at] - 1, coordinate))
+        at = (at + 1) & (s->slots - 1);
+    return &s->slot[at];
+}
+
+/* Makes room for `more` coordinates of this shape, after those that there are. *s is zeroed before
+ * the first call. The caller frees it, on failure too. STATUS_MEMORY. */
+static enum status unlisted_sample_grow(struct unlisted_sample *s, const struct shape *shape,
+                                        uint64_t more, struct error *error)
+{
+    const uint64_t count = s->x.nnz, room = count + more;
+    uint32_t coordinate[MAX_ORDER];
+    s->x.shape = *shape;
+    for (s->slots = 16; s->slots < 2 * room;)
+        s->slots *= 2;
+    memory_free(s->slot);
+    s->slot = memory_zeros(s->slots, sizeof *s->slot, error);
+    if (!s->slot)
+        return error->status;
+    for (int n = 0; n < shape->order; n++)
+        TRY(memory_resize(&s->x.index[n], room, sizeof *s->x.index[n], error));
+    TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
+    for (uint64_t i = 0; i < count; i++) {
+        coo_coordinates(&s->x, i, coordinate);
+        *find(s, coordinate) = i + 1;
+    }
+    return STATUS_OK;
+}
+
+/* Adds a coordinate (order), unless it is there already. */
+static void unlisted_sample_offer(struct unlisted_sample *s, const uint32_t *coordinate)
+{
+    uint64_t *slot = find(s, coordinate);
+    if (*slot != 0)
+        return;
+    for (int n = 0; n < s->x.shape.order; n++)
+        s->x.index[n][s->x.nnz] = coordinate[n];
+    s->listed[s->x.nnz] = false;
+    *slot = ++s->x.nnz;
+}
+
+/* Notes which coordinates x lists. Returns how many it does not list. By all OpenMP threads. */
+static uint64_t unlisted_sample_check(struct unlisted_sample *s, const struct coo *x)
+{
+    uint64_t left = 0;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++) { /* entries of x are distinct */
+        uint32_t coordinate[MAX_ORDER];
+        coo_coordinates(x, i, coordinate);
+        const uint64_t slot = *find(s, coordinate);
+        if (slot != 0)
+            s->listed[slot - 1] = true;
+    }
+    for (uint64_t i = 0; i < s->x.nnz; i++)
+        left += !s->listed[i];
+    return left;
+}
+
+/* Accepts an empty one. */
+static void unlisted_sample_free(struct unlisted_sample *s)
+{
+    coo_free(&s->x);
+    memory_free(s->listed);
+    memory_free(s->slot);
+    *s = (struct unlisted_sample){0};
+}
 
 /* What is held out, before the rows are divided. */
 struct choice {
@@ -15,12 +112,6 @@ struct choice {
     uint64_t listed; /* of this rank                                                     */
     uint64_t before; /* entries of the tensor before those that were drawn were appended */
 };
-
-static void choice_free(struct choice *c)
-{
-    memory_free(c->place);
-    memory_free(c->value);
-}
 
 /* The arrays of a tensor in the caller's memory become the rank's own, which may be changed. */
 static enum status own_arrays(struct rank_tensor *t, struct error *error)
@@ -208,6 +299,7 @@ enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlist
     if (held->exponent == INT_MIN)
         held->exponent = 0;
 done:
-    choice_free(&c);
+    memory_free(c.place);
+    memory_free(c.value);
     return error->status;
 }

@@ -19,22 +19,14 @@ static enum status join_files(struct outfile *file, const struct ktensor_files *
     return STATUS_OK;
 }
 
-static enum status make_files(struct outfile *file, const struct ktensor_files *files,
-                              uint64_t *key, struct error *error)
-{
-    for (int i = 0; i < files->count; i++)
-        TRY(outfile_open_shared(&file[i], files->path[i], &key[i], error));
-    return STATUS_OK;
-}
-
 /* Every rank opens the files, which rank 0 makes. All ranks learn of a failure at once: a rank
  * whose host does not see the files should end the others before these write for minutes. */
 static enum status open_files(struct outfile *file, const struct ktensor_files *files,
                               struct comm *c, struct error *error)
 {
     uint64_t key[KTENSOR_MOST_FILES] = {0};
-    if (c->rank == 0)
-        make_files(file, files, key, error);
+    for (int i = 0; c->rank == 0 && i < files->count && error->status == STATUS_OK; i++)
+        outfile_open_shared(&file[i], files->path[i], &key[i], error);
     TRY(comm_allreduce_error(c, error));
     TRY(comm_bcast(c, 0, key, sizeof key, error));
     if (c->rank != 0)

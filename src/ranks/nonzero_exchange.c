@@ -8,6 +8,13 @@
 #define GIVE_BACK ((uint64_t)64 << 20) /* so many freed bytes go back to the system together */
 #define IN_FLIGHT ((uint64_t)4 << 20)  /* nonzeros that all ranks together send in a round */
 
+/* Who gets which nonzeros: rank(context, index) gets the one with these indices (order). */
+struct nonzero_receivers {
+    int (*rank)(const void *context, const uint32_t *index);
+    const void *context;
+    struct part part; /* what this rank gets: indices count from its first rows */
+};
+
 /* The ranks exchange in rounds: in a round a rank sends a slice of a piece, array by array. */
 struct exchange {
     struct share *share;
@@ -45,11 +52,6 @@ static void free_exchange(struct exchange *e)
     memory_free(e->receive);
 }
 
-static uint64_t slices(const struct exchange *e, const struct coo *piece)
-{
-    return piece->nnz > e->most ? (piece->nnz + e->most - 1) / e->most : 1;
-}
-
 /* All ranks agree on the size of slices. Dealt pieces are sent whole, one a round, so that rounds
  * keep their order. */
 static enum status agree_on_rounds(struct exchange *e, struct error *error)
@@ -62,7 +64,7 @@ static enum status agree_on_rounds(struct exchange *e, struct error *error)
     TRY(comm_allreduce_max(e->comm, &most, error));
     e->most = (uint64_t)most;
     for (size_t p = 0; p < s->pieces; p++)
-        e->rounds += (int)slices(e, &s->piece[p]);
+        e->rounds += s->piece[p].nnz > 0 ? (int)((s->piece[p].nnz + e->most - 1) / e->most) : 1;
     return comm_allreduce_max(e->comm, &e->rounds, error);
 }
 
@@ -211,10 +213,14 @@ static enum status exchange_values(struct exchange *e, const struct coo *piece, 
     return STATUS_OK;
 }
 
-/* Frees the piece, which has been sent, so that its memory can serve x. */
-static void free_piece(struct exchange *e)
+/* Goes on to the next slice. A piece that has been sent is freed, so that its memory can serve x.
+ */
+static void advance(struct exchange *e, uint64_t count)
 {
     struct share *s = e->share;
+    e->begin += count;
+    if (e->piece == s->pieces || e->begin < s->piece[e->piece].nnz)
+        return;
     e->freed += s->piece[e->piece].nnz * (4 * (uint64_t)s->shape.order + 8);
     share_free_piece(s, e->piece++);
     e->begin = 0;
@@ -224,23 +230,7 @@ static void free_piece(struct exchange *e)
     }
 }
 
-/* Goes on to the next slice. */
-static void advance(struct exchange *e, uint64_t count)
-{
-    e->begin += count;
-    if (e->piece < e->share->pieces && e->begin == e->share->piece[e->piece].nnz)
-        free_piece(e);
-}
-
-/* Places the nonzeros of dealt pieces that come in this round, from nonzero *at of x on. */
-static void follow_rounds(struct exchange *e, uint64_t *at)
-{
-    for (int k = 0; k < e->comm->size; k++) {
-        e->filled[k] = *at;
-        *at += e->receive_count[k];
-    }
-}
-
+/* *at: where in x the nonzeros of dealt pieces go that come in this round. */
 static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error *error)
 {
     static const struct coo nothing;
@@ -249,8 +239,10 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
     const uint64_t count = slice_length(e, piece, e->begin);
     sort_slice(e, piece);
     TRY(comm_alltoall(e->comm, e->send_count, e->receive_count, error));
-    if (s->dealt)
-        follow_rounds(e, at);
+    for (int k = 0; s->dealt && k < e->comm->size; k++) {
+        e->filled[k] = *at;
+        *at += e->receive_count[k];
+    }
     for (int n = 0; n < e->x->shape.order; n++)
         TRY(exchange_indices(e, piece, count, n, error));
     TRY(exchange_values(e, piece, count, error));
@@ -272,8 +264,8 @@ static enum status exchange_all(struct exchange *e, struct error *error)
     return STATUS_OK;
 }
 
-enum status nonzero_exchange_to(struct share *s, const struct nonzero_receivers *to, struct comm *c,
-                                struct coo *x, struct error *error)
+static enum status exchange_by(struct share *s, const struct nonzero_receivers *to, struct comm *c,
+                               struct coo *x, struct error *error)
 {
     struct exchange e = {.share = s, .to = to, .comm = c, .x = x};
     *x = (struct coo){0};
@@ -292,5 +284,30 @@ enum status nonzero_exchange(struct share *s, const struct process_grid *g, stru
                              struct coo *x, struct error *error)
 {
     const struct nonzero_receivers to = {rank_of_grid, g, process_grid_part(g, c->rank)};
-    return nonzero_exchange_to(s, &to, c, x, error);
+    return exchange_by(s, &to, c, x, error);
+}
+
+struct solvers {
+    const struct mode_rows *rows;
+    int mode, me;
+};
+
+/* The rank that needs a nonzero: the one that solves its row, or the one that has it. */
+static int rank_of(const void *context, const uint32_t *index)
+{
+    const struct solvers *s = context;
+    const uint64_t row = index[s->mode];
+    return mode_rows_is_common(s->rows, row) ? s->me : (int)(row / s->rows->stripe);
+}
+
+enum status nonzero_exchange_mode(struct coo *taken, const struct rank_rows *r, int n,
+                                  const struct coo *x, struct error *error)
+{
+    const struct solvers solvers = {&r->mode[n], n, r->all->rank};
+    const struct nonzero_receivers to = {
+        .rank = rank_of, .context = &solvers, .part = part_all(&x->shape)};
+    struct coo piece = *x;
+    struct share share = {
+        .shape = x->shape, .nnz = x->nnz, .piece = &piece, .pieces = 1, .borrowed = true};
+    return exchange_by(&share, &to, r->all, taken, error);
 }

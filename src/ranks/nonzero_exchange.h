@@ -2,7 +2,7 @@
 #ifndef BLCO_NONZERO_EXCHANGE_H
 #define BLCO_NONZERO_EXCHANGE_H
 
-#include "plan/process_grid.h"
+#include "ranks/rank_rows.h"
 #include "ranks/share.h"
 
 /* *x = the nonzeros of all shares that this rank owns by the grid, in the tensor's order. Indices
@@ -14,15 +14,12 @@
 enum status nonzero_exchange(struct share *s, const struct process_grid *g, struct comm *c,
                              struct coo *x, struct error *error);
 
-/* Who gets which nonzeros: rank(context, index) gets the one with these indices (order). */
-struct nonzero_receivers {
-    int (*rank)(const void *context, const uint32_t *index);
-    const void *context;
-    struct part part; /* what this rank gets: indices count from its first rows */
-};
-
-/* The same where `to` says who gets which nonzeros. */
-enum status nonzero_exchange_to(struct share *s, const struct nonzero_receivers *to, struct comm *c,
-                                struct coo *x, struct error *error);
+/* *taken = of the nonzeros x of all ranks, those in the rows of mode n that this rank solves, and
+ * this rank's own ones in common rows: what the rank needs to solve its rows
+ * where rows are dealt (rank_rows.h). So the ranks together have each nonzero once. Indices are
+ * those of r->part. Every rank calls it; x is only read. The caller frees *taken; it is empty on
+ * failure, which all ranks see. STATUS_MEMORY. */
+enum status nonzero_exchange_mode(struct coo *taken, const struct rank_rows *r, int n,
+                                  const struct coo *x, struct error *error);
 
 #endif

@@ -4,10 +4,79 @@
 
 #include "base/memory.h"
 #include "ranks/rank_census.h"
-#include "ranks/row_deal.h"
-#include "ranks/row_owners.h"
 
-#define CONTENDED 4096 /* counters: several threads would wait for each other */
+#define AT_A_TIME  (UINT64_C(1) << 20) /* rows that ranks compare at a time */
+#define CONTENDED  4096                /* counters: several threads would wait for each other */
+#define ROW_COMMON -1
+
+/* Which rows of a range are common: several ranks touch them (have nonzeros there). Each other row
+ * has one owner. */
+struct row_owners {
+    int32_t *owner;  /* (rows of the range): ROW_COMMON or the row's owner; owned                */
+    uint64_t common; /* rows that are common                                                     */
+    uint64_t own;    /* rows that this rank owns                                                 */
+    bool pays;       /* so few rows are common that treating the others apart pays; the same on
+                      * all ranks                                                               */
+};
+
+/* The owner of a row, from the sum of all ranks' marks. The mark of rank k is 1 + k (size + 1), so
+ * that the sum gives how many ranks touch the row, and, if it is one, which. Exact in a double. */
+static int32_t owner_of(double mark, uint64_t row, int size)
+{
+    uint64_t sum = (uint64_t)mark, base = (uint64_t)size + 1, touching = sum % base;
+    if (touching == 0)
+        return (int32_t)(row % (uint64_t)size);
+    return touching == 1 ? (int32_t)(sum / base) : ROW_COMMON;
+}
+
+/* Sets and counts the owners of the rows from `first` on, by their marks (rows). */
+static void set_owners(struct row_owners *s, const struct comm *peers, const double *mark,
+                       uint64_t first, uint64_t rows)
+{
+    uint64_t common = 0, own = 0;
+#pragma omp parallel for schedule(static) reduction(+ : common, own)
+    for (uint64_t i = 0; i < rows; i++) {
+        int32_t owner = owner_of(mark[i], first + i, peers->size);
+        s->owner[first + i] = owner;
+        common += owner == ROW_COMMON;
+        own += owner == peers->rank;
+    }
+    s->common += common;
+    s->own += own;
+}
+
+/* Every rank of `peers` calls this with its marks of a range of `rows` rows: touched[i] is 1 where
+ * the rank has a nonzero in row i, else 0. A row that no rank touches is given to one of them. The
+ * caller frees s->owner; *s is empty on failure. STATUS_MEMORY, and failures of
+ * other ranks. */
+static enum status row_owners_find(struct row_owners *s, struct comm *peers,
+                                   const unsigned char *touched, uint64_t rows, struct error *error)
+{
+    const uint64_t most = rows < AT_A_TIME ? rows : AT_A_TIME;
+    const double mine = 1 + (double)peers->rank * (peers->size + 1);
+    double *mark = memory_array(most, sizeof *mark, error);
+    *s = (struct row_owners){.owner = memory_array(rows, sizeof *s->owner, error)};
+    if (error->status != STATUS_OK) {
+        comm_abort(peers, error);
+        goto done;
+    }
+    for (uint64_t first = 0; first < rows; first += most) {
+        uint64_t some = rows - first < most ? rows - first : most;
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < some; i++)
+            mark[i] = touched[first + i] ? mine : 0;
+        TRY_OR(done, comm_allreduce_sum(peers, mark, some, error));
+        set_owners(s, peers, mark, first, some);
+    }
+    s->pays = rows > 0 && (double)s->common <= GRID_MOST_COMMON * (double)rows;
+done:
+    memory_free(mark);
+    if (error->status != STATUS_OK) {
+        memory_free(s->owner);
+        *s = (struct row_owners){0};
+    }
+    return error->status;
+}
 
 /* Cuts the first `common` rows into stripes. */
 static enum status make_stripes(struct mode_rows *m, uint64_t common, struct error *error)
@@ -32,25 +101,8 @@ static enum status divide_evenly(struct rank_rows *r, int n, struct error *error
     return STATUS_OK;
 }
 
-/* Puts the rows of the range into the order that the head of rank_rows.h describes. */
-static void place_rows(struct rank_rows *r, int n, const struct row_owners *s)
-{
-    struct mode_rows *m = &r->mode[n];
-    uint64_t range = r->range.here.dims[n], common = 0, own = m->first + m->stripe;
-    for (uint64_t i = 0; i < own; i++)
-        m->row[i] = NO_ROW;
-    for (uint64_t i = 0; i < range; i++) {
-        uint64_t row = r->range.first[n] + i;
-        if (s->owner[i] == ROW_COMMON)
-            m->row[common++] = row;
-        else if (s->owner[i] == m->peers->rank)
-            m->row[own++] = row;
-    }
-    const uint64_t *mine = &m->stripe_first[m->peers->rank];
-    memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
-}
-
-/* Rows that only one rank touches are its own. */
+/* Rows that only one rank touches are its own. The rows of the range get the order that the head of
+ * rank_rows.h describes. */
 static enum status divide_by_owners(struct rank_rows *r, int n, const struct row_owners *s,
                                     struct error *error)
 {
@@ -61,19 +113,21 @@ static enum status divide_by_owners(struct rank_rows *r, int n, const struct row
     m->row = memory_array(m->first + m->count, sizeof *m->row, error);
     if (!m->row)
         return error->status;
-    place_rows(r, n, s);
+    uint64_t common = 0, own = m->first + m->stripe;
+    for (uint64_t i = 0; i < own; i++)
+        m->row[i] = NO_ROW;
+    for (uint64_t i = 0; i < r->range.here.dims[n]; i++) {
+        uint64_t row = r->range.first[n] + i;
+        if (s->owner[i] == ROW_COMMON)
+            m->row[common++] = row;
+        else if (s->owner[i] == m->peers->rank)
+            m->row[own++] = row;
+    }
+    const uint64_t *mine = &m->stripe_first[m->peers->rank];
+    memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
     r->part.here.dims[n] = m->first + m->count;
     r->part.row[n] = m->row;
     return STATUS_OK;
-}
-
-/* Where all ranks are peers, `all` serves: making a communicator takes long. */
-static enum status find_peers(struct rank_rows *r, int n, const struct process_grid *grid,
-                              int coordinate, struct error *error)
-{
-    r->mode[n].peers = r->all;
-    return grid->parts[n] == 1 ? STATUS_OK
-                               : comm_split(r->all, coordinate, &r->mode[n].peers, error);
 }
 
 enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct process_grid *grid,
@@ -83,8 +137,11 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct p
     *r = (struct rank_rows){.all = all, .range = process_grid_part(grid, all->rank)};
     r->part = r->range;
     process_grid_coordinates(grid, all->rank, coordinate);
-    for (int n = 0; n < grid->shape.order; n++)
-        TRY_OR(done, find_peers(r, n, grid, coordinate[n], error));
+    for (int n = 0; n < grid->shape.order; n++) {
+        r->mode[n].peers = r->all; /* where all are peers: making a communicator takes long */
+        if (grid->parts[n] > 1)
+            TRY_OR(done, comm_split(r->all, coordinate[n], &r->mode[n].peers, error));
+    }
     if (all->size > 1)
         return STATUS_OK;
     for (int n = 0; n < grid->shape.order; n++)
@@ -114,7 +171,7 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
         divide_by_owners(r, n, &s, error);
     else
         divide_evenly(r, n, error);
-    row_owners_free(&s);
+    memory_free(s.owner);
     TRY(error->status);
     r->divided = n + 1 == r->range.whole.order;
     return STATUS_OK;
@@ -149,7 +206,9 @@ static enum status divide_rows_of(struct rank_rows *r, int n, struct coo *x, str
     unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
     uint32_t *place = memory_array(rows, sizeof *place, error);
     TRY_OR(done, error->status);
-    row_owners_touch(touched, x->index[n], x->nnz);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        __atomic_store_n(&touched[x->index[n][i]], 1, __ATOMIC_RELAXED);
     TRY_OR(done, rank_rows_divide_mode(r, n, touched, error));
     if (!r->mode[n].row)
         goto done;
@@ -200,20 +259,6 @@ static uint64_t count_common(const struct mode_rows *m, const uint32_t *index, u
 }
 
 /* The rows of the stripes are those that the deal has placed there. */
-static enum status list_rows(struct mode_rows *m, const struct row_deal *d, uint64_t rows,
-                             struct error *error)
-{
-    const uint64_t all = (uint64_t)m->peers->size * d->stripe;
-    m->row = memory_array(all, sizeof *m->row, error);
-    if (!m->row)
-        return error->status;
-    for (uint64_t i = 0; i < all; i++)
-        m->row[i] = NO_ROW;
-    for (uint64_t i = 0; i < rows; i++)
-        m->row[d->place[i]] = i;
-    return STATUS_OK;
-}
-
 static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *d,
                              struct error *error)
 {
@@ -226,7 +271,13 @@ static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *
     m->common = d->common;
     m->first = me * d->stripe;
     m->count = d->rows[me];
-    TRY(list_rows(m, d, r->part.whole.dims[n], error));
+    m->row = memory_array(size * d->stripe, sizeof *m->row, error);
+    if (!m->row)
+        return error->status;
+    for (uint64_t i = 0; i < size * d->stripe; i++)
+        m->row[i] = NO_ROW;
+    for (uint64_t i = 0; i < r->part.whole.dims[n]; i++)
+        m->row[d->place[i]] = i;
     r->part.here.dims[n] = size * d->stripe;
     r->part.row[n] = m->row;
     r->part.first[n] = 0;

@@ -1,44 +1,24 @@
 #include "ranks/rank_tensor.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/memory.h"
+#include "formats/blco/blco_pieces.h"
 #include "formats/blco/decoded_layout.h"
 #include "formats/npy/npy_tensor.h"
 #include "formats/tensor_file.h"
 #include "ranks/nonzero_exchange.h"
 #include "ranks/rank_census.h"
-#include "ranks/share_blco.h"
-#include "ranks/share_csv.h"
-#include "ranks/share_npy.h"
-#include "ranks/share_text.h"
-#include "tensor/fingerprint.h"
+#include "ranks/share_read.h"
 
 /* Nonzeros of a file, about, from which its parts are chosen. */
 #define SAMPLED (UINT64_C(1) << 23)
 
 /* The estimate of a part's nonzeros may be too low by up to this factor. */
 #define MARGIN 1.02
-
-/* Rank 0's grid and its cost become those of all ranks. */
-static enum status bcast_grid(struct rank_tensor *t, struct error *error)
-{
-    struct process_grid *g = &t->grid;
-    struct comm *c = t->comm;
-    TRY(comm_bcast(c, 0, &t->cost, sizeof t->cost, error));
-    TRY(comm_bcast(c, 0, g->parts, sizeof g->parts, error));
-    g->shape = t->shape;
-    g->ranks = c->size;
-    for (int n = 0; n < t->shape.order && c->rank > 0; n++)
-        g->cut[n] = memory_array((size_t)g->parts[n] + 1, sizeof *g->cut[n], error);
-    TRY(comm_allreduce_error(c, error));
-    for (int n = 0; n < t->shape.order; n++) {
-        const size_t bytes = ((size_t)g->parts[n] + 1) * sizeof *g->cut[n];
-        TRY(comm_bcast(c, 0, g->cut[n], bytes, error));
-    }
-    return STATUS_OK;
-}
 
 static enum status choose_on_this_rank(struct rank_tensor *t, const struct coo_census *census,
                                        const struct rank_request *request, struct error *error)
@@ -53,15 +33,27 @@ static enum status choose_on_this_rank(struct rank_tensor *t, const struct coo_c
     return process_grid_choose(&t->grid, &t->cost, &q, census, t->nnz, error);
 }
 
-/* Rank 0 chooses, so that ranks on different machines agree. */
+/* Rank 0 chooses the grid, so that ranks on different machines agree; the others get it. */
 static enum status choose_grid(struct rank_tensor *t, const struct coo_census *census,
                                const struct rank_request *request, struct error *error)
 {
-    if (t->comm->rank == 0)
+    struct process_grid *g = &t->grid;
+    struct comm *c = t->comm;
+    if (c->rank == 0)
         choose_on_this_rank(t, census, request, error);
-    TRY(comm_allreduce_error(t->comm, error));
-    TRY(bcast_grid(t, error));
-    t->part = process_grid_part(&t->grid, t->comm->rank);
+    TRY(comm_allreduce_error(c, error));
+    TRY(comm_bcast(c, 0, &t->cost, sizeof t->cost, error));
+    TRY(comm_bcast(c, 0, g->parts, sizeof g->parts, error));
+    g->shape = t->shape;
+    g->ranks = c->size;
+    for (int n = 0; n < t->shape.order && c->rank > 0; n++)
+        g->cut[n] = memory_array((size_t)g->parts[n] + 1, sizeof *g->cut[n], error);
+    TRY(comm_allreduce_error(c, error));
+    for (int n = 0; n < t->shape.order; n++) {
+        const size_t bytes = ((size_t)g->parts[n] + 1) * sizeof *g->cut[n];
+        TRY(comm_bcast(c, 0, g->cut[n], bytes, error));
+    }
+    t->part = process_grid_part(g, c->rank);
     t->row_bytes = request->row_bytes;
     return STATUS_OK;
 }
@@ -102,27 +94,8 @@ static enum status clean(struct rank_tensor *t, const struct rank_request *reque
     return STATUS_OK;
 }
 
-/* Scales the counts of a sample up to those of the tensor. */
-static void scale(struct coo_census *census, const struct shape *shape, uint64_t every)
-{
-    for (int n = 0; n < shape->order && every > 1; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < shape->dims[n]; i++)
-            census->count[n][i] *= every;
-    }
-}
-
-/* Estimates the most nonzeros that this rank's part can have; they stay unread. */
-static void expect_part(struct rank_tensor *t)
-{
-    double nnz = (double)t->nnz / t->comm->size * (1 + t->cost.imbalance) * MARGIN;
-    t->input.x.shape = part_shape(&t->part);
-    t->input.x.nnz = nnz < (double)t->nnz ? (uint64_t)nnz : t->nnz;
-    t->input.unread = true;
-    t->estimated = true;
-}
-
-/* Chooses the grid from some of the nonzeros of the file, and leaves the file unread. */
+/* Chooses the grid from some of the nonzeros of the file, which stays unread, and estimates the
+ * most nonzeros that this rank's part can have. */
 static enum status plan_parts(struct rank_tensor *t, const struct rank_request *request,
                               struct progress *progress, struct error *error)
 {
@@ -136,10 +109,17 @@ static enum status plan_parts(struct rank_tensor *t, const struct rank_request *
     progress_stage(progress, "looking at %s", file->name);
     TRY_OR(done, share_sample_blco(&sample, t->comm, file, every, error));
     TRY_OR(done, rank_census(&sample, t->comm, &census, error));
-    if (t->comm->rank == 0) /* which chooses */
-        scale(&census, &t->shape, every);
+    for (int n = 0; n < t->shape.order && every > 1; n++) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < t->shape.dims[n]; i++)
+            census.count[n][i] *= every;
+    }
     TRY_OR(done, choose_grid(t, &census, request, error));
-    expect_part(t);
+    const double nnz = (double)t->nnz / t->comm->size * (1 + t->cost.imbalance) * MARGIN;
+    t->input.x.shape = part_shape(&t->part);
+    t->input.x.nnz = nnz < (double)t->nnz ? (uint64_t)nnz : t->nnz;
+    t->input.unread = true;
+    t->estimated = true;
     t->exchange_seconds = clock_now() - start;
 done:
     coo_census_free(&census);
@@ -167,44 +147,27 @@ done:
     return error->status;
 }
 
-/* Sends the entries of text to their owners, and cleans them there. */
-static enum status take_text(struct rank_tensor *t, struct share *share,
+/* Opens text, CSV or NumPy arrays. The entries are cleaned by their owners. */
+static enum status open_text(struct rank_tensor *t, enum tensor_format format,
                              const struct rank_request *request, struct progress *progress,
                              struct error *error)
 {
+    const struct csv_source source = {request->path, request->csv, request->tns};
     struct coo_cleaning cleaning = {0};
-    TRY(send_to_owners(t, share, request, error));
-    TRY(clean(t, request, &cleaning, error));
-    t->nnz = share->total - cleaning.zeros - cleaning.duplicates;
-    tensor_note_cleaning(progress, &cleaning);
-    return tensor_check_left(request->path, share->total, t->nnz, &t->listed, error);
-}
-
-/* Opens text, or NumPy arrays. */
-static enum status open_text(struct rank_tensor *t, const struct rank_request *request,
-                             struct progress *progress, struct error *error)
-{
     struct share share;
     double start = clock_now();
-    (npy_tensor_named(request->path) ? share_read_npy : share_read_text)(
-        &share, t->comm, request->path, request->tns, progress, error);
+    if (format == TENSOR_CSV)
+        share_read_csv(&share, t->comm, &source, &t->input.names, progress, error);
+    else
+        (npy_tensor_named(request->path) ? share_read_npy : share_read_text)(
+            &share, t->comm, request->path, request->tns, progress, error);
     TRY_OR(done, error->status);
     t->input.read_seconds = clock_now() - start;
-    take_text(t, &share, request, progress, error);
-done:
-    share_free(&share);
-    return error->status;
-}
-
-static enum status open_csv(struct rank_tensor *t, const struct rank_request *request,
-                            struct progress *progress, struct error *error)
-{
-    const struct csv_source source = {request->path, request->csv, request->tns};
-    struct share share;
-    double start = clock_now();
-    TRY_OR(done, share_read_csv(&share, t->comm, &source, &t->input.names, progress, error));
-    t->input.read_seconds = clock_now() - start;
-    take_text(t, &share, request, progress, error);
+    TRY_OR(done, send_to_owners(t, &share, request, error));
+    TRY_OR(done, clean(t, request, &cleaning, error));
+    t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
+    tensor_note_cleaning(progress, &cleaning);
+    tensor_check_left(request->path, share.total, t->nnz, &t->listed, error);
 done:
     share_free(&share);
     return error->status;
@@ -218,16 +181,8 @@ static enum status open_parts(struct rank_tensor *t, const struct rank_request *
         tensor_format(request->path, request->csv, request->tns, &format, error);
     TRY(comm_allreduce_error(t->comm, error));
     TRY(comm_bcast(t->comm, 0, &format, sizeof format, error));
-    switch (format) {
-    case TENSOR_BLCO:
-        return open_blco(t, request, progress, error);
-    case TENSOR_CSV:
-        return open_csv(t, request, progress, error);
-    case TENSOR_NPY:
-    case TENSOR_TEXT:
-        break;
-    }
-    return open_text(t, request, progress, error);
+    return format == TENSOR_BLCO ? open_blco(t, request, progress, error)
+                                 : open_text(t, format, request, progress, error);
 }
 
 /* A rank alone has the whole tensor. */
@@ -237,14 +192,6 @@ static enum status take_whole(struct rank_tensor *t, struct error *error)
     t->nnz = t->input.x.nnz;
     t->part = part_all(&t->shape);
     return process_grid_alone(&t->grid, &t->shape, error);
-}
-
-static enum status open_whole(struct rank_tensor *t, const struct rank_request *request,
-                              struct progress *progress, struct error *error)
-{
-    TRY(tensor_input_open(&t->input, request->path, request->tns, request->csv, progress, error));
-    t->listed = t->input.listed;
-    return take_whole(t, error);
 }
 
 /* Finds this rank's rows, or closes *t, which could not be opened. */
@@ -287,29 +234,23 @@ enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, s
     return error->status;
 }
 
-/* Changes the values of this rank's part, by what all ranks count. */
-static enum status change_part(struct rank_tensor *t, struct value_change *change,
-                               struct error *error)
-{
-    const uint64_t *first = t->part.first;
-    struct coo *x = &t->input.x;
-    value_change_count(change, x, first);
-    if (change->factor)
-        TRY(comm_allreduce_sum(t->comm, change->factor, change->length, error));
-    value_change_weigh(change);
-    return value_change_apply(change, x, first, error);
-}
-
+/* Changes the values, by what all ranks count. */
 static enum status change_values(struct rank_tensor *t, const struct value_rule *rule,
                                  struct progress *progress, struct error *error)
 {
+    const uint64_t *first = t->part.first;
+    struct coo *x = &t->input.x;
     struct value_change change = {.factor = NULL};
     if (rule->kind == VALUES_AS_THEY_ARE)
         return STATUS_OK;
     TRY(rank_tensor_read(t, progress, error));
     value_change_begin(&change, rule, &t->shape, error);
     TRY_OR(done, comm_allreduce_error(t->comm, error));
-    change_part(t, &change, error);
+    value_change_count(&change, x, first);
+    if (change.factor)
+        TRY_OR(done, comm_allreduce_sum(t->comm, change.factor, change.length, error));
+    value_change_weigh(&change);
+    value_change_apply(&change, x, first, error);
     comm_allreduce_error(t->comm, error);
 done:
     value_change_free(&change);
@@ -321,7 +262,13 @@ enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
                              struct error *error)
 {
     *t = (struct rank_tensor){.comm = c, .hashed = request->hashed};
-    (c->size == 1 ? open_whole : open_parts)(t, request, progress, error);
+    if (c->size > 1) {
+        open_parts(t, request, progress, error);
+    } else if (tensor_input_open(&t->input, request->path, request->tns, request->csv, progress,
+                                 error) == STATUS_OK) {
+        t->listed = t->input.listed;
+        take_whole(t, error);
+    }
     if (error->status == STATUS_OK)
         change_values(t, &request->values, progress, error);
     return finish(t, error);
@@ -417,4 +364,102 @@ void rank_tensor_close(struct rank_tensor *t)
     rank_tensor_free_nonzeros(t);
     tensor_names_free(&t->input.names);
     *t = (struct rank_tensor){0};
+}
+
+uint64_t held_out_bytes(int order, uint64_t count)
+{
+    return coo_bytes(order, count) + count * sizeof(double);
+}
+
+void held_out_free(struct held_out *held)
+{
+    coo_free(&held->x);
+    *held = (struct held_out){0};
+}
+
+enum status rank_tensor_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
+                                    struct error *error)
+{
+    struct comm *c = t->comm;
+    const struct blco_file *file = &t->input.file;
+    const uint64_t segments = t->input.unread ? file->header->nsegments : 0;
+    uint64_t mine = 0;
+    uint64_t *all = memory_array((size_t)c->size, sizeof *all, error);
+    *f = (struct fingerprint){.shape = t->shape, .nnz = t->nnz};
+    if (all && t->input.unread)
+        blco_pieces_hash(file, even_cut(segments, c->rank, c->size),
+                         even_cut(segments, c->rank + 1, c->size), &mine, error);
+    else if (all)
+        mine = t->hashed ? fingerprint_hash(&t->input.x, t->part.first) : t->hash;
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, comm_allgather(c, &mine, sizeof mine, all, error));
+    for (int k = 0; k < c->size; k++)
+        f->hash += all[k];
+done:
+    memory_free(all);
+    return error->status;
+}
+
+/* Of the rows of a mode that a rank solves. */
+struct mode_known {
+    uint64_t known, unknown, first; /* struct known_rows */
+};
+
+/* has (rows of mode n that are here x 2): 1 where this rank has a known entry; ... an unknown one.
+ */
+static void mark_rows(const struct coo *x, int n, double *has)
+{
+    for (uint64_t i = 0; i < x->nnz; i++)
+        has[2 * (uint64_t)x->index[n][i] + (isnan(x->value[i]) ? 1 : 0)] = 1;
+}
+
+static enum status count_rows(struct mode_known *k, const struct rank_tensor *t, int n, bool all,
+                              struct error *error)
+{
+    const struct mode_rows *own = &t->rows.mode[n];
+    const uint64_t *row = t->rows.part.row[n];
+    double *has = memory_zeros(2 * t->rows.part.here.dims[n], sizeof *has, error);
+    *k = (struct mode_known){.first = NO_ROW};
+    if (!has)
+        return error->status;
+    mark_rows(&t->input.x, n, has);
+    TRY_OR(done, rank_rows_reduce_scatter(&t->rows, n, has, 2, error));
+    for (uint64_t i = own->first; i < own->first + own->count; i++) {
+        const bool known = has[2 * i] > 0, unknown = !known && has[2 * i + 1] > 0;
+        k->known += known;
+        k->unknown += unknown;
+        if (all ? !known : unknown)
+            k->first = least_of(k->first, row ? row[i] : t->rows.part.first[n] + i);
+    }
+done:
+    memory_free(has);
+    return error->status;
+}
+
+enum status rank_tensor_count_known(struct known_rows *k, const struct rank_tensor *t, bool all,
+                             struct error *error)
+{
+    const struct coo *x = &t->input.x;
+    const int order = t->shape.order, ranks = t->comm->size;
+    double known = (double)(x->nnz - coo_count_listed(x).unknown);
+    struct mode_known mine[MAX_ORDER] = {{0}}, *of_rank;
+    for (int n = 0; n < order; n++)
+        TRY(count_rows(&mine[n], t, n, all, error));
+    TRY(comm_allreduce_sum(t->comm, &known, 1, error));
+    of_rank = memory_array((size_t)ranks, sizeof mine, error);
+    TRY_OR(done, comm_allreduce_error(t->comm, error));
+    TRY_OR(done, comm_allgather(t->comm, mine, sizeof mine, of_rank, error));
+    *k = (struct known_rows){.entries = (uint64_t)known};
+    for (int n = 0; n < order; n++) {
+        k->first[n] = NO_ROW;
+        for (int r = 0; r < ranks; r++) {
+            const struct mode_known *of = &of_rank[r * MAX_ORDER + n];
+            k->rows[n] += of->known;
+            k->unknown[n] += of->unknown;
+            k->first[n] = least_of(k->first[n], of->first);
+        }
+    }
+done:
+    memory_free(of_rank);
+    return error->status;
 }

@@ -5,11 +5,11 @@
 
 #include "comm/comm.h"
 #include "formats/tensor_input.h"
-#include "tensor/value_change.h"
 #include "plan/plan.h"
 #include "plan/rank_rates.h"
-#include "ranks/held_out.h"
 #include "ranks/rank_rows.h"
+#include "tensor/fingerprint.h"
+#include "tensor/value_change.h"
 
 /* Where the tensor is, and how it is to be split. */
 struct rank_request {
@@ -23,7 +23,17 @@ struct rank_request {
     struct rank_machine machine;
     bool packed; /* the nonzeros of a .blco file stay unread, for a backend that takes its part
                   * from the file                                                            */
-    bool hashed; /* rank_fingerprint will be called                                          */
+    bool hashed; /* rank_tensor_fingerprint will be called */
+};
+
+/* Entries that a run holds out: in the tensor that it decomposes they are unknown. Those of this
+ * rank: held-out entries of the file, then as many entries that it does not list and
+ * that are unknown in the tensor too. Indices are rows that the rank has. All zero: none. */
+struct held_out {
+    struct coo x;    /* with the values of the file, 0 for an entry that it does not list; owned */
+    uint64_t listed; /* how many of x are listed                                                 */
+    uint64_t all_listed, all_unlisted; /* of all ranks                                           */
+    int exponent; /* all values are below 2^exponent in magnitude                              */
 };
 
 struct rank_tensor {
@@ -43,7 +53,7 @@ struct rank_tensor {
     struct held_out held; /* the entries that are held out; owned                               */
     bool estimated; /* input.x.nnz is an estimate                                              */
     bool borrowed;  /* the arrays of input.x are the caller's                                   */
-    bool hashed;    /* rank_fingerprint needs `hash`, which is not computed yet        */
+    bool hashed;    /* rank_tensor_fingerprint needs `hash`, which is not computed yet        */
     uint64_t hash;  /* of this rank's nonzeros                                         */
     double exchange_seconds; /* counting, choosing the grid, sending the nonzeros, dividing the
                               * rows                                                           */
@@ -93,5 +103,33 @@ void rank_tensor_free_nonzeros(struct rank_tensor *t);
 
 /* Accepts an empty one. */
 void rank_tensor_close(struct rank_tensor *t);
+
+/* *f = the fingerprint of the whole tensor, read or unread, which was opened with `hashed`. It is
+ * the same on all ranks and for any number of ranks. Every rank calls this. STATUS_MEMORY, and
+ * failures of other ranks. */
+enum status rank_tensor_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
+                                    struct error *error);
+
+/* How many entries of a tensor are known, and in how many slices, of all ranks. */
+struct known_rows {
+    uint64_t entries;         /* listed ones whose value is known                             */
+    uint64_t rows[MAX_ORDER]; /* of each mode: slices, or rows of its factor matrix, that have such
+                               * an entry                                                     */
+    uint64_t unknown[MAX_ORDER]; /* slices that list entries, none of them known              */
+    uint64_t first[MAX_ORDER];   /* (from 0) the first of `unknown`, or, where `all` slices without
+                                  * a known entry are looked for, the first of these; NO_ROW where
+                                  * there is none                                             */
+};
+
+/* Counts them in a tensor that has been read and whose rows are divided. Every rank calls it.
+ * STATUS_MEMORY; failures of other ranks. */
+enum status rank_tensor_count_known(struct known_rows *k, const struct rank_tensor *t, bool all,
+                                    struct error *error);
+
+/* Bytes of so many held-out entries, with room for the values of a model. */
+uint64_t held_out_bytes(int order, uint64_t count);
+
+/* Accepts an empty one. */
+void held_out_free(struct held_out *held);
 
 #endif

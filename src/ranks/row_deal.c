@@ -141,16 +141,6 @@ static void measure_stripes(struct dealing *g)
         g->next[k] = (uint64_t)k * d->stripe + row_deal_common(d->common, k, g->ranks);
 }
 
-/* The rank that gets the next row of this class. */
-static int take_turn(struct dealing *g, unsigned c)
-{
-    uint32_t *quota = g->quota + c * (uint64_t)g->ranks;
-    while (quota[g->turn[c]] == 0)
-        g->turn[c]++;
-    quota[g->turn[c]]--;
-    return g->turn[c];
-}
-
 static void place_rows(struct dealing *g)
 {
     struct row_deal *d = g->d;
@@ -161,7 +151,12 @@ static void place_rows(struct dealing *g)
             common++;
             continue;
         }
-        const int k = take_turn(g, class_of(g->count[i]));
+        const unsigned c = class_of(g->count[i]);
+        uint32_t *quota = g->quota + c * ranks;
+        while (quota[g->turn[c]] == 0)
+            g->turn[c]++;
+        const int k = g->turn[c];
+        quota[k]--;
         d->place[i] = (uint32_t)g->next[k]++;
         d->own[k] += g->count[i];
     }

@@ -72,15 +72,3 @@ void share_free(struct share *s)
     memory_free(s->piece);
     *s = (struct share){0};
 }
-
-enum status ranks_same_file(struct comm *c, const char *path, const struct file_identity *mine,
-                            struct error *error)
-{
-    struct file_identity first = *mine;
-    TRY(comm_bcast(c, 0, &first, sizeof first, error));
-    if (first.bytes != mine->bytes || first.mark != mine->mark)
-        return error_set(error, STATUS_INPUT,
-                         "%s: rank %d finds another file than rank 0 under this name", path,
-                         c->rank);
-    return STATUS_OK;
-}

@@ -48,14 +48,4 @@ void share_free_piece(struct share *s, size_t piece);
 /* Accepts an empty one. */
 void share_free(struct share *s);
 
-/* Two numbers that differ where two files differ, without reading them whole. */
-struct file_identity {
-    uint64_t bytes, mark; /* the size; some number that the beginning of the file gives */
-};
-
-/* STATUS_INPUT where this rank's file is not rank 0's (ranks may be on several hosts). Every rank
- * calls this; only ranks whose files differ fail, so that comm_allreduce_error must follow. */
-enum status ranks_same_file(struct comm *c, const char *path, const struct file_identity *mine,
-                            struct error *error);
-
 #endif

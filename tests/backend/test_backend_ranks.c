@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "ranks/mode_nonzeros.h"
 #include "base/memory.h"
+#include "ranks/nonzero_exchange.h"
 #include "ranks/rank_tensor.h"
 #include "support/naive.h"
 #include "support/rank_threads.h"
@@ -111,7 +111,7 @@ static bool takes_nonzeros(const struct rank_rows *r, const struct coo *x, struc
 {
     const struct mode_rows *m = &r->mode[n];
     struct coo taken;
-    if (mode_nonzeros_take(&taken, r, n, x, error) != STATUS_OK)
+    if (nonzero_exchange_mode(&taken, r, n, x, error) != STATUS_OK)
         return false;
     bool right = taken.nnz <= r->most_nnz && shape_equal(&taken.shape, &x->shape);
     for (uint64_t i = 0; right && i < taken.nnz; i++) {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "ranks/held_out.h"
+#include "ranks/rank_tensor.h"
 #include "support/backends.h"
 
 static long double value_of(const struct ktensor *k, const struct coo *at, uint64_t i,

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "ranks/model_collect.h"
 #include "ranks/model_redistribute.h"
 #include "base/memory.h"
 #include "support/models.h"

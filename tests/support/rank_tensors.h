@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "formats/tensor_input.h"
-#include "ranks/rank_fingerprint.h"
+#include "ranks/rank_tensor.h"
 #include "support/blco_files.h"
 #include "support/rank_threads.h"
 #include "support/scratch.h"
@@ -42,7 +42,7 @@ static inline void open_one(struct comm *c, void *context, struct error *error)
     if (error->status == STATUS_OK && job->read)
         rank_tensor_read(&job->tensor, NULL, error);
     if (error->status == STATUS_OK &&
-        rank_fingerprint(&job->print, &job->tensor, error) != STATUS_OK)
+        rank_tensor_fingerprint(&job->print, &job->tensor, error) != STATUS_OK)
         rank_tensor_close(&job->tensor);
     rank_rows_close(&job->tensor.rows); /* whose communicators end with this thread's */
 }

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "plan/fiber_choice.h"
 #include "plan/tile_choice.h"
-#include "ranks/mode_nonzeros.h"
+#include "ranks/nonzero_exchange.h"
 
 /* Divides the rows of mode n, by which rows each rank has nonzeros in. */
 static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, int n,
@@ -477,7 +477,7 @@ static enum status build_dealt(struct device_orderings *o, const struct tensor_s
         bool only[MAX_ORDER] = {false};
         double start = clock_now();
         only[n] = true;
-        mode_nonzeros_take(&taken, source->ranks, n, source->x, error);
+        nonzero_exchange_mode(&taken, source->ranks, n, source->x, error);
         o->seconds.upload += clock_now() - start;
         o->nnz = n == 0 ? taken.nnz : o->nnz;
         start = clock_now();

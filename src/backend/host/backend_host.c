@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "lapack/lapack_library.h"
 #include "model/ktensor.h"
-#include "ranks/held_out.h"
+#include "ranks/rank_tensor.h"
 
 /* Private copies of M for `hierarchical`. Their number is not that of the threads, so that neither
  * the plan nor a sum depends on the threads. */

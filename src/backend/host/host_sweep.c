@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
-#include "ranks/mode_nonzeros.h"
+#include "ranks/nonzero_exchange.h"
 
 /* Measured: gathering a row costs about the same from all tables of up to CACHES times the cache of
  * a core, and BEYOND times as much from larger ones. */
@@ -120,7 +120,7 @@ static enum status build_dealt(struct building *b, const struct rank_rows *ranks
     b->all = x->shape.order;
     b->x = b->spent = &taken;
     for (int n = 0; n < b->all && error->status == STATUS_OK; n++) {
-        if (mode_nonzeros_take(&taken, ranks, n, x, error) == STATUS_OK && taken.nnz > 0)
+        if (nonzero_exchange_mode(&taken, ranks, n, x, error) == STATUS_OK && taken.nnz > 0)
             build_one(b, n, true, error);
         coo_free(&taken);
     }

@@ -17,7 +17,7 @@
 #include "commands/cpd/cpd_together.h"
 #include "ranks/checkpoint_together.h"
 #include "ranks/hold_out.h"
-#include "ranks/rank_fingerprint.h"
+#include "ranks/rank_tensor.h"
 
 /* What one rank works with. Ranks that are threads of one process share the job. */
 struct work {
@@ -270,7 +270,7 @@ static enum status look_at_known(struct work *w, struct error *error)
         return STATUS_OK;
     if (!all && w->tensor->listed.unknown == 0 && p->holdout.share == 0)
         return STATUS_OK;
-    TRY(known_rows_count(&known, w->tensor, all, error));
+    TRY(rank_tensor_count_known(&known, w->tensor, all, error));
     if (w->comm->rank == 0)
         find_known(w, p, &known, error);
     return comm_allreduce_error(w->comm, error);
@@ -284,7 +284,7 @@ static enum status identify(struct work *w, struct error *error)
     struct fingerprint tensor = {.shape = w->tensor->shape, .nnz = w->tensor->nnz};
     bool hashed = cpd_hash_needed(settings_of(w));
     if (hashed)
-        TRY(rank_fingerprint(&tensor, w->tensor, error));
+        TRY(rank_tensor_fingerprint(&tensor, w->tensor, error));
     if (owns_job(w))
         job->results.tensor = job->run.saving.about.tensor = tensor;
     if (!hashed)

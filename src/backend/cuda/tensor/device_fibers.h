@@ -1,5 +1,5 @@
 /* How many fibers the nonzeros on the device have, for plan/fiber_choice.h, and tiles of the L2
- * cache (plan/cache_tile_choice.h), which are chosen by such counts. */
+ * cache (plan/tile_choice.h), which are chosen by such counts. */
 #ifndef BLCO_DEVICE_FIBERS_H
 #define BLCO_DEVICE_FIBERS_H
 
