@@ -157,6 +157,7 @@ OBJECTS    := $(KERNELS:%.cu=$O/%.o) $(SIMD) $(SOURCES:%.c=$O/%.o)
 LIBRARY    := $O/libblco.a
 UNIT_TESTS := $(TESTS:%.c=$O/%)
 SUPPORT    := $O/tests/support/naive.o
+NAMED_TEST := $O/tests/support/named_test.o
 
 # Kernels that also run on the host, as C++, so that a test without a GPU sees what they compute. Threads take turns
 # (tests/kernels/on_host/lanes.h): the sanitizer of threads cannot follow them, that of addresses can if it leaves out
@@ -173,6 +174,16 @@ endif
 ifeq ($(VARIANT),tsan)
   UNIT_TESTS := $(filter-out $(ON_HOST_TESTS),$(UNIT_TESTS))
 endif
+
+# The source of test T, and what it needs: a bats file runs the program and, some of them, a test program.
+TEST       := $(if $T,$(shell find tests -name '$T.c' -o -name '$T.bats'))
+TEST_BUILT := $(patsubst %.c,$O/%,$(filter %.c,$(TEST)))
+
+# The tests of a folder are one program, which is linked once and has a link of the name of each. One test T is
+# linked alone, and so is a test that replaces functions of the C library.
+ALONE         := $(TEST_BUILT) $(patsubst %.c,$O/%,$(shell grep -rl '"support/file_systems.h"' tests --include='test_*.c'))
+TOGETHER      := $(filter-out $(ALONE),$(UNIT_TESTS) $(GPU_TESTS))
+TEST_PROGRAMS := $(addsuffix tests,$(sort $(dir $(TOGETHER))))
 
 # The plugin that makes ranks of processes; a process on its own never loads MPI. The plugin uses the
 # program's functions, which EXPORT shows to the plugin.
@@ -273,16 +284,22 @@ $O/on_host/%.o: %.cpp
 tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
 
 $O/tests/%.o: FLAGS += -Itests
+$(addsuffix .o,$(UNIT_TESTS) $(GPU_TESTS)): FLAGS += -D'main(x)=$(*F)_main(void); int $(*F)_main(x)'
+$(addsuffix .o,$(UNIT_TESTS) $(GPU_TESTS)): tests/support/named_test.c
 $(ON_HOST_TESTS:=.o): FLAGS += -Itests/kernels/on_host
-$(ON_HOST_TESTS): $(ON_HOST)
+$(filter $(ALONE),$(ON_HOST_TESTS)) $(addsuffix tests,$(sort $(dir $(ON_HOST_TESTS)))): $(ON_HOST)
 
-$(UNIT_TESTS) $(GPU_TESTS) $(MPI_TESTS): %: %.o $(SUPPORT) $(LIBRARY)
+$(TEST_PROGRAMS): $$(addsuffix .o,$$(filter $$(@D)/test_% $$(@D)/gpu_%,$$(TOGETHER))) $(NAMED_TEST)
+$(filter $(ALONE),$(UNIT_TESTS) $(GPU_TESTS)): %: %.o $(NAMED_TEST)
+$(MPI_TESTS): %: %.o
+$(TEST_PROGRAMS) $(filter $(ALONE),$(UNIT_TESTS) $(GPU_TESTS)) $(MPI_TESTS): $(SUPPORT) $(LIBRARY)
 	$(call NOTE,LINK,$@)
+	rm -f $@ $(if $(filter tests,$(@F)),$$(find $(@D) -maxdepth 1 -type l))
 	$(LINK) $(EXPORT) -o $@ $(filter-out $(LIBRARY),$^) $(LIBRARY) -lcmocka $(LIBS)
 
-# The source of test T, and what it needs: a bats file runs the program and, some of them, test programs.
-TEST       := $(if $T,$(shell find tests -name '$T.c' -o -name '$T.bats'))
-TEST_BUILT := $(patsubst %.c,$O/%,$(TEST:%.bats=%.c))
+$(TOGETHER): $$(@D)/tests
+	ln -sf tests $@
+
 TEST_NEEDS := $(if $(filter %.bats,$(TEST)),$O/blco $(PLUGIN) $(MPI_TESTS),$(TEST_BUILT))
 
 test: $(TEST_NEEDS)
@@ -322,9 +339,9 @@ fuzz:
 	$(MAKE) VARIANT=fuzz fuzzers
 	scripts/run-fuzzers build/fuzz $(FUZZ_SECONDS)
 
-table: $O/tests/als/test_momentum_table $O/tests/als/test_rows_table
-	BLCO_TABLE=1000 $<
-	BLCO_TABLE=2000 $O/tests/als/test_rows_table
+table:
+	BLCO_TABLE=1000 $(MAKE) test T=test_momentum_table
+	BLCO_TABLE=2000 $(MAKE) test T=test_rows_table
 
 kill: blco
 	tests/kill/kill-checkpoints $O/blco
@@ -413,4 +430,4 @@ help:
 clean:
 	rm -rf build compile_commands.json
 
--include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d) $(ON_HOST:.o=.d)
+-include $(OBJECTS:.o=.d) $O/src/main.d $(UNIT_TESTS:=.d) $(GPU_TESTS:=.d) $(MPI_TESTS:=.d) $(PLUGIN_OBJECTS:.o=.d) $(FUZZERS:=.d) $(SUPPORT:.o=.d) $(NAMED_TEST:.o=.d) $(ON_HOST:.o=.d)

@@ -12,7 +12,7 @@ of_program() { grep -E '^(OMPI_CC|[^ ]*(gcc|cc|mpicc)) '; }
     grep -E ' -c -o ' commands >compile
     grep -vE ' -c -o ' commands >link
     [ "$(wc -l <compile)" -gt 100 ]
-    [ "$(wc -l <link)" -gt 50 ]
+    [ "$(wc -l <link)" -gt 20 ]
     run -1 grep -vE ' -O3 .* -Isrc .* -Dthat -Othis -MMD ' compile
     run -1 grep -vE ' -O3 .* -Othis -Wl,-z,now ' link
 }
