@@ -3,7 +3,8 @@
 #
 #   make                 build/blco; CFLAGS, LDFLAGS and NVCCFLAGS come after our own flags
 #   make HERE=1          the same for the GPU of this machine only; without one no code for GPUs
-#   make check           all tests that need no GPU
+#   make check           all tests that need no GPU, but for those of releases
+#   make check-release   tests of packages, other languages, Slurm, Spack, scripts of measurements
 #   make test T=NAME     builds and runs one test: a program (T=test_plan) or a bats file (T=cli_cpd)
 #   make debug           build/debug/blco, without optimisation, for a debugger (host backend only)
 #   make coverage        runs the tests, or test T, and says how many lines of each folder have run
@@ -130,13 +131,13 @@ ifeq ($(VARIANT),cuda)
   KERNELS   := $(shell find kernels -name '*.cu')
   # Machine code for the first architecture of every generation from sm_70 on that nvcc knows, which
   # serves the others of its generation, and PTX of the last for later ones; ARCH=native builds for the
-  # card at hand, ARCH=ends for the oldest and the newest of these only, which is enough for tests on a
-  # machine without a GPU. No GPU of generation 11 is in a machine with x86.
+  # card at hand, ARCH=newest for the newest of these only, which is enough for tests on a machine without
+  # a GPU. No GPU of generation 11 is in a machine with x86.
   MAJORS    := $(shell $(NVCC) --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$$/\1/p' | sort -n | \
                  awk -v cpu=$$(uname -m) \
                  '$$1 >= 70 && !(cpu == "x86_64" && int($$1 / 10) == 11) && !seen[int($$1 / 10)]++')
-  MACHINES  := $(if $(filter ends,$(ARCH)),$(firstword $(MAJORS)) $(lastword $(MAJORS)),$(MAJORS))
-  GENCODE   := $(if $(filter-out ends,$(ARCH)),-arch=$(ARCH),$(foreach a,$(MACHINES),-gencode arch=compute_$a,code=sm_$a) \
+  MACHINES  := $(if $(filter newest,$(ARCH)),$(lastword $(MAJORS)),$(MAJORS))
+  GENCODE   := $(if $(filter-out newest,$(ARCH)),-arch=$(ARCH),$(foreach a,$(MACHINES),-gencode arch=compute_$a,code=sm_$a) \
                  -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
   # All device code is compressed. From CUDA 13 on, all modes of that make Zstandard frames, which every driver
   # reads that reads those of the default; `size` makes the smallest.
@@ -195,7 +196,7 @@ MPI_TESTS      := $(patsubst %.c,$O/%,$(shell find tests -name 'mpi_*.c'))
 FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
-.PHONY: all blco tests test fuzzers check check-layers check-format check-gpu asan tsan fuzz kill table debug coverage tidy \
+.PHONY: all blco tests test fuzzers check check-layers check-format check-gpu check-release asan tsan fuzz kill table debug coverage tidy \
         install uninstall deb wheel format clean help FORCE
 .PRECIOUS: $O/%.o
 all: blco
@@ -309,6 +310,9 @@ test: $(TEST_NEEDS)
 
 check: blco tests check-layers
 	scripts/run-tests $O
+
+check-release: blco
+	scripts/run-tests $O release
 
 check-layers:
 	scripts/check-layers

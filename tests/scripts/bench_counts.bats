@@ -1,3 +1,4 @@
+# bats file_tags=release
 # scripts/bench-counts measures models of counts and sums up the records.
 load ../commands/cli_helpers
 

@@ -1,3 +1,4 @@
+# bats file_tags=release
 # scripts/bench-records measures records in the order of their value until time is up.
 load ../commands/cli_helpers
 

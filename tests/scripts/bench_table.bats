@@ -1,3 +1,4 @@
+# bats file_tags=release
 # scripts/bench-table makes tables of records: systems of rows, the newest record, two folders. The other tables are
 # tested with blco bench.
 load ../commands/cli_helpers

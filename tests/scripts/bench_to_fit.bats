@@ -1,3 +1,4 @@
+# bats file_tags=release
 # scripts/bench-to-fit measures tensors and sums up the records.
 load ../commands/cli_helpers
 

@@ -1,5 +1,5 @@
 # scripts/bench-unlisted makes tensors and splits, measures blco and others, and shows records.
-# bats file_tags=threads
+# bats file_tags=release
 load ../commands/cli_helpers
 
 # unlisted ARGUMENT...: without the packages of other programs.

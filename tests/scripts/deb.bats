@@ -1,3 +1,4 @@
+# bats file_tags=release
 # scripts/make-deb: the package of the build under test. scripts/try-deb installs a package in a new
 # system; these tests only unpack it.
 load ../commands/cli_helpers

@@ -1,3 +1,4 @@
+# bats file_tags=release
 # The loaders of scripts/loaders, and the examples of blco-formats(5). BLCO_TEST_PYTHON names a Python
 # that has packages which the others have not.
 load ../commands/cli_helpers

@@ -95,7 +95,7 @@ END
 @test "make help: every target has a line" {
     run -0 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -s -C "$ROOT" CUDA=0 help
     for target in check test debug coverage tidy check-format check-layers compile_commands.json asan tsan fuzz kill \
-        table check-gpu install uninstall deb format clean; do
+        table check-gpu check-release install uninstall deb format clean; do
         grep -qE "(^|[ ;])(make )?$target( |\$)" <<<"$output" || { echo "$target is missing" && return 1; }
     done
 }

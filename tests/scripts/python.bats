@@ -25,6 +25,7 @@ has() { "$VENV/python" -c "import $1" 2>/dev/null || skip "no Python has $1"; }
 
 passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/tests/python/test_module.py" "$@"; }
 
+# bats test_tags=release
 @test "wheel: its program runs, in any folder and without other libraries" {
     [ "$("$VENV/blco" --version | cut -d' ' -f1-2)" = "$("$BLCO" --version | cut -d' ' -f1-2)" ]
     "$VENV/blco" cpd -q --backend host "$DATA/planted.tns" -r 4 -o planted
@@ -37,6 +38,7 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     run ! "$VENV/blco" cpd absent.tns -r 2
 }
 
+# bats test_tags=release
 @test "wheel: libraries are found where the wheels of NVIDIA have them" {
     mkdir site
     cp -r "$("$VENV/python" -c 'import blco, os; print(os.path.dirname(blco.__file__))')" site/blco
@@ -50,6 +52,7 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     done
 }
 
+# bats test_tags=release
 @test "wheel: named as what it has, and every file is in its record" {
     [[ $WHEEL == */blco-9.8.7-py3-none-manylinux_2_*_$(uname -m).whl ]]
     [ "$(stat -c %s "$WHEEL")" -lt 20000000 ]
@@ -62,6 +65,7 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     [[ $output != *blco* ]]
 }
 
+# bats test_tags=release
 @test "wheel: auditwheel finds its tag right" {
     local auditwheel
     auditwheel=$(command -v auditwheel) || skip "auditwheel is not installed"
@@ -70,6 +74,7 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     [[ $output == *"\"${tag%.whl}\""* ]]
 }
 
+# bats test_tags=release
 @test "module: what README shows leads from a DataFrame to a page with names" {
     has pandas
     {
@@ -82,6 +87,7 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
     for name in coffee dora 2026-11-23T14:00; do grep -q "<bdi[^>]*>$name</bdi>" events.html; done
 }
 
+# bats test_tags=release
 @test "module: the notebook of data runs, and shows what it has shown" {
     has nbclient && has ipykernel && has pandas && has tlviz
     cp "$DATA/events.csv" "$DATA/events.ipynb" .
@@ -95,18 +101,25 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
 
 @test "module: models, options, errors, files and signals" { passes TestModel; }
 
+# bats test_tags=release
 @test "module: progress in a notebook, by tqdm" { has tqdm && passes TestTqdm; }
 
+# bats test_tags=release
 @test "module: DataFrames of pandas" { has pandas && passes TestPandas; }
 
+# bats test_tags=release
 @test "module: SciPy" { has scipy && passes TestScipy; }
 
+# bats test_tags=release
 @test "module: pydata/sparse" { has sparse && passes TestSparse; }
 
+# bats test_tags=release
 @test "module: pyttb" { has pyttb && passes TestPyttb; }
 
+# bats test_tags=release
 @test "module: TensorLy" { has tensorly && passes TestTensorly; }
 
+# bats test_tags=release
 @test "module: its types are right" {
     local mypy
     mypy=$(command -v mypy) || skip "mypy is not installed"
@@ -114,4 +127,5 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
         --disable-error-code=import-not-found --disable-error-code=attr-defined
 }
 
+# bats test_tags=release
 @test "module: takes at most 50 ms and 5 % more than the command line" { passes TestOverhead; }

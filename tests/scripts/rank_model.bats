@@ -1,3 +1,4 @@
+# bats file_tags=release
 # scripts/rank-model computes by formula what blco info says of a tensor whose every row moves.
 load ../commands/cli_helpers
 

@@ -70,3 +70,15 @@ E2
     [ "$status" -ne 0 ]
     [[ ${lines[-1]} == *" failed, 0 skipped" && ${lines[-1]} != *" 0 failed"* ]]
 }
+
+@test "run-tests: tests of releases run with release, and only then" {
+    cp -r "$ROOT/scripts" .
+    mkdir -p build/tests tests/scripts tests/support
+    printf '# bats file_tags=release\n@test "packages" { true; }\n@test "fonts" { true; }\n' >tests/scripts/all.bats
+    printf '# bats test_tags=release\n@test "wheel" { true; }\n@test "module" { true; }\n' >tests/scripts/some.bats
+    printf '@test "plain" { true; }\n' >tests/scripts/none.bats
+    run -0 scripts/run-tests build
+    [ "${lines[-1]}" = "2 passed, 0 failed, 0 skipped" ]
+    run -0 scripts/run-tests build release
+    [ "${lines[-1]}" = "3 passed, 0 failed, 0 skipped" ]
+}

@@ -1,3 +1,4 @@
+# bats file_tags=release
 # scripts/slurm: the templates are whole, and run with a srun that only starts the program.
 load ../commands/cli_helpers
 

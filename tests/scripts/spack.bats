@@ -1,3 +1,4 @@
+# bats file_tags=release
 # The Spack recipe, with stand-ins for Spack: what it asks of the Makefile is what the Makefile does.
 # Spack itself does not take part.
 load ../commands/cli_helpers
