@@ -405,24 +405,19 @@ struct mode_known {
     uint64_t known, unknown, first; /* struct known_rows */
 };
 
-/* has (rows of mode n that are here x 2): 1 where this rank has a known entry; ... an unknown one.
- */
-static void mark_rows(const struct coo *x, int n, double *has)
-{
-    for (uint64_t i = 0; i < x->nnz; i++)
-        has[2 * (uint64_t)x->index[n][i] + (isnan(x->value[i]) ? 1 : 0)] = 1;
-}
-
 static enum status count_rows(struct mode_known *k, const struct rank_tensor *t, int n, bool all,
                               struct error *error)
 {
     const struct mode_rows *own = &t->rows.mode[n];
     const uint64_t *row = t->rows.part.row[n];
+    const struct coo *x = &t->input.x;
+    /* (rows of mode n that are here x 2): 1 where this rank has a known, an unknown entry */
     double *has = memory_zeros(2 * t->rows.part.here.dims[n], sizeof *has, error);
     *k = (struct mode_known){.first = NO_ROW};
     if (!has)
         return error->status;
-    mark_rows(&t->input.x, n, has);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        has[2 * (uint64_t)x->index[n][i] + (isnan(x->value[i]) ? 1 : 0)] = 1;
     TRY_OR(done, rank_rows_reduce_scatter(&t->rows, n, has, 2, error));
     for (uint64_t i = own->first; i < own->first + own->count; i++) {
         const bool known = has[2 * i] > 0, unknown = !known && has[2 * i + 1] > 0;
@@ -437,7 +432,7 @@ done:
 }
 
 enum status rank_tensor_count_known(struct known_rows *k, const struct rank_tensor *t, bool all,
-                             struct error *error)
+                                    struct error *error)
 {
     const struct coo *x = &t->input.x;
     const int order = t->shape.order, ranks = t->comm->size;
