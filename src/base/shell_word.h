@@ -9,7 +9,7 @@
 
 /* out[0..size) = the text as one word of a command line, terminated: as it is where it has letters,
  * digits and a few marks only, else in single quotes, or as $'...' where a character cannot be
- * shown (printable.h). "..." where the word has no room. Returns out. */
+ * shown (utf8.h). "..." where the word has no room. Returns out. */
 const char *shell_word(const char *text, char *out, size_t size);
 
 #endif
