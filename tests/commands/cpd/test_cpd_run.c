@@ -63,8 +63,8 @@ static void test_team(void **state)
     snprintf(tensor, sizeof tensor, "%s", scratch_path("x.tns"));
     snprintf(saved, sizeof saved, "%s", scratch_path("checkpoint"));
     write_tensor(tensor);
-    char *argv[] = {"cpd",  tensor, "-r", "3",          "--nowrite",  "--backend",
-                    "host", "-v", "--starts=2", "--tol=1e-9", NULL};
+    char *argv[] = {"cpd",  tensor, "-r",         "3",          "--nowrite", "--backend",
+                    "host", "-v",   "--starts=2", "--tol=1e-9", NULL};
     char *with[] = {"cpd",       tensor, "-r",           "3",   "--nowrite",
                     "--backend", "host", "--checkpoint", saved, NULL};
     for (int c = 0; c < 2; c++) {
