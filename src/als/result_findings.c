@@ -207,8 +207,8 @@ static void find_held(struct findings *f, const struct cpals_result *result)
         !(grown > result->held.error))
         return;
     findings_add(f, FINDING_HELD_OUT, true,
-                 "the held-out error was %.4g after iteration %d and is %.4g now: the model fits "
-                 "what does not repeat",
+                 "the held-out error was %.4g after iteration %d and is %.4g now: the model is "
+                 "overfitting",
                  result->least_held, result->least_iteration, result->held.value);
     findings_advise(f, "%s",
                     result->held.loss == LOSS_POISSON
@@ -265,9 +265,9 @@ static void find_momentum(struct findings *f, const struct cpals_result *result,
 static const char *meaning(double percent)
 {
     if (percent >= CORE_SOUND)
-        return "the components stand for themselves";
+        return "each component is meaningful on its own";
     if (percent >= CORE_DOUBTFUL)
-        return "it is doubtful whether each component stands for itself";
+        return "it is doubtful whether each component is meaningful on its own";
     return "the components only describe the tensor together, and a single one means little";
 }
 

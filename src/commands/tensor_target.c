@@ -81,8 +81,8 @@ static enum status check_map(const struct tensor_maps *m, const struct stems *s,
     if (gets)
         check_target(m, to, error);
     else if (is_there(to))
-        error_set(error, STATUS_OUTPUT,
-                  "%s: has names that %s would take for its own: move it away", to, m->out);
+        error_set(error, STATUS_OUTPUT, "%s: would be picked up as the names of %s: move it away",
+                  to, m->out);
 done:
     memory_free(from);
     memory_free(to);

@@ -64,8 +64,8 @@ struct tensor_maps {
     struct outfile file[NAME_MAPS]; /* (count) under hidden names; owned */
 };
 
-/* Checks before the work that the maps of OUT can be made, and that no map is there that OUT would
- * take for its own. STATUS_INPUT, STATUS_OUTPUT, STATUS_MEMORY. */
+/* Checks before the work that the maps of OUT can be made, and that no file is there that would be
+ * picked up as the names of OUT. STATUS_INPUT, STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tensor_maps_check(const struct tensor_maps *m, struct error *error);
 
 /* Finds the names of IN, which has this shape: those of CSV, *names, which is empty afterwards, or

@@ -153,14 +153,14 @@ static const struct quantity quantities[] = {
     {fit, "Fit against rank", "A fit of 1 is an exact model.", 0},
     {held, "Held-out error against rank",
      "The error (RMSE, or of counts the mean deviance) at entries that did not make the model. It "
-     "grows where a model fits what does not repeat.",
+     "grows where a model overfits.",
      0},
     {halves, "Score of the halves against rank",
      "How alike the components of two halves of the tensor are: 1 is the same. It falls where some "
      "of them are not in both.",
      1},
     {core, "Core consistency against rank",
-     "Near 100, the components stand for themselves; about 50 is doubtful; near 0 or below it, "
+     "Near 100, each component is meaningful on its own; about 50 is doubtful; near 0 or below, "
      "they only describe the tensor together, mostly because there are too many of them. Values "
      "below 0 are drawn at 0.",
      100},

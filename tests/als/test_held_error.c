@@ -349,7 +349,7 @@ static void test_ridge_is_chosen(void **state)
     t = run_starts(&x, &same, 1, &long_run, false);
     assert_true(t.account.start[0].result.held.rmse == chosen);
     free_starts(&t);
-    t = run_starts(&x, &small, 1, &long_run, false); /* fits what does not repeat */
+    t = run_starts(&x, &small, 1, &long_run, false); /* overfits */
     assert_true(t.account.start[0].result.held.rmse > 1.1 * chosen);
     free_starts(&t);
     coo_free(&x);

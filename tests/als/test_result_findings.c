@@ -68,7 +68,7 @@ static void test_sound_result(void **state)
     r.core = (struct core_consistency){.state = CORE_KNOWN, .percent = 80};
     find(&f, &r, 0);
     assert_false(f.finding[0].warning);
-    SAYS(&f, "core consistency 80.0: the components stand for themselves");
+    SAYS(&f, "core consistency 80.0: each component is meaningful on its own");
 }
 
 static void test_ends(void **state)
@@ -134,7 +134,8 @@ static void test_what_speaks_against_a_result(void **state)
          "the fit fell in 1 iteration, by 3.0e-06 at most: --ridge keeps weights small at the cost "
          "of fit",
          "warning: core consistency 62 +- 3 (estimated, with its standard error): it is doubtful "
-         "whether each component stands for itself; let the run converge, or try a lower rank");
+         "whether each component is meaningful on its own; let the run converge, or try a lower "
+         "rank");
 }
 
 /* An error that has grown by more than its standard error, and by more than a fiftieth. */
@@ -156,7 +157,7 @@ static void test_held_out_errors(void **state)
         find(&f, &r, 0);
         if (cases[i].said)
             SAYS(&f, "warning: the held-out error was 0.5 after iteration 3 and is 0.6 now: the "
-                     "model fits what does not repeat; try --ridge auto, a lower rank, or "
+                     "model is overfitting; try --ridge auto, a lower rank, or "
                      "--early-stop 10");
         else
             assert_int_equal(f.count, 0);

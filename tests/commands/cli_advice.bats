@@ -55,7 +55,7 @@ assert set(warned) <= set(lines), warned
 END
     done
     cpd x.tns -r 3 -i 500 --nowrite --core-consistency
-    grep -qE '^core consistency (100.0|9[0-9]\.[0-9]): the components stand for themselves$' messages
+    grep -qE '^core consistency (100.0|9[0-9]\.[0-9]): each component is meaningful on its own$' messages
     cpd x.tns -r 6 -i 500 --nowrite --core-consistency
     grep -qE '^warning: core consistency -[0-9.e+]+: the components only describe the tensor together, and a single one means little; (let the run converge, or )?try a lower rank$' messages
 }

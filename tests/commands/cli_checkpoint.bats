@@ -68,7 +68,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
 @test "options are checked before the tensor is read" {
     tensor=$DATA/planted.tns
     for start in x random normal nvecs; do
-        fails 2 "--resume and --init: one of them expected" cpd -q "$tensor" -r 3 --resume c --init $start
+        fails 2 "--resume and --init: give only one" cpd -q "$tensor" -r 3 --resume c --init $start
     done
     for option in --checkpoint --resume --resume-if-exists --record --rescue; do
         fails 2 "$option: '', expected a name" cpd -q "$tensor" -r 3 $option ''
@@ -178,7 +178,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
 
 @test "--resume-if-exists: what is refused" {
     t=$DATA/planted.tns
-    fails 2 "--resume and --resume-if-exists: one of them expected" cpd "$t" -r 2 --resume a --resume-if-exists b
+    fails 2 "--resume and --resume-if-exists: give only one" cpd "$t" -r 2 --resume a --resume-if-exists b
     fails 2 "--resume-if-exists and --starts: a checkpoint has the state of one start" \
         cpd "$t" -r 2 --resume-if-exists c --starts 2
     fails 2 "--resume-if-exists and a range of -r: a checkpoint has" cpd "$t" -r 2:3 --resume-if-exists c

@@ -100,7 +100,7 @@ load cli_helpers
     fails 2 "17 nonzeros, but the tensor has 16 cells only" generate x.tns --dims 4,4 --nnz 17
     fails 2 "did you mean 'uber'?" generate x.tns --preset ubre
     fails 2 "see blco generate --list" generate x.tns --preset something
-    fails 2 "--preset and --nnz: one of them expected" generate x.tns --preset uber --nnz 3
+    fails 2 "--preset and --nnz: give only one" generate x.tns --preset uber --nnz 3
     fails 2 "--scale needs --preset" generate x.tns "${size[@]}" --scale 2
     fails 2 "expected a number above 0" generate x.tns --preset uber --scale 0
     fails 2 "--noise needs --planted-rank" generate x.tns "${size[@]}" --noise 1
@@ -108,7 +108,7 @@ load cli_helpers
     fails 2 "collinearity 1, expected 0 to 0.9999" generate x.tns "${size[@]}" --planted-rank 2 --collinearity 1
     fails 2 "mode 2: a block of 3 nonzeros has 1 of its indices, expected the rank, 2, or more" \
         generate x.tns "${size[@]}" --planted-rank 2 --collinearity 0.5
-    fails 2 "--planted-rank and --skew: one of them expected" generate x.tns "${size[@]}" --planted-rank 2 --skew 1,1
+    fails 2 "--planted-rank and --skew: give only one" generate x.tns "${size[@]}" --planted-rank 2 --skew 1,1
     fails 2 "3 nonzeros of rank 4" generate x.tns "${size[@]}" --planted-rank 4
     for skew in 1 1,2,3 1, ,1 1,x -1,0 1,even, 1e400,1; do
         fails 2 "--skew: '$skew', expected 2 Zipf exponents" generate x.tns "${size[@]}" --skew=$skew

@@ -92,7 +92,7 @@ noisy() {
     done
     run="--unlisted unknown --ridge 1e-4 --holdout 0.2 --backend host --nowrite --tol 0"
     run -0 "$BLCO" cpd noisy.tns -r 6 $run -i 300
-    warning=$(grep "^warning: the held-out error was .*the model fits what does not repeat" <<<"$output")
+    warning=$(grep "^warning: the held-out error was .*the model is overfitting" <<<"$output")
     rm c.bck
     "$BLCO" cpd noisy.tns -r 6 $run -i 290 --checkpoint c.bck -q
     run -0 "$BLCO" cpd noisy.tns -r 6 $run -i 300 --resume c.bck
@@ -221,7 +221,7 @@ counts() {
     refused "--early-stop needs --holdout" --early-stop 5
     refused "--ridge auto needs entries that are held out: --holdout 0.1 expected" --ridge auto
     refused "--core-consistency and --holdout 0.1: it is known only where all entries count alike" --holdout 0.1 --core-consistency
-    refused "--init nvecs and --holdout 0.1: nvecs takes every entry that is not listed for a zero" --holdout 0.1 --init nvecs
+    refused "--init nvecs and --holdout 0.1: nvecs treats unlisted entries as zeros" --holdout 0.1 --init nvecs
     refused "--conflict atomic and --holdout 0.1: expected auto or ordered" --holdout 0.1 --conflict atomic
     refused "--holdout 1e-06: none of the 932 entries is held out, expected a larger share" --holdout 0.000001
     printf '1 1 3\n2 2 4\n2 1 nan\n' >few.tns

@@ -17,7 +17,7 @@ assert len(found["checks"]) == len(passed) == found["passed"] and found["failed"
 assert all(c["outcome"] == "passed" and c["seconds"] >= 0 and "why" not in c for c in found["checks"])
 assert all(c["check"] in l and c["where"] in l for c, l in zip(found["checks"], passed))
 PYTHON
-    fails 2 "--verbose and --json: one of them expected; try blco selftest --help" selftest -v --json
+    fails 2 "--verbose and --json: give only one; try blco selftest --help" selftest -v --json
 }
 
 # without SECONDS: a record without what differs from run to run.

@@ -135,7 +135,7 @@ project() {
     cp old.mode2.mat a.mode2.mat && mv a.mode3.mat a3
     fails 2 "--init a: no file of mode 3, which --fix names" cpd -q x.tns -r 3 --init a --fix 1,3 --nowrite
     rm a.mode2.mat && mv a3 a.mode3.mat
-    fails 2 "a.mode3.mat: there is no a.mode2.mat: these are files of two models, or some of one are missing" cpd -q x.tns -r 3 --init a --nowrite
+    fails 2 "a.mode3.mat: there is no a.mode2.mat: files of two models are mixed, or some are missing" cpd -q x.tns -r 3 --init a --nowrite
     cpd x.tns -r 3 -i 300 --nonneg --init a --fix 1 --nowrite
     [ "$(grep -c 'starts at random' messages)" -eq 1 ]
     cp old.mode3.mat a.mode4.mat

@@ -120,7 +120,7 @@ events() {
     [ "$(cat events.mode[123].map | md5sum)" = "$before" ]
     # convert
     run -5 "$BLCO" convert other.tns m.blco
-    [[ "$output" == *"m.mode2.map: has names that m.blco would take for its own: move it away"* ]]
+    [[ "$output" == *"m.mode2.map: would be picked up as the names of m.blco: move it away"* ]]
     [ ! -e m.blco ]
     run -5 "$BLCO" convert events.blco m.tns
     [[ "$output" == *"m.mode2.map: cannot be written: it exists already (--force replaces it)"* ]]

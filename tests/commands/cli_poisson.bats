@@ -236,7 +236,7 @@ counts() {
     run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 0
     [[ $output == "blco generate: --poisson: '0', expected a number above 0"* ]]
     run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 2 --noise 1
-    [[ $output == "blco generate: --poisson and --noise: one of them expected"* ]]
+    [[ $output == "blco generate: --poisson and --noise: give only one"* ]]
     run "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --poisson 2
     [[ $output == "blco generate: --poisson needs --planted-rank"* ]]
 }

@@ -151,7 +151,7 @@ valid() {
         refused "--split-half: '$bad', expected a whole number from 0 to 18446744073709551614" --split-half "1:$bad"
     done
     refused "--split-half: mode 4, but the tensor has 3" --split-half 4
-    refused "--init s and --split-half: a model is the start of one run" --split-half 1 --init s
+    refused "--init s and --split-half: --init provides a single start" --split-half 1 --init s
     refused "--checkpoint and --split-half: a checkpoint has the state of one start" --split-half 1 --checkpoint c
     printf '1 1 1\n3 2 1\n5 1 2\n' >odd.tns
     run cpd odd.tns -r 1 --split-half 1 --nowrite -q

@@ -70,7 +70,7 @@ core() { sed -nE 's/^(warning: )?core consistency ([^:]*):.*/\2/p' messages; }
 @test "a core consistency of many MTTKRPs is estimated, with its standard error" {
     "$BLCO" generate -q x.tns --dims 14,13,12,14,13 --nnz 370000 --planted-rank 11 --seed 4
     cpd x.tns -r 11 -i 200 --tol 1e-9 -o m --record m.json --core-consistency
-    grep -qx 'core consistency 100.0 +- 0.0 (estimated, with its standard error): the components stand for themselves' messages
+    grep -qx 'core consistency 100.0 +- 0.0 (estimated, with its standard error): each component is meaningful on its own' messages
     grep -q '"core_consistency_error": ' m.json
     "$BLCO" report -q m
     grep -qE '<td>100.0 &#177; [0-9.e-]+, estimated</td>' m.html
@@ -197,7 +197,7 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
     near "$(column 1 3)" "$expected" 1e-8
     cpd x.tns -r 3 -i 2 --tol 0 --init nvecs --nowrite --checkpoint c
     cpd x.tns -r 3 -i 3 --tol 0 --nowrite --resume c
-    fails 2 "--resume and --init: one of them expected" cpd x.tns -r 3 --init nvecs --resume c
+    fails 2 "--resume and --init: give only one" cpd x.tns -r 3 --init nvecs --resume c
     needs_mpirun
     processes 2 "$BLCO" cpd x.tns -r 3 -i 2 --tol 0 --init nvecs -o two 2>messages
     near "$(fit)" "$expected" 1e-8
@@ -209,8 +209,8 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
     fails 2 "--starts: '0', expected a whole number from 1" cpd x.tns -r 3 --starts 0
     fails 2 "--rank: '4:2', expected ranks from 1 to 1000000, as 1:4 or 4:32:4" cpd x.tns -r 4:2
     fails 2 "--rank: '1:2000' are 2000 ranks, expected 1000 at most" cpd x.tns -r 1:2000
-    fails 2 "--init m and --starts: a model is the start of one run, of one rank" cpd x.tns -r 3 --starts 2 --init m
-    fails 2 "--init m and a range of -r: a model is the start of one run" cpd x.tns -r 3:4 --init m
+    fails 2 "--init m and --starts: --init provides a single start" cpd x.tns -r 3 --starts 2 --init m
+    fails 2 "--init m and a range of -r: --init provides a single start" cpd x.tns -r 3:4 --init m
     fails 2 "--checkpoint and --starts: a checkpoint has the state of one start" cpd x.tns -r 3 --starts 2 --checkpoint c
     fails 2 "--resume and a range of -r: a checkpoint has" cpd x.tns -r 3:4 --resume c
     fails 2 "--seed 18446744073709551614: 2 starts need seeds above" cpd x.tns -r 3 --starts 2 --seed 18446744073709551614

@@ -153,9 +153,9 @@ files() { (LC_ALL=C && echo *); }
     refuses "m.mode1.npy and m.lambda.mat are files of two models: remove those of one"
     "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 2 -q -o m --backend host
     cp m.mode3.mat m.mode5.mat
-    refuses "m.mode5.mat: there is no m.mode4.mat: these are files of two models, or some of one are missing"
+    refuses "m.mode5.mat: there is no m.mode4.mat: files of two models are mixed, or some are missing"
     mv m.mode5.mat m.mode2.npy
-    refuses "m.mode2.npy: there is no m.mode1.npy: these are files of two models, or some of one are missing"
+    refuses "m.mode2.npy: there is no m.mode1.npy: files of two models are mixed, or some are missing"
     rm m.mode2.npy
     "$BLCO" compare -q m n --at-least 1 >score
     # another run with the stem puts it in order

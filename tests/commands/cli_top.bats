@@ -241,8 +241,8 @@ END
     refuses() { fails 2 "$1" top ucb "${@:2}"; }
     refuses "two names expected, STEM and TENSOR, but 1 given" --unlisted 1=1
     refuses "one model expected, but '$tensor' follows 'ucb'" "$tensor"
-    refuses "--unlisted and --mode: one of them expected" "$tensor" --unlisted 1=1 --mode 2
-    refuses "--unlisted and --component: one of them expected" "$tensor" --unlisted 1=1 --component 2
+    refuses "--unlisted and --mode: give only one" "$tensor" --unlisted 1=1 --mode 2
+    refuses "--unlisted and --component: give only one" "$tensor" --unlisted 1=1 --component 2
     for bad in 1 =1 1= ''; do
         refuses "--unlisted: '$bad', expected MODE=NAME" "$tensor" --unlisted "$bad"
     done

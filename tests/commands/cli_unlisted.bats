@@ -148,7 +148,7 @@ half() {
     check "--unlisted: 'nan', expected zero, unknown, or a weight from 0 to 1" --unlisted nan
     check "--fade 1: expected less than 1" --unlisted unknown --fade 1
     check "--ridge-scale counted: only where --unlisted is unknown or a weight" --ridge 1 --ridge-scale counted
-    check "--init nvecs and --unlisted unknown: nvecs takes every entry that is not listed for a zero" \
+    check "--init nvecs and --unlisted unknown: nvecs treats unlisted entries as zeros" \
         --unlisted unknown --init nvecs
     check "--core-consistency and --unlisted 0.5: it is known only where all entries count alike" \
         --unlisted 0.5 --core-consistency

@@ -280,8 +280,7 @@ static enum status check_runs(const struct cpd_settings *s, struct error *error)
     if (!several)
         return STATUS_OK;
     if (s->init_stem)
-        return error_set(error, STATUS_INPUT,
-                         "--init %s and %s: a model is the start of one run, of one rank",
+        return error_set(error, STATUS_INPUT, "--init %s and %s: --init provides a single start",
                          s->init_stem, several);
     const char *checkpoint = s->checkpoint         ? "checkpoint"
                              : s->resume           ? "resume"
@@ -389,8 +388,7 @@ static enum status check_by_rows(const struct cpd_settings *s, const char *reaso
     TRY(cmd_check_by_rows(&s->common, reason, error));
     if (!s->init_stem && !s->resume && s->guess == GUESS_NVECS)
         return error_set(error, STATUS_INPUT, "--init nvecs and %s: nvecs %s", reason,
-                         counts ? "is for squares"
-                                : "takes every entry that is not listed for a zero");
+                         counts ? "is for squares" : "treats unlisted entries as zeros");
     if (s->core_consistency)
         return error_set(error, STATUS_INPUT, "--core-consistency and %s: it is known only %s",
                          reason, counts ? "for squares" : "where all entries count alike");

@@ -204,8 +204,7 @@ static enum status check_given(const struct parsed *p, struct error *error)
         const struct cli_option *o = p->given[i];
         const char *other = o->excludes ? find_given(p, o->excludes) : NULL;
         if (other)
-            return error_set(error, STATUS_INPUT, "%s and %s: one of them expected", o->name,
-                             other);
+            return error_set(error, STATUS_INPUT, "%s and %s: give only one", o->name, other);
         if (o->needs && !find_given(p, o->needs))
             return error_set(error, STATUS_INPUT, "%s needs %s", o->name, o->needs);
     }

@@ -79,10 +79,9 @@ struct matrices {
 static enum status refuse_rest(char *path, const struct stem_files *files, int missing,
                                const struct ktensor_format *format, struct error *error)
 {
-    error_set(
-        error, STATUS_INPUT,
-        "%s: there is no %s.mode%d.%s: these are files of two models, or some of one are missing",
-        path, files->stem, missing, format->suffix);
+    error_set(error, STATUS_INPUT,
+              "%s: there is no %s.mode%d.%s: files of two models are mixed, or some are missing",
+              path, files->stem, missing, format->suffix);
     memory_free(path);
     return error->status;
 }

@@ -332,8 +332,8 @@ static void compares_options_with_others(void **state)
                  {{"--small=2", "--word=cuda"}, NULL},
                  {{"--small=2", "--nam", "x", "--small=3"}, NULL},
                  {{"-q"}, NULL},
-                 {{"--word=cuda", "-q"}, "--quiet and --word: one of them expected"},
-                 {{"--small=2", "--word=cuda", "-q"}, "--quiet and --word: one of them expected"},
+                 {{"--word=cuda", "-q"}, "--quiet and --word: give only one"},
+                 {{"--small=2", "--word=cuda", "-q"}, "--quiet and --word: give only one"},
                  {{"--small=2", "--word=cuda", "-q", "-h"}, NULL},
                  {{"--small=2", "--", "--word=cuda"}, "--small needs --name or --word"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -320,8 +320,8 @@ static void test_missing_mode(void **state)
     error = (struct error){0};
     assert_int_equal(ktensor_read(&k, scratch_path("m"), 0, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "m.mode2.npy: there is no "));
-    assert_non_null(strstr(
-        error.message, "m.mode1.npy: these are files of two models, or some of one are missing"));
+    assert_non_null(
+        strstr(error.message, "m.mode1.npy: files of two models are mixed, or some are missing"));
 
     /* with files of another format, which have all modes: of the same model, or of another one */
     error = (struct error){0};
