@@ -1,8 +1,8 @@
 /* A run: nonzeros of one row, a window of 32 after the other, in steps of 16. The rows that a step
  * gathers go to registers; they are read so that 8 lanes have neighbouring pieces of one row, and
  * their products change lanes for the matrix instructions. Through shared memory, as batches go
- * (row_batches), the same numbers pass L1 twice as often. Of two warps, each reads the rows of half
- * of a step's nonzeros. */
+ * (row_batches), the same numbers pass L1 twice as often. If two warps work together, each reads
+ * the rows of half of a step's nonzeros. */
 #ifndef BLCO_ROW_RUN_CUH
 #define BLCO_ROW_RUN_CUH
 

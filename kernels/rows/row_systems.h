@@ -46,8 +46,8 @@ static inline uint32_t row_systems_joined(const struct row_systems_args *args)
 /* Doubles of a part of a system, with G or without. */
 uint64_t row_system_length(uint32_t rank, int matrix);
 
-/* Doubles of a system that devices sum; matrix, peers: as in struct row_systems_args and row_sent.
- */
+/* Size, in doubles, of a system reduced across GPUs; matrix, peers: as in struct row_systems_args
+ * and row_sent. */
 uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers);
 
 /* *walkers = those that run at once on the present device, in double precision: thread blocks or,

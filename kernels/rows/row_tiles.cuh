@@ -30,12 +30,11 @@ __host__ __device__ constexpr int block_pair_of(int warp, int p)
 /* Columns of other warps' blocks that a pair of rows has. */
 template <int BLOCKS> constexpr int far_columns = warps_of_row<BLOCKS> > 1 ? 2 : 0;
 
-/* Pairs of rows 2 q and 2 q + 1 have the columns 0 to 2 q + 1: all tiles (i, j) with i >= j, and
- * (2 q, 2 q + 1), whose mirror image is among them. So a lane's part of z stays in place as the
- * left operand. Of two warps, they have columns 4 + 2 q and 5 + 2 q, too, which are not the warp's
- * own. In twos of all blocks, one warp so has (0, 2) and (1, 3) and the other one (2, 1) and (3,
- * 0).
- */
+/* Pairs of rows 2 q and 2 q + 1 have the columns 0 to 2 q + 1: all tiles (i, j) with i >= j, and (2
+ * q, 2 q + 1), whose mirror image is among them. So a lane's part of z stays in place as the left
+ * operand. If two warps work together, they have columns 4 + 2 q and 5 + 2 q, too, which are not
+ * the warp's own. In twos of all blocks, one warp so has (0, 2) and (1, 3) and the other one (2, 1)
+ * and (3, 0). */
 template <int BLOCKS>
 constexpr int tile_pairs = BLOCKS == 1 ? 1
                                        : own_blocks<BLOCKS> / 2 *

@@ -1,5 +1,5 @@
-/* Short rows of counts that take the diagonal step (numerics/poisson_term.h). A lane finds what one
- * nonzero has: the model's value, and how far the step moves it. Lane groups find the entries of
+/* Short rows of counts that take the diagonal step (numerics/poisson_term.h). One lane per nonzero
+ * computes the model's value, and how far the step moves it. Lane groups find the entries of
  * the step, a row at a time each. All is in units of `unit`: z is multiplied by it. */
 #ifndef BLCO_SHORT_DIAGONAL_CUH
 #define BLCO_SHORT_DIAGONAL_CUH

@@ -8,7 +8,7 @@ template <int COLUMNS> struct short_tiles {
     static constexpr int LD = COLUMNS + 1; /* as in the room */
     static constexpr int STEPS = COLUMNS / TILE_SIDE;
 
-    /* Of 16 components, lanes t have four neighbours each, two in either of two steps: those are in
+    /* Each lane t has four neighbours of 16 components, two in either of two steps: those are in
      * different banks. */
     __device__ __forceinline__ static uint32_t component(int step, int t, int half)
     {

@@ -1,7 +1,7 @@
 /* A copy of the best model of a run so far, kept while the next sweep could lose it: where the fit
  * of a sweep is blind (fit_is_blind) or its systems are ill-conditioned (backend_fit_may_fall), the
- * fit may fall, and sweeps with or without momentum do not regain it by themselves. A run that
- * stops early goes by the held-out error, which any sweep may make larger. The copy is in the run's
+ * fit may fall, and sweeps with or without momentum do not regain it by themselves. A run with
+ * --early-stop goes by the held-out error, which any sweep may increase. The copy is in the run's
  * own ktensor, which is not needed before the end; beside it are the scales and Grams of
  * backend_save. Every rank keeps its own rows. */
 #ifndef BLCO_BEST_MODEL_H
@@ -37,13 +37,13 @@ enum status best_model_create(struct best_model *best, const struct backend *b, 
 void best_model_free(struct best_model *best);
 
 /* After an accepted sweep, before anything else changes the backend. If its model is the best so
- * far, the copy becomes its model, or without `copy`, which means that the next sweep may lose it,
- * there is no copy any more. Errors of backend_save. */
+ * far, copies it where the next sweep may lose it (`copy`), and otherwise drops the old copy.
+ * Errors of backend_save. */
 enum status best_model_note(struct best_model *best, struct backend *b,
                             const struct model_score *score, bool copy, struct error *error);
 
-/* Whether the copy is better than a model with this score, where that goes by the fit by more than
- * the noise of both. */
+/* Whether the copy is better than a model with this score. Fits must differ by more than the noise
+ * of both. */
 bool best_model_is_better(const struct best_model *best, const struct model_score *score);
 
 /* The copy becomes the backend's model. Errors of backend_resume. */

@@ -34,8 +34,8 @@
 #define CORE_PROBES 64   /* MTTKRPs of an estimate                                          */
 #define CORE_TEXT   48   /* characters of core_consistency_text                             */
 
-/* From CORE_SOUND on, components have a meaning of their own; below CORE_DOUBTFUL they have not.
- * (Bro and Kiers call a value above 90 very trilinear, one around 50 problematic.) */
+/* From CORE_SOUND on, each component is meaningful on its own; below CORE_DOUBTFUL none is. (Bro
+ * and Kiers call a value above 90 very trilinear, one around 50 problematic.) */
 #define CORE_SOUND    80
 #define CORE_DOUBTFUL 40
 

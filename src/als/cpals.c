@@ -70,7 +70,7 @@ static enum status sweep(struct run *run, struct backend_fit *fit, struct error 
     return fit_trust_check(&result->trust, run->b, due, small, fit, error);
 }
 
-/* Rows that few known entries determine may grow without end; the smallest ridge prevents that. */
+/* Underdetermined rows can diverge; the smallest ridge prevents that. */
 static enum status fail_sweep(const struct run *run, struct error *error)
 {
     const struct problem *p = &run->b->options.problem;
@@ -205,7 +205,7 @@ done:
     return error->status;
 }
 
-/* Whoever ended the run does not want to wait for the core consistency. */
+/* The core consistency is skipped after an interrupt. */
 static bool wants_core(const struct backend *b, const struct cpals_options *options,
                        const struct cpals_result *result)
 {

@@ -15,8 +15,8 @@ struct held_error {
     double rmse;      /* the root of the mean of (x - m)^2                              */
     double mae;       /* the mean of |x - m|                                            */
     double log_likelihood; /* of counts: that of all held-out entries                        */
-    uint64_t unlisted; /* entries that were not listed, beside which `auc` sees the others; 0: auc
-                        * is not known                                                      */
+    uint64_t unlisted; /* unlisted entries with which `auc` compares the others; 0: auc is not known
+                        */
     double auc; /* the probability that m is larger at a held-out entry than at one that was not
                  * listed; equal ones count half                                             */
 };

@@ -5,9 +5,8 @@
  * between their columns: the cosine of the angle between the components themselves. Components with
  * a congruence near -1 nearly cancel each other. If their weights go on growing, the tensor has no
  * best model of this rank, or the way to it is very long: such components are called degenerate and
- * mean nothing by themselves (J. B. Kruskal, R. A. Harshman, M. E. Lundy: How
- * 3-MFA data can cause degenerate PARAFAC solutions, among other relationships, Multiway Data
- * Analysis, 1989). */
+ * are not meaningful on their own (J. B. Kruskal, R. A. Harshman, M. E. Lundy: How 3-MFA data can
+ * cause degenerate PARAFAC solutions, among other relationships, Multiway Data Analysis, 1989). */
 #ifndef BLCO_MODEL_HEALTH_H
 #define BLCO_MODEL_HEALTH_H
 
@@ -52,12 +51,12 @@ enum status weight_history_note(struct weight_history *h, struct backend *b, int
  * iteration.
  *
  * The ridge: each step solves A (V + ridge) = M and so minimises ||X - Y||^2 + ridge ||A||^2. V, of
- * unit columns, has ones on its diagonal, so that a ridge counts in parts of one, whatever the
- * tensor. Take the tensor with no best model of rank 2, a o a o b + a o b o a + b o a o a, of norm
- * t, and its models (c o c o c - d o d o d) / (2 e) with c = a + e b, d = a - e b. Their components
- * have a congruence g with 1 + g = 6 e^2 and weights with ||A||^2 = t^2 / (1 + g), and the residual
- * is e^2 b o b o b, whose square is t^2 (1 + g)^2 / 108. The sum to be minimised is least where (1
- * + g)^3 = 54 ridge. The ridge for HEALTH_RESTED keeps components from degenerating at little cost.
+ * unit columns, has ones on its diagonal, so that a ridge means the same for every tensor. Take the
+ * tensor with no best model of rank 2, a o a o b + a o b o a + b o a o a, of norm t, and its models
+ * (c o c o c - d o d o d) / (2 e) with c = a + e b, d = a - e b. Their components have a congruence
+ * g with 1 + g = 6 e^2 and weights with ||A||^2 = t^2 / (1 + g), and the residual is e^2 b o b o b,
+ * whose square is t^2 (1 + g)^2 / 108. The sum to be minimised is least where (1 + g)^3 = 54 ridge.
+ * The ridge for HEALTH_RESTED keeps components from degenerating at little cost.
  *
  * STATUS_MEMORY; errors of backend_gram. */
 enum status model_health(struct model_health *health, struct backend *b,

@@ -1,4 +1,4 @@
-/* Momentum in a run: what it takes between two sweeps (numerics/momentum_step.h decides). */
+/* Momentum in a run: its state between two sweeps (numerics/momentum_step.h decides). */
 #ifndef BLCO_MOMENTUM_H
 #define BLCO_MOMENTUM_H
 

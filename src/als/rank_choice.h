@@ -31,8 +31,8 @@ int rank_choice(const struct rank_outcome *outcome, int count);
  * 1984, section 3.4.3); -1 if there is none. */
 int rank_choice_held(const struct rank_outcome *outcome, int count);
 
-/* Of a tensor that is split: the index of the largest rank all of whose components are alike in
- * both halves; -1 if there is none. */
+/* With --split-half: the index of the largest rank whose components are all alike in both halves;
+ * -1 if there is none. */
 int rank_choice_halves(const struct rank_outcome *outcome, int count);
 
 /* Whether the tensor is split. */

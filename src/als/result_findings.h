@@ -11,12 +11,12 @@
 /* Whether a decomposition says little: one mode only, or a mode shorter than the rank. */
 void find_in_shape(struct findings *f, const struct shape *shape, const struct problem *problem);
 
-/* Where listed zeros count: how many the file of this name lacks. */
+/* How many listed zeros the file of this name lacks, where listed zeros count. */
 void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor);
 
-/* Slices of modes that are not fixed in which nothing is known, and, where unlisted entries are
+/* Slices without a known entry, in modes that are not fixed, and, where unlisted entries are
  * unknown, whether the entries are too few for the model. Where unlisted entries have a weight,
- * they are known; but a slice whose listed entries are all unknown is worth a word. label[n]: the
+ * they are known; then slices whose listed entries are all unknown are reported. label[n]: the
  * printable name of the first such slice of mode n, or NULL. */
 void find_in_known(struct findings *f, const struct known_rows *known, const struct shape *shape,
                    const struct problem *problem, const char *const label[MAX_ORDER]);
@@ -29,8 +29,8 @@ void find_in_tolerance(struct findings *f, const struct backend_options *options
 void find_in_result(struct findings *f, const struct cpals_result *result,
                     const struct backend_options *options, const struct cpals_options *als);
 
-/* How far the starts agree, in a tensor with so many listed entries, or, for one start beside which
- * there are `others`, that this is not known. */
+/* How far the starts agree, in a tensor with so many listed entries. If there was one start, and
+ * others could be made (`others`), that this is not known. */
 void find_in_starts(struct findings *f, const struct starts *starts, uint64_t entries, bool others);
 
 /* Whether the halves of a tensor that is split lead to the same components. */

@@ -1,6 +1,6 @@
-/* Chooses a ridge by the held-out errors of runs with some ridges: 1 and 3 times powers of ten, one
- * after the other upwards, or else downwards, as long as the error becomes smaller by a thousandth
- * and is more than a thousandth of the values. The ridge of the least error is chosen. */
+/* Chooses the ridge with the least held-out error. Runs try 1 and 3 times powers of ten, first
+ * upwards, else downwards, while the error falls by a thousandth and exceeds a thousandth of the
+ * values. */
 #ifndef BLCO_RIDGE_SEARCH_H
 #define BLCO_RIDGE_SEARCH_H
 

@@ -1,6 +1,6 @@
-/* Split-half analysis: are the components of a model found again in each half of its tensor? What
- * only one half leads to is not in the data as a whole (R. A. Harshman, W. S. DeSarbo: *An
- * application of PARAFAC to a small sample problem, demonstrating preprocessing, orthogonality
+/* Split-half analysis: are the components of a model found again in each half of its tensor? A
+ * component that only one half leads to is no property of the data (R. A. Harshman, W. S. DeSarbo:
+ * *An application of PARAFAC to a small sample problem, demonstrating preprocessing, orthogonality
  * constraints, and split-half diagnostic techniques*, in Research Methods for Multimode Data
  * Analysis, Praeger, 1984). */
 #ifndef BLCO_SPLIT_HALF_H
@@ -57,7 +57,7 @@ enum status split_half_check(struct split_half *s, const struct rank_tensor *t,
 /* Decomposes one half after the other, as the whole was: with its options, but without its
  * checkpoint, its trace and its held-out entries, and with more iterations until they converge. t
  * still has its nonzeros. Every rank calls it. A signal or the time limit ends it early. Errors as
- * backend_prepare and decompose; that a half has no model is none. */
+ * backend_prepare and decompose; a half without a model is no error. */
 enum status split_half_run(struct split_half *s, const struct rank_tensor *t,
                            const struct backend_kind *kind, const struct backend_options *options,
                            const struct decomposition *d, struct error *error);

@@ -82,8 +82,8 @@ struct cpals_options starts_options(const struct starts *s, const struct cpals_o
  * model. STATUS_MEMORY. */
 enum status starts_take_best(struct starts *s, struct ktensor *best, struct error *error);
 
-/* Of counts: by how many nats (natural units of the log-likelihood) for each of `entries` listed
- * entries the best and the worst likelihood of the starts differ. 0 of squares. */
+/* With LOSS_POISSON: the difference between the best and the worst log-likelihood of the starts, in
+ * nats (natural units) for each of `entries` listed entries. With squares: 0. */
 double starts_spread(const struct starts *s, uint64_t entries);
 
 /* After starts_take_best, which fills in the scores. */

@@ -3,7 +3,7 @@
  * from 0 on. Implemented in backend_open.c (from a tensor to an open backend),
  * backend_model.c (models on their way in and out) and backend.c (all else).
  *
- * Beside the errors that a function names, a GPU can cause STATUS_MEMORY and STATUS_INTERNAL in
+ * Besides the errors that a function names, a GPU can cause STATUS_MEMORY and STATUS_INTERNAL in
  * every function that returns a status. */
 #ifndef BLCO_BACKEND_H
 #define BLCO_BACKEND_H
@@ -110,8 +110,8 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
  * M, columns were rotated, or the mode is fixed. */
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
-/* Says how unlisted entries count in the next sweep, where the problem weighs them (problem.h);
- * after opening they count as problem_count says after all fading. Between sweeps. */
+/* Sets the weight of unlisted entries in the next sweep, where the problem weighs them (problem.h);
+ * after opening it is that after all fading (problem_count). To be called between sweeps. */
 void backend_weigh(struct backend *b, const struct unlisted_count *count);
 
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass
@@ -122,7 +122,7 @@ void backend_weigh(struct backend *b, const struct unlisted_count *count);
 enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error);
 
-/* The mean count of the entries that count, each by its weight (struct count_null). */
+/* The mean of the values, each entry by its weight (struct count_null). */
 double backend_mean_count(const struct backend *b);
 
 /* *deviance, *log_likelihood = those of a model of counts with this fit; 0 where the loss is
@@ -136,18 +136,18 @@ void backend_likelihood(const struct backend *b, double fit, double *deviance,
 enum status backend_residual(struct backend *b, struct backend_fit *fit, struct error *error);
 
 /* value[i] = the model's value at the coordinates of entry i of `at` (value has at->nnz entries),
- * whose indices are rows that are here; its values are not read. Between an update and the next
- * step; nothing changes. Values above the largest double are infinite. The time is booked as the
- * fit's. */
+ * whose indices are rows that are here; its values are not read. To be called between an update and
+ * the next step; the state does not change. Values above the largest double are infinite. The time
+ * is booked as the fit's. */
 enum status backend_values(struct backend *b, const struct coo *at, double *value,
                            struct error *error);
 
-/* From now on the ridge of every mode is this. Between runs. */
+/* Sets the ridge of every mode. To be called between runs. */
 void backend_take_ridge(struct backend *b, double ridge);
 
 /* Makes the factor matrices with which the next sweep begins (numerics/momentum_step.h), where the
- * plan has momentum. Of the modes that the next sweep depends on (mode_rules_begins), A_n are the
- * factor matrices with unit columns, and S_n the previous ones. A_n becomes Y_n = now A_n + before
+ * plan has momentum. For each mode that the next sweep depends on (mode_rules_begins), A_n is the
+ * factor matrix with unit columns, and S_n the previous one. A_n becomes Y_n = now A_n + before
  * S_n, with 0 for negative entries if the mode is nonnegative, and S_n becomes A_n. The step (0, 1)
  * swaps A_n and S_n, and lambda with that of S_n. After a fit with momentum that is not blind,
  * *step is that of the fit. No MTTKRP may come between the fit and this. The time is booked as the

@@ -16,8 +16,8 @@
  * momentum may end in another, worse optimum than plain ALS. Therefore a sweep that gains more than
  * MOMENTUM_FAST is followed by a plain one, and t is 1 again (tests/als/test_momentum_table.c
  * compares both on a table of tensors). Where unlisted entries are unknown or weigh less, no gain
- * is too fast: there momentum finds the model more often than plain sweeps do, which stay slow for
- * long far away from it. The same holds for Newton steps of counts; with multiplicative ones, such
+ * is too fast: there momentum finds the model more often than plain sweeps, which stay slow for a
+ * long time far from it. The same holds for Newton steps of counts; with multiplicative ones, such
  * runs ended in worse optima.
  *
  * Components that cancel each other have large weights, and rounding then hides what a sweep has
@@ -64,8 +64,8 @@ ROUNDED_FUNCTION struct momentum momentum_start(enum precision precision, int sw
     return m;
 }
 
-/* Notes a sweep by its objective and the noise of its fit, and decides on the next one. Of a blind
- * fit only that is noted, and the step is (0, 1), which writes nothing. */
+/* Notes a sweep by its objective and the noise of its fit, and decides on the next one. If the fit
+ * is blind, only that is noted, and the step is (0, 1), which writes nothing. */
 ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double objective,
                                                     double noise)
 {

@@ -1,8 +1,7 @@
-/* Testing whether a coordinate of a decoded nonzero is beyond, not below its mode's length: all
- * modes of a word at once, the same code on the host and on the device. To each coordinate is added
- * what its mode's length lacks to a power of two; a coordinate that is beyond then carries out of
- * its place. A carry into another place does no harm: the coordinate that it comes from is beyond
- * already. */
+/* Tests whether a coordinate of a decoded nonzero is too large, all modes of a word at once, by the
+ * same code on the host and on the device. It adds to each coordinate what its mode's length lacks
+ * to a power of two; a coordinate that is beyond the length then carries out of its place. A carry
+ * into another place does no harm: the coordinate that it comes from is beyond already. */
 #ifndef BLCO_PACKED_BOUNDS_H
 #define BLCO_PACKED_BOUNDS_H
 

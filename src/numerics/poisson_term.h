@@ -35,7 +35,7 @@
 #define POISSON_MU_KEEPS     0.5   /* ... where momentum comes before a multiplicative step */
 #define POISSON_LIFT         1e-6  /* of the mean of a column: what a zero of a start becomes */
 
-/* Of the Newton step of a row. */
+/* Constants of the Newton step of a row. */
 #define POISSON_PASSES 8 /* of coordinate descent, at most                              */
 #define POISSON_SETTLED                                                                            \
     1e-12 /* a pass that moves no coordinate by more, beside a count, is the last */

@@ -29,8 +29,8 @@
  * until little is left to gain were no better, and rounding would decide about the last one. */
 #define ROW_PASSES 3
 
-/* A pivot that is SINGULAR beside its diagonal entry, as that was before its parts cancelled
- * (row_whole), or less says nothing. A singular H gets SHIFT times the mean of these entries on its
+/* A pivot means nothing if it is at most SINGULAR times its diagonal entry as that was before its
+ * parts cancelled (row_whole). A singular H gets SHIFT times the mean of these entries on its
  * diagonal, and SHIFT_UP times as much until it is no longer singular; SHIFT_END is enough for any
  * H that is finite. An entry of a nonnegative row with such a diagonal entry stays. */
 #define ROW_SINGULAR  1e-14
@@ -60,7 +60,7 @@ ROUNDED_FUNCTION double row_whole(double g, double v, double ridge, double cell)
     return parts > cell ? parts : cell;
 }
 
-/* Of an entry of weight v, and of value 0 where v is 0. */
+/* The terms of an entry with the weight v, whose value is 0 where v is 0. */
 ROUNDED_FUNCTION struct row_term row_term_of(double x, double v, double m, double h)
 {
     struct row_term t;

@@ -1,6 +1,6 @@
-/* Which mode's bits are lowest in an ordering `mode n`. The neighbours on its line are a fiber
- * along that mode: they agree in all other coordinates, so the rows of these are gathered from a
- * cache that is near. So the mode with the longest fibers is best. */
+/* Which mode's bits are lowest in an ordering `mode n`. Neighbours on the line then form a fiber
+ * along that mode: they agree in all other coordinates, so that a near cache has the rows of the
+ * other modes. The mode with the longest fibers is best. */
 #ifndef BLCO_FIBER_CHOICE_H
 #define BLCO_FIBER_CHOICE_H
 
@@ -15,8 +15,8 @@ int fiber_skipped_bits(uint64_t nnz);
 /* The number of fibers, about, from the number of marked bits. */
 double fiber_estimate(uint64_t marked, int skipped);
 
-/* Whether one of several modes may be lowest in some ordering `mode n` of those with ordered[n]:
- * not where that mode and those of tiles leave only one. tile (order): of each ordering. */
+/* Whether some ordering `mode n` with ordered[n] leaves a choice of the lowest mode: more than one
+ * mode besides mode n and those of its tiles. tile (order): of each ordering. */
 bool fiber_choice_open(int order, const bool *ordered, const struct tile *tile);
 
 /* The mode that is to be lowest in the ordering `mode` (`lowest` of ordering_create_lowest and

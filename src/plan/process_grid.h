@@ -33,15 +33,15 @@ struct grid_request {
     double solve_bytes_per_second; /* of rows read and written by solves; 0: solves cost nothing */
 };
 
-/* Ranks treat rows that only one rank touches apart (rank_rows.h) where at most this fraction of a
- * range's rows is common. */
+/* Ranks treat rows that only one rank touches separately (rank_rows.h) where at most this fraction
+ * of a range's rows is common. */
 #define GRID_MOST_COMMON 0.75
 
 /* What a sweep costs on a grid, by a model. The rank with most nonzeros sets the time of the
  * MTTKRPs. The P ranks that have the same range of mode n scatter the sums of its common rows of M,
- * solve an equal part of the rows each, and gather the common rows of the factor. How many rows are
- * common is what chance would give: one rank alone has all c nonzeros of a row with the probability
- * P^(1-c). */
+ * solve an equal part of the rows each, and gather the common rows of the factor. The number of
+ * common rows is estimated as for nonzeros at random: one rank alone has all c nonzeros of a row
+ * with the probability P^(1-c). */
 struct grid_cost {
     uint64_t largest_nnz;  /* of a rank                                                          */
     double imbalance;      /* largest_nnz over the mean, less 1                                  */

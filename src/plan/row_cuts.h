@@ -33,7 +33,8 @@ uint64_t row_sums_cut(const struct row_sums *s, int parts, uint64_t *cut);
 /* The rows of the longest range. */
 uint64_t row_cuts_longest(const uint64_t *cut, int parts);
 
-/* The range that has the row. Of empty ranges that begin there, the last one's. */
+/* The range that has the row; if empty ranges begin at the row, too, the last one that begins
+ * there. */
 int row_cuts_range(const uint64_t *cut, int parts, uint64_t row);
 
 #endif

@@ -65,17 +65,16 @@ struct cache_tile_counts {
 int cache_tile_bits(const struct cache_tile_request *r);
 
 /* Whether mode g may be tiled: its factor matrix is far larger than the cache, and an index in its
- * tiles has one word. Of forced tiles, the mode that is forced. */
+ * tiles has one word. If tiles are forced, only the forced mode. */
 bool cache_tile_may(const struct cache_tile_request *r, int g);
 
 /* Whether some mode other than n may be tiled. */
 bool cache_tile_open(const struct cache_tile_request *r, int n);
 
-/* Nonzeros are drawn at random. fresh[k], k < draws: rows of a mode that are new among draws
- * [2^k / 2, 2^k).
- * Returns the share of gathers in random order that the cache misses, if half of the cache keeps
- * such rows: of draws that follow as many as fill it (Che, Tung, Wang; IEEE Journal on Selected
- * Areas in Communications 20, 2002); 0 where they do not fill it. */
+/* Estimates cache misses by drawing nonzeros at random: fresh[k], k < draws, counts the rows of a
+ * mode that are new among draws [2^k / 2, 2^k). Returns the fraction of gathers in random order
+ * that miss the cache, if half of it keeps the rows of as many draws as fill it (Che, Tung, Wang;
+ * IEEE Journal on Selected Areas in Communications 20, 2002); 0 where they do not fill it. */
 double cache_tile_misses(const struct cache_tile_request *r, const uint32_t *fresh, int draws);
 
 /* *tile = the tiles that pay most in the ordering `mode`, of whose other modes `lowest` is lowest

@@ -74,8 +74,8 @@ int mode_rules_last(const struct mode_rules *r, int order);
 /* The first of `order` modes that is updated; `order` where all are fixed. */
 int mode_rules_first(const struct mode_rules *r, int order);
 
-/* Whether a sweep over `order` modes begins with the old factor matrix of mode n: false where the
- * mode is fixed, or solved first. A nonnegative one is never solved but improved, from the old. */
+/* Whether a sweep over `order` modes depends on the old factor matrix of mode n: false if the mode
+ * is fixed or solved first, true if it is nonnegative (HALS starts from it). */
 bool mode_rules_begins(const struct mode_rules *r, int order, int n);
 
 /* Whether one of the flags (MAX_ORDER) is set. */
@@ -105,8 +105,8 @@ struct problem {
 /* The steps of a mode in a sweep, before the next mode. */
 int problem_inner(const struct problem *p);
 
-/* The part of an entry that momentum leaves at least, of counts. What multiplicative steps find too
- * small grows only slowly. */
+/* The least part of an entry that momentum leaves, with counts: multiplicative steps let an entry
+ * that is too small grow only slowly. */
 double solver_keeps(enum solver solver);
 
 /* Whether momentum may follow sweeps that gain much (numerics/momentum_step.h). */
@@ -115,28 +115,28 @@ bool problem_has_fast_momentum(const struct problem *p);
 /* Whether each row of a factor matrix has a system of its own, and there is no MTTKRP. */
 bool problem_by_rows(const struct problem *p);
 
-/* Where some of the listed entries are unknown, each row needs a system of its own, also if entries
- * that are not listed are zeros like any other. */
+/* Where some of the listed entries are unknown, each row needs a system of its own, even if
+ * unlisted entries are ordinary zeros. */
 void problem_take_unknown(struct problem *p, uint64_t unknown);
 
-/* Of a tensor with so many listed entries, the weight of the others in the first sweep. Where they
- * are far more than the listed ones, zeros of weight 1 would alone decide what the first sweeps
- * find, and large tensors would not recover: all of them together count at most 30 times as much.
- */
+/* The weight of unlisted entries in the first sweep, for a tensor with so many listed ones. Where
+ * unlisted entries are far more, zeros of weight 1 would alone decide what the first sweeps find,
+ * and large tensors would not recover: together they count at most 30 times as much as the listed
+ * ones. */
 void problem_begin_fading(struct problem *p, const struct shape *shape, uint64_t listed);
 
-/* Whether every start leads to one model: of counts, the deviance of one component is convex in the
- * logarithms of its entries. */
+/* Whether every start leads to the same model: with counts and one component, the deviance is
+ * convex in the logarithms of the entries. */
 bool problem_has_one_optimum(const struct problem *p);
 
-/* What follows from the loss: with Poisson's, all modes are nonnegative. */
+/* Sets what follows from the loss: with Poisson's, all modes are nonnegative. */
 void problem_complete_loss(struct problem *p);
 
-/* How they count in the sweep after `sweeps` others; a negative number: after all fading. */
+/* Their weights in the sweep after `sweeps` others; a negative number: after all fading. */
 struct unlisted_count problem_count(const struct problem *p, int sweeps);
 
-/* A member of a problem whose values have words, as the option of this name takes them. Records
- * show it, and a checkpoint goes on only with the value that it has. */
+/* A member of a problem whose values have names, which its option takes. Records show it, and a
+ * checkpoint goes on only with the value that it has. */
 struct problem_choice {
     const char *name; /* of the option, without --; NULL ends the table */
     const char *key;  /* in records */

@@ -1,4 +1,4 @@
-/* A tensor of counts beside the simplest model of it, which a fit compares with: for a Poisson
+/* The simplest model of a tensor of counts, with which a fit compares: it is for a Poisson
  * likelihood what the norm is for squares. */
 #ifndef BLCO_COUNT_NULL_H
 #define BLCO_COUNT_NULL_H

@@ -7,8 +7,8 @@
 
 /* ktensor_arrange for a model of which *part has this rank's rows; every rank of c calls this. Each
  * row of the model is among the `own` rows of exactly one rank; lambda is the same on all ranks,
- * before and after. Order and signs are those of ktensor_arrange for the whole model, norms are up
- * to rounding. A rank that fails ends the others (comm_abort), and *part is unchanged on all.
+ * before and after. Order and signs are those of ktensor_arrange for the whole model, norms agree
+ * up to rounding. A rank that fails ends the others (comm_abort), and *part is unchanged on all.
  * STATUS_MEMORY, and failures of other ranks. */
 enum status model_arrange_together(struct ktensor *part, const struct ktensor_rows *own,
                                    struct comm *c, struct error *error);

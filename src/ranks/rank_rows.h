@@ -10,11 +10,12 @@
  * solves lie together. Otherwise all rows count as common, the sums of a stripe replace its rows,
  * and the rows keep their order.
  *
- * Where each row has a system of its own, a system is far more than a row: R (R + 3) / 2 numbers.
+ * Where each row has a system of its own, a system is far larger than a row: R (R + 3) / 2 numbers.
  * Then rows are dealt (row_deal.h): all ranks are peers and have all rows, in equal stripes, and a
- * rank needs other nonzeros for each mode (nonzero_exchange.h): all of the rows of its stripe, but
- * for a few common rows at the beginning of each stripe. Or ranks keep their ranges of one mode,
- * where no other rank has nonzeros, and all rows of the other modes are common (row_deal_kept). */
+ * rank needs other nonzeros for each mode (nonzero_exchange.h): all nonzeros in the rows of its
+ * stripe, except for a few common rows at the beginning of each stripe. Or ranks keep their ranges
+ * of one mode, where no other rank has nonzeros, and all rows of the other modes are common
+ * (row_deal_kept). */
 #ifndef BLCO_RANK_ROWS_H
 #define BLCO_RANK_ROWS_H
 

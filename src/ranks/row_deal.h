@@ -1,6 +1,6 @@
 /* Which rank solves which rows of a mode, where each row has a system of its own: rows are dealt so
- * that ranks have as many rows, and as many nonzeros, as each other. A rank gets all nonzeros of a
- * row that it solves, so that nothing but the solved row has to move.
+ * that all ranks have about as many rows and as many nonzeros. A rank gets all nonzeros of a row
+ * that it solves, so that nothing but the solved row has to move.
  *
  * A row with so many nonzeros that one rank could not have them all is common: its nonzeros stay
  * where they are, and the ranks sum its system. These are at most ROW_DEAL_SHARES rows a rank.
@@ -9,8 +9,8 @@
  * systems of all rows of the other modes: then ranks keep their ranges of that mode and the
  * nonzeros of these, and all rows of the other modes are common (row_deal_kept).
  *
- * The rows of equal numbers of nonzeros, about, are cut into one run of neighbours for each rank,
- * because rows near each other often need the same rows of the other modes. */
+ * Rows with about the same number of nonzeros are cut into one range for each rank, because rows
+ * near each other often need the same rows of the other modes. */
 #ifndef BLCO_ROW_DEAL_H
 #define BLCO_ROW_DEAL_H
 
@@ -28,7 +28,7 @@
 #define ROW_DEAL_SENT (UINT64_C(128) << 20)
 
 /* Stripe k has the rows that rank k solves: common ones, then its own, each in the order of the
- * tensor; shorter stripes are filled up with rows that are none. */
+ * tensor; shorter stripes are padded with empty rows. */
 struct row_deal {
     uint64_t stripe; /* rows of a stripe                                                        */
     uint64_t common; /* common rows of all stripes together (row_deal_common)                   */
@@ -37,7 +37,8 @@ struct row_deal {
     uint32_t *place; /* (rows): stripe k begins at place k * stripe; owned                      */
 };
 
-/* How many of `common` common rows stand at the beginning of stripe k: they are dealt by turns. */
+/* How many of `common` common rows stand at the beginning of stripe k: they are dealt round robin.
+ */
 static inline uint64_t row_deal_common(uint64_t common, int k, int ranks)
 {
     return (common + (uint64_t)(ranks - 1 - k)) / (uint64_t)ranks;

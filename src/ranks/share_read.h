@@ -1,8 +1,8 @@
 /* A rank's share of a file. In a regular file of plain text every rank parses the text lines that
  * begin in its share of the bytes. Gzip, pipes and standard input are read by rank 0 alone, which
  * deals out the entries of each window of text evenly; so is CSV, because names are numbered in the
- * order of the whole file. Of NumPy arrays a rank reads a range of the entries, of a .blco file an
- * even share of the segments. */
+ * order of the whole file. A rank reads a range of the entries of NumPy arrays, and a range of the
+ * segments of a .blco file. */
 #ifndef BLCO_SHARE_READ_H
 #define BLCO_SHARE_READ_H
 

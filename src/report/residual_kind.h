@@ -10,7 +10,7 @@ enum residual_kind { RESIDUAL_DIFFERENCE, RESIDUAL_POISSON };
 /* NaN where the value is unknown (NaN). Poisson: the value is not negative. */
 double residual_of(enum residual_kind kind, double value, double model);
 
-/* The numbers that are shown of a residual. Of counts: the residual, that of Pearson, (x - m) /
+/* The numbers that are shown of a residual. With counts: the residual, that of Pearson, (x - m) /
  * sqrt(m), and the probability of this count or a larger one. */
 #define RESIDUAL_NUMBERS 3
 int residual_numbers(enum residual_kind kind);
@@ -19,8 +19,8 @@ extern const char *const residual_names[][RESIDUAL_NUMBERS];
 /* number (residual_numbers) = these. */
 void residual_fill(enum residual_kind kind, double value, double model, double *number);
 
-/* The probability that a Poisson variable of mean m > 0 is x or more. Of x that is no whole number,
- * the gamma distribution's. */
+/* The probability that a Poisson variable of mean m > 0 is x or more. If x is no whole number, that
+ * of the gamma distribution. */
 double poisson_upper_tail(double x, double m);
 
 #endif

@@ -42,7 +42,7 @@ enum status device_ranks_scatter(struct device_ranks *r, int n, const struct dev
 enum status device_ranks_gather(struct device_ranks *r, int n, const struct device_matrix *a,
                                 cudaStream_t stream, struct error *error);
 
-/* Of an array (peers of mode n x count) of device memory, the `count` numbers at this rank's place
+/* In an array (peers of mode n x count) in device memory, the `count` numbers at this rank's place
  * become the sums over the peers. */
 enum status device_ranks_scatter_numbers(struct device_ranks *r, int n, double *numbers,
                                          uint64_t count, cudaStream_t stream, struct error *error);

@@ -26,8 +26,8 @@ struct host_row_totals {
 void host_row_totals_add(struct host_row_totals *to, const struct host_row_totals *from);
 
 /* A system: its numbers, b (ld), q (ld, of counts; else 0) and G (ld x ld), of which entries (i, j)
- * with i <= j count. Where rows take a multiplicative step, there is no G. Of a short row, Y may
- * stand in its place. */
+ * with i <= j count. Where rows take a multiplicative step, there is no G. A short row may have Y
+ * in place of G. */
 struct host_system {
     double *number, *b, *q, *g;
     uint64_t factor; /* rows of Y (factor x ld), where G = Y'Y; 0: G is there */

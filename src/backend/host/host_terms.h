@@ -29,8 +29,8 @@ struct host_value_sums {
     double misfit;   /* of counts: of v (m - x - x log(m / x)) - h m    */
 };
 
-/* Of a block of nonzeros, of one row or several: the values m of the model, and what follows from
- * them and the values of the tensor. */
+/* A block of nonzeros, of one row or several: the values m of the model, and what follows from them
+ * and the values of the tensor. */
 struct host_terms {
     double m[HOST_SYSTEM_BLOCK], c[HOST_SYSTEM_BLOCK], w[HOST_SYSTEM_BLOCK], q[HOST_SYSTEM_BLOCK];
     double misfit[HOST_SYSTEM_BLOCK];

@@ -7,7 +7,7 @@
 #include "ranks/rank_tensor.h"
 
 /* Finds the names of the tensor at `path`, which *t has opened and whose names of CSV it gives up.
- * Of several ranks of -r the first finds them. Rank 0 calls this; the caller calls labels_free,
+ * With a range of -r, the first rank finds them. Rank 0 calls this; the caller calls labels_free,
  * after a failure too. STATUS_INPUT where maps are not those of this tensor, STATUS_MEMORY. */
 enum status cpd_names_find(struct labels *names, struct rank_tensor *t, const char *path,
                            struct error *error);

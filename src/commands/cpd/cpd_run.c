@@ -168,7 +168,7 @@ static struct backend_options make_options(const struct work *w)
     return options;
 }
 
-/* Of several -r the largest must fit, or the work for the others may be in vain. */
+/* Checks the largest rank first: if it does not fit, fails before computing the others. */
 static enum status check_last_rank(struct work *w, struct error *error)
 {
     const struct cpd_inputs *in = &w->job->inputs;

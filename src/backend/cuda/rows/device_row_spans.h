@@ -1,7 +1,7 @@
 /* Spans of the nonzeros of a mode's ordering, and the rows that spans share. An ordering in device
- * memory is one piece, or is cut into pieces of whole rows. Of an ordering that is streamed, each
- * batch is a piece, in which nonzeros are counted from its first; the parts of a row that pieces
- * share are joined as those of a row that spans share. */
+ * memory is one piece, or is cut into pieces of whole rows. Each batch of a streamed ordering is a
+ * piece, whose nonzeros are counted from its first; the parts of a row that pieces share are joined
+ * as those of a row that spans share. */
 #ifndef BLCO_DEVICE_ROW_SPANS_H
 #define BLCO_DEVICE_ROW_SPANS_H
 
@@ -20,7 +20,7 @@ struct device_row_piece {
     bool first_is_part, last_is_part; /* of its joins: as in struct row_systems_args  */
 };
 
-/* Of one mode. Device arrays are owned. */
+/* The spans of one mode. Device arrays are owned. */
 struct device_row_spans {
     int mode;
     const struct device_tensor *tensor; /* the ordering of the mode; borrowed; NULL: streamed, or
@@ -54,8 +54,8 @@ struct device_row_ordering {
 enum status device_row_spans_open(struct device_row_spans *d, const struct device_row_ordering *of,
                                   cudaStream_t stream, struct error *error);
 
-/* Of a streamed ordering, that of the mode, each batch of which has about `most` spans; reads it
- * once. STATUS_INPUT where the tensor is damaged. */
+/* The same for a streamed ordering of the mode, each batch of which has about `most` spans; reads
+ * it once. STATUS_INPUT where the tensor is damaged. */
 enum status device_row_spans_stream(struct device_row_spans *d, struct device_stream *s, int mode,
                                     uint64_t most, cudaStream_t stream, struct error *error);
 

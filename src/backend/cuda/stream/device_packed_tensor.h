@@ -44,7 +44,7 @@ void device_packed_tensor_close(struct device_packed_tensor *p);
  */
 uint64_t device_packed_tensor_at(const struct device_packed_tensor *p, uint64_t b);
 
-/* Of batch b. */
+/* Bytes and nonzeros of batch b. */
 uint64_t device_packed_tensor_bytes(const struct device_packed_tensor *p, uint64_t b);
 uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t b);
 
