@@ -24,7 +24,7 @@ struct entry_sum {
     uint64_t zeros; /* these zeros                                  */
 };
 
-#define PORTIONS 256 /* of the entries; each is one thread's work */
+#define CHUNKS 256 /* of the entries; each is one thread's work */
 
 /* The numbers 0 to count - 1, for sorting; the caller frees the array. NULL and STATUS_MEMORY. */
 static uint64_t *entry_sums_positions(uint64_t count, struct error *error)
@@ -48,7 +48,7 @@ struct sorted {
     enum coo_zeros zeros;
     uint64_t *position, *key; /* (count); equal coordinates have equal keys */
     uint64_t count;
-    uint64_t length; /* of a portion */
+    uint64_t length; /* of a chunk */
 };
 
 static bool repeats(const struct sorted *s, uint64_t i)
@@ -104,10 +104,10 @@ static enum status sum_all_repeats(const struct sorted *s, struct coo_cleaning *
 {
     uint64_t zeros = 0, duplicates = 0, bad = s->count;
 #pragma omp parallel for schedule(static) reduction(+ : zeros, duplicates) reduction(min : bad)
-    for (uint64_t portion = 0; portion < PORTIONS; portion++) {
+    for (uint64_t chunk = 0; chunk < CHUNKS; chunk++) {
         struct coo_cleaning own = {0};
-        uint64_t end = (portion + 1) * s->length;
-        for (uint64_t i = portion * s->length; i < (end < s->count ? end : s->count); i++) {
+        uint64_t end = (chunk + 1) * s->length;
+        for (uint64_t i = chunk * s->length; i < (end < s->count ? end : s->count); i++) {
             if (i > 0 && repeats(s, i))
                 continue;
             if (sum_repeats(s, i, &own) && i < bad)
@@ -124,22 +124,22 @@ static enum status sum_all_repeats(const struct sorted *s, struct coo_cleaning *
 /* Keeps the positions of entries that are not GONE. */
 static void drop_gone(struct sorted *s)
 {
-    uint64_t kept[PORTIONS];
+    uint64_t kept[CHUNKS];
 #pragma omp parallel for schedule(static)
-    for (uint64_t portion = 0; portion < PORTIONS; portion++) {
-        uint64_t begin = portion * s->length, end = begin + s->length, to = begin;
+    for (uint64_t chunk = 0; chunk < CHUNKS; chunk++) {
+        uint64_t begin = chunk * s->length, end = begin + s->length, to = begin;
         for (uint64_t i = begin; i < (end < s->count ? end : s->count); i++) {
             s->position[to] = s->position[i];
             to += s->x->value[s->position[i]] != GONE;
         }
-        kept[portion] = to - begin;
+        kept[chunk] = to - begin;
     }
     uint64_t count = 0;
-    for (uint64_t portion = 0; portion < PORTIONS; portion++) {
-        if (kept[portion] > 0)
-            memmove(s->position + count, s->position + portion * s->length,
-                    kept[portion] * sizeof *s->position);
-        count += kept[portion];
+    for (uint64_t chunk = 0; chunk < CHUNKS; chunk++) {
+        if (kept[chunk] > 0)
+            memmove(s->position + count, s->position + chunk * s->length,
+                    kept[chunk] * sizeof *s->position);
+        count += kept[chunk];
     }
     s->count = count;
 }
@@ -157,7 +157,7 @@ static enum status entry_sums_append(struct entry_sums *s, struct coo *x, uint64
                             .position = position,
                             .key = key,
                             .count = count,
-                            .length = count / PORTIONS + 1};
+                            .length = count / CHUNKS + 1};
     struct coo_cleaning cleaning = {0};
     if (!key)
         return error->status;

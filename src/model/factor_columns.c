@@ -9,29 +9,29 @@
 #include "base/vector_clones.h"
 #include "numerics/column_scale.h"
 
-/* The rows of a portion of the work. The number depends on the shape alone. It is small enough for
- * the portion to stay in cache over two passes, and large enough for the partial results to be
- * small beside the portion. */
-static uint64_t portion_rows(uint64_t rank)
+/* The rows of a chunk of the work. The number depends on the shape alone. It is small enough for
+ * the chunk to stay in cache over two passes, and large enough for the partial results to be
+ * small beside the chunk. */
+static uint64_t chunk_rows(uint64_t rank)
 {
     uint64_t rows = 16384 / rank;
     return rows < 256 ? 256 : rows;
 }
 
-/* Statistics of the columns from a portion; the scratch is laid out for vector instructions. */
+/* Statistics of the columns from a chunk; the scratch is laid out for vector instructions. */
 struct partial {
     double *largest; /* (R) */
     double *scale;   /* (R): scratch */
     double *sum;     /* (R) */
 };
 
-static struct partial partial_at(double *partials, uint64_t portion, uint64_t rank)
+static struct partial partial_at(double *partials, uint64_t chunk, uint64_t rank)
 {
-    double *base = partials + portion * 3 * rank;
+    double *base = partials + chunk * 3 * rank;
     return (struct partial){base, base + rank, base + 2 * rank};
 }
 
-static void sum_portion(const double *a, uint64_t rows, uint64_t rank, struct partial p)
+static void sum_chunk(const double *a, uint64_t rows, uint64_t rank, struct partial p)
 {
     memset(p.largest, 0, rank * sizeof *p.largest);
     memset(p.sum, 0, rank * sizeof *p.sum);
@@ -89,26 +89,26 @@ static void take_lowest_rows(const double *a, uint64_t rows, uint64_t rank, cons
         }
 }
 
-/* Rows in portions, and the statistics from each. */
-struct portions {
+/* Rows in chunks, and the statistics from each. */
+struct chunks {
     struct factor_rows of;
-    uint64_t step;    /* rows of a portion         */
-    double *partials; /* (portions x 3 x R)        */
-    uint64_t *firsts; /* (portions x R), with `row` */
+    uint64_t step;    /* rows of a chunk         */
+    double *partials; /* (chunks x 3 x R)        */
+    uint64_t *firsts; /* (chunks x R), with `row` */
 };
 
-static void measure_portion(const struct portions *q, uint64_t s)
+static void measure_chunk(const struct chunks *q, uint64_t s)
 {
     const struct factor_rows *of = &q->of;
     uint64_t begin = s * q->step, rows = least_of(q->step, of->rows - begin);
     const double *a = of->a + begin * of->rank;
     struct partial p = partial_at(q->partials, s, of->rank);
-    sum_portion(a, rows, of->rank, p);
+    sum_chunk(a, rows, of->rank, p);
     if (of->row)
         take_lowest_rows(a, rows, of->rank, of->row + begin, p, q->firsts + s * of->rank);
 }
 
-static void add_portion(const struct portions *q, uint64_t s, struct column *column)
+static void add_chunk(const struct chunks *q, uint64_t s, struct column *column)
 {
     const struct factor_rows *of = &q->of;
     struct partial p = partial_at(q->partials, s, of->rank);
@@ -121,19 +121,19 @@ static void add_portion(const struct portions *q, uint64_t s, struct column *col
 enum status factor_columns_measure(const struct factor_rows *rows, struct column *column,
                                    struct error *error)
 {
-    const uint64_t rank = rows->rank, step = portion_rows(rank);
+    const uint64_t rank = rows->rank, step = chunk_rows(rank);
     const uint64_t count = (rows->rows + step - 1) / step;
-    struct portions q = {.of = *rows, .step = step};
+    struct chunks q = {.of = *rows, .step = step};
     q.partials = memory_array(count * 3, rank * sizeof *q.partials, error);
     q.firsts = memory_array(rows->row ? count : 0, rank * sizeof *q.firsts, error);
     TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t s = 0; s < count; s++)
-        measure_portion(&q, s);
+        measure_chunk(&q, s);
     for (uint64_t r = 0; r < rank; r++)
         column[r] = (struct column){0, 0, rows->row ? UINT64_MAX : rows->first};
     for (uint64_t s = 0; s < count; s++)
-        add_portion(&q, s, column);
+        add_chunk(&q, s, column);
 done:
     memory_free(q.partials);
     memory_free(q.firsts);
@@ -167,24 +167,24 @@ VECTOR_CLONES static void product_tile(const struct factor_rows *x, const double
                 c[t * rank_b + s] += a[i * rank_a + t] * b[i * rank_b + s];
 }
 
-/* The number of portions of the rows. All partial products together take at most about 32 MB. */
-static uint64_t product_portions(uint64_t rows, uint64_t size)
+/* The number of chunks of the rows. All partial products together take at most about 32 MB. */
+static uint64_t product_chunks(uint64_t rows, uint64_t size)
 {
-    uint64_t portions = least_of(rows / 4096 + 1, (UINT64_C(1) << 22) / size);
-    return portions < 1 ? 1 : least_of(portions, 256);
+    uint64_t chunks = least_of(rows / 4096 + 1, (UINT64_C(1) << 22) / size);
+    return chunks < 1 ? 1 : least_of(chunks, 256);
 }
 
 enum status factor_columns_products(const struct factor_rows *a, const struct factor_rows *b,
                                     double *c, struct error *error)
 {
     const uint64_t rows = a->rows, size = a->rank * b->rank;
-    const uint64_t portions = product_portions(rows, size), tiles = (a->rank + TILE - 1) / TILE;
-    const uint64_t step = (rows + portions - 1) / portions;
-    double *partials = memory_array(portions, size * sizeof *partials, error);
+    const uint64_t chunks = product_chunks(rows, size), tiles = (a->rank + TILE - 1) / TILE;
+    const uint64_t step = (rows + chunks - 1) / chunks;
+    double *partials = memory_array(chunks, size * sizeof *partials, error);
     if (!partials)
         return error->status;
 #pragma omp parallel for collapse(2) schedule(static)
-    for (uint64_t s = 0; s < portions; s++)
+    for (uint64_t s = 0; s < chunks; s++)
         for (uint64_t t = 0; t < tiles; t++) {
             const uint64_t first = least_of(s * step, rows), r = t * TILE;
             const struct factor_rows x = {.a = a->a + first * a->rank + r,
@@ -194,7 +194,7 @@ enum status factor_columns_products(const struct factor_rows *a, const struct fa
                          partials + s * size + r * b->rank);
         }
     memset(c, 0, size * sizeof *c);
-    for (uint64_t s = 0; s < portions; s++)
+    for (uint64_t s = 0; s < chunks; s++)
         for (uint64_t i = 0; i < size; i++)
             c[i] += partials[s * size + i];
     memory_free(partials);

@@ -156,8 +156,8 @@ static void draw_to(struct pen *pen, int x, int y)
 }
 
 /* Draws the columns [first, end): there along the upper ends, and back along the lower ones. */
-static void put_stretch(FILE *to, const struct plot_line *plot, uint64_t first, uint64_t end,
-                        bool thin)
+static void put_range(FILE *to, const struct plot_line *plot, uint64_t first, uint64_t end,
+                      bool thin)
 {
     struct pen pen = {to, x_of(plot, first), y_of(plot, plot->high[first * plot->stride])};
     fprintf(to, "M%d %dl", pen.x, pen.y);
@@ -170,7 +170,7 @@ static void put_stretch(FILE *to, const struct plot_line *plot, uint64_t first, 
     fputc('z', to);
 }
 
-/* Draws each stretch of columns that are there. */
+/* Draws each range of columns that are there. */
 static void put_path(FILE *to, const struct plot_line *plot)
 {
     bool thin = is_thin(plot);
@@ -182,7 +182,7 @@ static void put_path(FILE *to, const struct plot_line *plot)
         for (end = first; end < plot->count && is_there(plot, end);)
             end++;
         if (end > first)
-            put_stretch(to, plot, first, end, thin);
+            put_range(to, plot, first, end, thin);
     }
     fputs("\"/>", to);
 }

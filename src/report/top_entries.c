@@ -97,9 +97,9 @@ static void scan(struct top_entry *heap, uint64_t count, const struct factor_row
     }
 }
 
-/* How many portions of the rows are scanned at a time: one for each thread, but so few that the
+/* How many chunks of the rows are scanned at a time: one for each thread, but so few that the
  * heaps are small beside A. */
-static uint64_t portions_of(uint64_t rows, uint64_t count)
+static uint64_t chunks_of(uint64_t rows, uint64_t count)
 {
     uint64_t threads = (uint64_t)omp_get_max_threads(), most = rows / 8 / count;
     return most < 1 ? 1 : most < threads ? most : threads;
@@ -111,24 +111,24 @@ enum status top_entries_find(struct top_entries *top, const double *a, uint64_t 
     *top = (struct top_entries){.count = count < rows ? count : rows};
     if (top->count == 0)
         return STATUS_OK;
-    uint64_t size = rank * top->count, portions = portions_of(rows, top->count);
-    struct top_entry *heap = memory_array(size, portions * sizeof *heap, error);
-    double *weakest = memory_array(rank, portions * sizeof *weakest, error);
+    uint64_t size = rank * top->count, chunks = chunks_of(rows, top->count);
+    struct top_entry *heap = memory_array(size, chunks * sizeof *heap, error);
+    double *weakest = memory_array(rank, chunks * sizeof *weakest, error);
     if (!heap || !weakest)
         goto done;
 #pragma omp parallel for schedule(static)
-    for (uint64_t p = 0; p < portions; p++) {
-        const uint64_t step = rows / portions, first = p * step;
-        const struct factor_rows portion = {.a = a + first * rank,
-                                            .rows = p + 1 < portions ? step : rows - first,
-                                            .rank = rank,
-                                            .first = first};
-        scan(heap + p * size, top->count, &portion, weakest + p * rank);
+    for (uint64_t p = 0; p < chunks; p++) {
+        const uint64_t step = rows / chunks, first = p * step;
+        const struct factor_rows chunk = {.a = a + first * rank,
+                                          .rows = p + 1 < chunks ? step : rows - first,
+                                          .rank = rank,
+                                          .first = first};
+        scan(heap + p * size, top->count, &chunk, weakest + p * rank);
     }
 #pragma omp parallel for schedule(static)
     for (uint64_t r = 0; r < rank; r++) {
         struct top_entry *best = heap + r * top->count;
-        for (uint64_t p = 1; p < portions; p++)
+        for (uint64_t p = 1; p < chunks; p++)
             for (uint64_t i = 0; i < top->count; i++)
                 offer(best, top->count, &best[p * size + i]);
         sort(best, top->count);

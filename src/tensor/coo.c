@@ -93,8 +93,8 @@ double coo_norm_sq(const struct coo *x)
     return norm_sum_total(&sum);
 }
 
-#define WIDTH         8 /* interleaved sums of a part */
-#define PARTS_AT_ONCE 256
+#define WIDTH          8 /* interleaved sums of a part */
+#define CHUNKS_AT_ONCE 256
 
 void norm_sum_begin(struct norm_sum *s)
 {
@@ -109,7 +109,7 @@ static double square(double value)
 }
 
 /* Adds value i to sum i mod WIDTH, then adds these sums: an order that SIMD instructions follow. */
-static double part_sum(const double *value, uint64_t count)
+static double chunk_sum(const double *value, uint64_t count)
 {
     double partial[WIDTH] = {0}, sum = 0;
     uint64_t i = 0;
@@ -123,14 +123,14 @@ static double part_sum(const double *value, uint64_t count)
     return sum;
 }
 
-static void add_parts(struct norm_sum *s, const double *value, uint64_t parts)
+static void add_chunks(struct norm_sum *s, const double *value, uint64_t chunks)
 {
-    double partial[PARTS_AT_ONCE];
-    for (uint64_t first = 0; first < parts; first += PARTS_AT_ONCE) {
-        uint64_t count = parts - first < PARTS_AT_ONCE ? parts - first : PARTS_AT_ONCE;
+    double partial[CHUNKS_AT_ONCE];
+    for (uint64_t first = 0; first < chunks; first += CHUNKS_AT_ONCE) {
+        uint64_t count = chunks - first < CHUNKS_AT_ONCE ? chunks - first : CHUNKS_AT_ONCE;
 #pragma omp parallel for schedule(static)
         for (uint64_t p = 0; p < count; p++)
-            partial[p] = part_sum(value + (first + p) * NORM_PART, NORM_PART);
+            partial[p] = chunk_sum(value + (first + p) * NORM_CHUNK, NORM_CHUNK);
         for (uint64_t p = 0; p < count; p++)
             s->sum += partial[p];
     }
@@ -139,22 +139,22 @@ static void add_parts(struct norm_sum *s, const double *value, uint64_t parts)
 void norm_sum_add(struct norm_sum *s, const double *value, uint64_t count)
 {
     if (s->filled > 0) {
-        uint64_t room = NORM_PART - s->filled, taken = count < room ? count : room;
+        uint64_t room = NORM_CHUNK - s->filled, taken = count < room ? count : room;
         memcpy(s->waiting + s->filled, value, taken * sizeof *value);
         s->filled += taken;
         value += taken;
         count -= taken;
-        if (s->filled < NORM_PART)
+        if (s->filled < NORM_CHUNK)
             return;
-        add_parts(s, s->waiting, 1);
+        add_chunks(s, s->waiting, 1);
     }
-    add_parts(s, value, count / NORM_PART);
-    s->filled = count % NORM_PART;
+    add_chunks(s, value, count / NORM_CHUNK);
+    s->filled = count % NORM_CHUNK;
     if (s->filled > 0)
         memcpy(s->waiting, value + count - s->filled, s->filled * sizeof *value);
 }
 
 double norm_sum_total(const struct norm_sum *s)
 {
-    return s->sum + part_sum(s->waiting, s->filled);
+    return s->sum + chunk_sum(s->waiting, s->filled);
 }

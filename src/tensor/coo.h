@@ -107,15 +107,15 @@ struct coo_pieces {
 struct coo_pieces coo_in_one_piece(struct coo *x);
 
 /* The sum of the squares of values that come in pieces of any size, NaN (an unknown entry) left
- * out: the same bits whatever the pieces and the number of threads. The values are cut into parts
- * of NORM_PART; a part has eight interleaved sums of squares, which are added; then the parts are
- * added in order. */
-#define NORM_PART 4096
+ * out: the same bits whatever the pieces and the number of threads. The values are cut into chunks
+ * of NORM_CHUNK; a chunk has eight interleaved sums of squares, which are added; then the sums of
+ * the chunks are added in order. */
+#define NORM_CHUNK 4096
 
 struct norm_sum {
-    double sum;                /* of the parts that are full                             */
-    uint64_t filled;           /* values of the last part, which is not full             */
-    double waiting[NORM_PART]; /* (filled)                                               */
+    double sum;                 /* of the chunks that are full                            */
+    uint64_t filled;            /* values of the last chunk, which is not full            */
+    double waiting[NORM_CHUNK]; /* (filled)                                               */
 };
 
 /* Begins the sum of no values. */

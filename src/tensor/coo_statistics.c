@@ -188,9 +188,9 @@ struct scaled_norm {
 static enum status add_scaled(void *context, struct coo *piece, struct error *error)
 {
     struct scaled_norm *s = context;
-    for (uint64_t first = 0; first < piece->nnz; first += NORM_PART) {
-        double value[NORM_PART];
-        uint64_t left = piece->nnz - first, count = left < NORM_PART ? left : NORM_PART;
+    for (uint64_t first = 0; first < piece->nnz; first += NORM_CHUNK) {
+        double value[NORM_CHUNK];
+        uint64_t left = piece->nnz - first, count = left < NORM_CHUNK ? left : NORM_CHUNK;
         for (uint64_t i = 0; i < count; i++)
             value[i] = ldexp(piece->value[first + i], -s->exponent);
         norm_sum_add(&s->sum, value, count);

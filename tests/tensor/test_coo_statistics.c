@@ -104,7 +104,7 @@ static void check_against_naive(const struct coo *x, const struct coo_statistics
 /* Whatever the pieces, the memory and the threads, the same bits as in one piece. */
 static void check_all_ways(const struct coo *x)
 {
-    static const uint64_t lengths[] = {1, 100, NORM_PART, NORM_PART + 1, 3 * NORM_PART, 1 << 30},
+    static const uint64_t lengths[] = {1, 100, NORM_CHUNK, NORM_CHUNK + 1, 3 * NORM_CHUNK, 1 << 30},
                           memories[] = {3000, 100000, PLENTY};
     struct error error = {0};
     struct coo_statistics whole, s;
@@ -181,7 +181,7 @@ static void test_norm_of_many_values(void **state)
 {
     (void)state;
     static struct norm_sum sum;
-    uint64_t count = 1200 * NORM_PART + 77, seed = 3;
+    uint64_t count = 1200 * NORM_CHUNK + 77, seed = 3;
     double *value = malloc(count * sizeof *value), first = 0;
     long double expected = 0;
     assert_non_null(value);

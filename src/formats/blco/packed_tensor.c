@@ -9,7 +9,7 @@
 #include "numerics/known_value.h"
 #include "tensor/blco.h"
 
-#define NORM_PORTIONS 256 /* of the segments; each is one thread's work */
+#define NORM_CHUNKS 256 /* of the segments; each is one thread's work */
 
 uint64_t packed_tensor_nnz(const struct packed_tensor *p, uint64_t begin, uint64_t end)
 {
@@ -207,8 +207,8 @@ struct segments {
 };
 
 /* ||X||^2 of segments [begin, end). */
-static double portion_norm_sq(const struct segments *from, uint64_t begin, uint64_t end,
-                              struct error *error)
+static double chunk_norm_sq(const struct segments *from, uint64_t begin, uint64_t end,
+                            struct error *error)
 {
     const struct packed_tensor *p = from->p;
     double sum = 0;
@@ -228,20 +228,20 @@ static double portion_norm_sq(const struct segments *from, uint64_t begin, uint6
 static double norm_sq(const struct segments *from, struct error *error)
 {
     const struct packed_tensor *p = from->p;
-    double partial[NORM_PORTIONS], sum = 0;
-    uint64_t length = p->nsegments / NORM_PORTIONS + 1;
+    double partial[NORM_CHUNKS], sum = 0;
+    uint64_t length = p->nsegments / NORM_CHUNKS + 1;
 #pragma omp parallel for schedule(static)
-    for (uint64_t portion = 0; portion < NORM_PORTIONS; portion++) {
+    for (uint64_t chunk = 0; chunk < NORM_CHUNKS; chunk++) {
         struct error own = {0};
-        uint64_t end = (portion + 1) * length;
-        partial[portion] =
-            portion_norm_sq(from, portion * length, end < p->nsegments ? end : p->nsegments, &own);
+        uint64_t end = (chunk + 1) * length;
+        partial[chunk] =
+            chunk_norm_sq(from, chunk * length, end < p->nsegments ? end : p->nsegments, &own);
         if (own.status != STATUS_OK)
 #pragma omp critical(packed_tensor_error)
             *error = own;
     }
-    for (int portion = 0; portion < NORM_PORTIONS; portion++)
-        sum += partial[portion];
+    for (int chunk = 0; chunk < NORM_CHUNKS; chunk++)
+        sum += partial[chunk];
     return sum;
 }
 
