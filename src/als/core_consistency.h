@@ -6,7 +6,7 @@
  *   100 (1 - ||G - T||^2 / R),  G (R x ... x R) = X x_1 B_1' ... x_N B_N',  B_n' = A_n^+,
  *
  * where each factor matrix A_n is multiplied by lambda^(1/N). 100 is an ideal CP model; about 50 is
- * doubtful; near 0 or below, single components have no meaning.
+ * doubtful; near 0 or below, no component is meaningful on its own.
  *
  * X stays sparse. ||G - T||^2 = ||G||^2 - 2 sum of G's superdiagonal + R. To get G, the columns of
  * the matrices B are rotated against each other: an MTTKRP, multiplied by B of its mode, gives R^2

@@ -10,7 +10,7 @@ struct held_error {
     uint64_t entries; /* held out by all ranks; 0: none, and all else is 0              */
     enum loss loss;   /* of the model                                                   */
     double value;     /* the held-out error: of squares the RMSE, of counts the mean deviance, where
-                       * no rate is taken for less than a thousandth of the mean count */
+                       * a rate counts as at least a thousandth of the mean count */
     double error;     /* its standard error                                             */
     double rmse;      /* the root of the mean of (x - m)^2                              */
     double mae;       /* the mean of |x - m|                                            */

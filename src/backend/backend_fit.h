@@ -30,7 +30,7 @@ struct backend_fit {
                                * the factor matrices, with their weights, and their gradients g, as
                                * the updates found them; 0 at a minimum (Karush, Kuhn, Tucker) */
     double growth;            /* where rows have systems of their own: how large the components are
-                               * at listed entries, about, beside ||X||                         */
+                               * at listed entries, about, relative to ||X|| */
     bool exact;               /* from the residual                                              */
     struct momentum momentum; /* the state after this fit (momentum_next), and ...     */
     struct momentum_step step; /* ... the next step; both zero without momentum         */

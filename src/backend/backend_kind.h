@@ -225,8 +225,8 @@ enum status backend_choose(const struct backend_kind **kind, const char *name,
 /* Seconds of all stages of building. */
 double backend_build_seconds(const struct backend_seconds *seconds);
 
-/* Refuses a tensor whose norm is no measure for a fit. norm_sq is ||X||^2. STATUS_NUMERICAL if it
- * is not finite, STATUS_INPUT if it is 0 or denormal. backend_open.c calls this before `open` for
+/* Refuses a tensor whose norm cannot measure a fit. norm_sq is ||X||^2. STATUS_NUMERICAL if it is
+ * not finite, STATUS_INPUT if it is 0 or denormal. backend_open.c calls this before `open` for
  * nonzeros in memory, which it has scaled (value_scale.h), with NULL for `file`; `open` calls it
  * for nonzeros in the .blco file `file`. */
 enum status backend_check_norm(double norm_sq, const char *file, struct error *error);

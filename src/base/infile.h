@@ -21,9 +21,9 @@ enum status infile_open(struct infile *f, const char *path, struct error *error)
 /* Accepts a closed or zeroed *f. */
 void infile_close(struct infile *f);
 
-/* Reads bytes [offset, offset + size) of the file to `bytes`, of many bytes by all OpenMP threads;
- * several threads may read one file. STATUS_INPUT where the file has become shorter, or its disk
- * fails. */
+/* Reads bytes [offset, offset + size) of the file to `bytes`, by all OpenMP threads where there are
+ * many; several threads may read one file. STATUS_INPUT where the file has become shorter, or its
+ * disk fails. */
 enum status infile_read(const struct infile *f, void *bytes, size_t size, uint64_t offset,
                         struct error *error);
 

@@ -17,7 +17,7 @@
 enum status json_parse(json_t **value, const char *text, size_t size, const char *path,
                        struct error *error);
 
-/* The same of the file at `path`. STATUS_INPUT also where it cannot be read. */
+/* The same for the file at `path`. STATUS_INPUT also where it cannot be read. */
 enum status json_read(json_t **value, const char *path, struct error *error);
 
 /* The number that a value is; NaN where it is none or `value` is NULL. */

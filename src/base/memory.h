@@ -33,7 +33,7 @@ char *memory_text(struct error *error, const char *format, ...)
 /* Accepts NULL. */
 void memory_free(void *array);
 
-/* memcpy; of many bytes by all OpenMP threads. */
+/* memcpy, by all OpenMP threads where there are many bytes. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
 /* From now on arrays of a megabyte or more go back to the system as soon as they are freed, so that

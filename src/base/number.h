@@ -19,8 +19,8 @@
  * The text need not be terminated. */
 const char *number_parse(const char *text, const char *end, double *value);
 
-/* Parses a word for a number that nobody knows, as NumPy, pandas and R write it: nan, -nan, +nan or
- * na in any case. Returns the first byte after the word, or NULL where text begins with none. */
+/* Parses a word for an unknown number, as NumPy, pandas and R write it: nan, -nan, +nan or na in
+ * any case. Returns the first byte after the word, or NULL where text begins with none. */
 const char *number_parse_unknown(const char *text, const char *end);
 
 /* Parses decimal digits in [text, end). Returns the first byte after the digits, or NULL where
@@ -44,7 +44,7 @@ const char *number_size(uint64_t bytes, char *text);
 /* The same, in a text that lives as long as the block around it. */
 #define NUMBER_SIZE(bytes) number_size((bytes), (char[NUMBER_SIZE_TEXT]){0})
 
-/* `bytes`, which is 0 or more, as a whole number; UINT64_MAX where it is none that fits. */
+/* `bytes`, which is 0 or more, as a whole number; UINT64_MAX where it does not fit. */
 uint64_t number_whole(double bytes);
 
 #endif

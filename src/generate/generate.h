@@ -80,11 +80,11 @@ struct generate_run {
     struct progress *progress; /* may be NULL          */
 };
 
-/* Makes distinct nonzeros in the order of the alto line and hands them over piece after piece: as
- * many as spec->nnz says, or of more than 262144 nonzeros nearly as many: the deviation is random
- * and below 1 %. Values are small counts, half of them 1. Neither the memory nor the number of
- * threads changes the tensor; the less memory, the more often its nonzeros are drawn. STATUS_INPUT
- * as generate_check; STATUS_MEMORY, also if run->memory is too little; errors of run->take. */
+/* Makes distinct nonzeros in the order of the alto line and hands them over piece after piece:
+ * exactly spec->nnz of them up to 262144, otherwise nearly as many: the deviation is random and
+ * below 1 %. Values are small counts, half of them 1. Neither the memory nor the number of threads
+ * changes the tensor; the less memory, the more often its nonzeros are drawn. STATUS_INPUT as
+ * generate_check; STATUS_MEMORY, also if run->memory is too little; errors of run->take. */
 enum status generate_skewed(const struct generate_spec *spec, const struct generate_run *run,
                             struct error *error);
 

@@ -21,7 +21,7 @@ struct fit_terms {
     double norm_sq;                /* ||X||^2                                                   */
     double inner, model_sq;        /* <X, Y>, ||Y||^2                                           */
     double inner_size, model_size; /* the sums of the magnitudes of what both were summed from */
-    double epsilon;                /* the relative error of <X, Y>, about, beside that of doubles */
+    double epsilon;                /* relative error of <X, Y>, about, besides that of doubles    */
     double penalty; /* what the last step's ridge adds to ||X - Y||^2: ridge sum_r lambda_r^2   */
 };
 

@@ -38,7 +38,7 @@
 /* Constants of the Newton step of a row. */
 #define POISSON_PASSES 8 /* of coordinate descent, at most                              */
 #define POISSON_SETTLED                                                                            \
-    1e-12 /* a pass that moves no coordinate by more, beside a count, is the last */
+    1e-12 /* the last pass moves no coordinate by more, relative to a count       */
 #define POISSON_RIDGE 1e-9 /* of the mean diagonal entry of H: for entries that H does not bind */
 #define POISSON_WHOLE 0.3  /* a shorter step needs no damping */
 #define POISSON_SHORT 32   /* known entries of a short row, at most */

@@ -5,7 +5,7 @@
  * A row with so many nonzeros that one rank could not have them all is common: its nonzeros stay
  * where they are, and the ranks sum its system. These are at most ROW_DEAL_SHARES rows a rank.
  *
- * Where one mode is far longer than the others, to gather its rows may take longer than to sum the
+ * Where one mode is far longer than the others, gathering its rows may take longer than summing the
  * systems of all rows of the other modes: then ranks keep their ranges of that mode and the
  * nonzeros of these, and all rows of the other modes are common (row_deal_kept).
  *

@@ -55,11 +55,11 @@ struct unlisted_best {
                                * indices; owned */
 };
 
-/* *best = the `wanted` entries of the slice with the largest values, or all if it has fewer.
- * Where the model is 0, an entry is left out. The slice is sorted, some mode has no given index,
- * and unlisted_slice_check has passed. The model is computed at every entry, but for blocks of rows
- * of the longest mode whose norms show that no value is large enough. By all OpenMP threads, whose
- * number does not change the result. Beside the result it takes memory for a copy of the longest
+/* *best = the `wanted` entries of the slice with the largest values, or all if it has fewer. Where
+ * the model is 0, an entry is left out. The slice is sorted, some mode has no given index, and
+ * unlisted_slice_check has passed. The model is computed at every entry, but for blocks of rows of
+ * the longest mode whose norms show that no value is large enough. By all OpenMP threads, whose
+ * number does not change the result. Besides the result it takes memory for a copy of the longest
  * mode's factor matrix. The caller frees *best, which is empty on failure. STATUS_MEMORY. */
 enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor *k,
                                const struct unlisted_slice *slice, uint64_t wanted,

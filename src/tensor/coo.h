@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "tensor/shape.h"
 
-/* The value of an entry that is listed although nobody knows its value. Every NaN means that; files
+/* The value of an unknown entry, which is listed without a known value. Every NaN means that; files
  * have the bits of this one. */
 #define COO_UNKNOWN ((double)NAN)
 

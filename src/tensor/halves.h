@@ -13,8 +13,8 @@
 
 struct halves {
     int mode; /* counted from 1; 0: there are no halves                                       */
-    uint64_t seed; /* 0: slices 1, 3, 5, ... and 2, 4, 6, ...; else one of slices 1 and 2 at random
-                    * and the other one, one of 3 and 4, ...                                   */
+    uint64_t seed; /* 0: slices 1, 3, 5, ... and 2, 4, 6, ...; else the seed decides for slices 1
+                    * and 2, for 3 and 4, ... which one is in which half */
 };
 
 /* The half, 0 or 1, that the slice with this index (from 0) is in. Neighbours, which are often

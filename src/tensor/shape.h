@@ -19,8 +19,8 @@ struct shape {
  * tensor has is kept as it is, for the caller to refuse. */
 struct shape shape_of(int order, const uint64_t *dims);
 
-/* For callers that have order and lengths apart: a pointer to shape_of(order, dims), valid to the
- * end of the enclosing C block. */
+/* For callers that have order and lengths separately: a pointer to shape_of(order, dims), valid to
+ * the end of the enclosing C block. */
 #define SHAPE(order, dims) ((struct shape[]){shape_of((order), (dims))})
 
 /* Whether both have the same order and the same lengths. */

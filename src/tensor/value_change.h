@@ -1,5 +1,5 @@
-/* What is made of the values of a tensor before it is decomposed. Unknown entries stay unknown, and
- * zeros zero. */
+/* Changes the values of a tensor before it is decomposed. Unknown entries stay unknown, and zeros
+ * stay zero. */
 #ifndef BLCO_VALUE_CHANGE_H
 #define BLCO_VALUE_CHANGE_H
 
@@ -9,10 +9,10 @@ enum value_kind {
     VALUES_AS_THEY_ARE,
     VALUES_LOG1P,  /* x becomes ln(1 + x)                                                      */
     VALUES_BINARY, /* x becomes 1                                                              */
-    VALUES_TFIDF   /* x becomes x (1 + ln(m / n)): of the index of x in `mode`, n nonzeros have
-                    * it, and m have the index that most have. m / n is the inverse document
-                    * frequency of the index, scaled so that the most frequent index keeps its
-                    * values; the documents are the combinations of the indices of other modes */
+    VALUES_TFIDF   /* x becomes x (1 + ln(m / n)), where n nonzeros have the index of x in `mode`,
+                    * and m have the most frequent index. m / n is the inverse document frequency of
+                    * the index, scaled so that the most frequent index keeps its values; the
+                    * documents are the combinations of the indices of other modes */
 };
 
 /* What the user asks. */

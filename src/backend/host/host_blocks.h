@@ -1,5 +1,5 @@
-/* Blocks of neighbouring nonzeros in the ordering of a mode, of one row or of several: what is
- * worked on at a time, so that vectors are full where rows are short, too. */
+/* Blocks of neighbouring nonzeros in the ordering of a mode, of one row or of several, which are
+ * worked on together, so that vectors are full even where rows are short. */
 #ifndef BLCO_HOST_BLOCKS_H
 #define BLCO_HOST_BLOCKS_H
 

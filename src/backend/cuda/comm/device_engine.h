@@ -64,8 +64,8 @@ struct device_engine {
 extern const struct device_engine peer_engine;
 
 /* Whether this rank's GPU sees the memory of all others, within one process. False for too many
- * ranks, and where the variable NCCL_P2P_DISABLE is 1, by which machines are told from which GPUs
- * cannot be read although they say so. */
+ * ranks, and where the variable NCCL_P2P_DISABLE is 1, which administrators set where GPUs wrongly
+ * report peer access. */
 bool peer_engine_serves(const struct device_places *places);
 
 /* GPUs of one process or of several, by NCCL. Connecting takes half a second. */

@@ -59,7 +59,7 @@ bool device_dense_run_ahead(struct device_dense *d, int *halt);
 /* Whether the last device_dense_inverse that waited found V too ill-conditioned to be inverted. */
 bool device_dense_singular(const struct device_dense *d);
 
-/* About the reciprocal condition number of the last V: 0 where eigenvalues counted as zero, beside
+/* About the reciprocal condition number of the last V: 0 where eigenvalues counted as zero, besides
  * those of columns that are zero; 1 where V could be inverted. */
 double device_dense_reciprocal(const struct device_dense *d);
 
