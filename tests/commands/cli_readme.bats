@@ -124,6 +124,10 @@ in_file() {
     done <names
 }
 
+@test "ARCHITECTURE.md is read in ten minutes" {
+    [ "$(wc -w <"$ROOT/ARCHITECTURE.md")" -le 4500 ]
+}
+
 @test "the tables of several GPUs are what the records and the model say" {
     command -v python3 >/dev/null || skip "no python3"
     cd "$ROOT"
