@@ -6,7 +6,6 @@
 
 #include <signal.h>
 
-#include "als/best_model.h"
 #include "backend/backend.h"
 #include "checkpoint/checkpoint.h"
 
@@ -21,6 +20,29 @@ struct checkpoint_options {
     const volatile sig_atomic_t *asked;
 
     struct checkpoint_about about; /* without what the iterations change                     */
+};
+
+/* An iteration, and how good its model is. */
+struct model_score {
+    int iteration;
+    double fit;
+    double held;  /* the held-out error; 0 where nothing is held out */
+    double noise; /* by how much rounding may have changed the fit   */
+    bool exact;   /* the fit is from the residual                    */
+};
+
+/* A copy of the best model of a run so far, kept while the next sweep could lose it: where the fit
+ * of a sweep is blind (fit_is_blind) or its systems are ill-conditioned (backend_fit_may_fall), the
+ * fit may fall, and sweeps with or without momentum do not regain it by themselves. A run with
+ * --early-stop goes by the held-out error, which any sweep may increase. The copy is in the run's
+ * own ktensor, which is not needed before the end; beside it are the scales and Grams of
+ * backend_save. Every rank keeps its own rows. */
+struct best_model {
+    struct ktensor *k;      /* lambda and factor matrices as the backend has them (carried.h);
+                             * borrowed                                                          */
+    struct carried carried; /* owned                                                             */
+    bool by_held;           /* the best is that of the least held-out error, not of the best fit */
+    struct model_score of;  /* of the copy; iteration 0: there is no copy                        */
 };
 
 struct saver {

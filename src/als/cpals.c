@@ -1,7 +1,7 @@
 /* CP-ALS (BLCO paper, Algorithm 1), and where each step is:
  *
  *   load the start                                              load_start
- *   repeat                                                      iterate_all
+ *   repeat                                                      iterate
  *       for n = 1, ..., N                                       cpals_sweep
  *           M = X_(n) (A_N kr ... A_n+1 kr A_n-1 ... kr A_1)    backend_mttkrp
  *           V = G_1 * ... (without n) ... * G_N                 backend_update
@@ -9,43 +9,186 @@
  *           lambda_r = ||A_n(:,r)||;  A_n(:,r) /= lambda_r
  *           G_n = A_n'A_n
  *       fit = 1 - ||X - Y|| / ||X||                             backend_fit
- *   until the fit changes little, or a limit is reached         run_go_on
+ *   until the fit changes little, or a limit is reached         go_on
  *
  * kr is the Khatri-Rao product, * the elementwise product, Y = [lambda; A_1, ..., A_N] the model.
- * Between sweeps, run_note_sweep accepts or rejects a sweep (momentum), and run_switch_precision
- * changes from single precision to double. */
+ * Between sweeps, note_sweep accepts or rejects a sweep (momentum), and switch_precision changes
+ * from single precision to double. */
 #include "als/cpals.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "als/precision_switch.h"
-#include "als/run.h"
 #include "base/clock.h"
+#include "base/page_touch.h"
 #include "model/fit_text.h"
 #include "ranks/model_arrange.h"
 
-/* The steps of a mode; of counts there may be more than one (CP-APR: problem.h, `inner`). */
-static enum status improve_mode(struct backend *b, int n, struct error *error)
+#define MOST_GROWTH   1e7 /* of components (struct backend_fit): more says nothing of the tensor */
+#define NOISE_PART    0.1 /* of the tolerance: less noise cannot pass for convergence            */
+#define SMALL_CHANGES 2   /* in a row that end a run: after one, momentum may still gain speed    */
+
+struct run {
+    struct backend *b; /* borrowed, as options, progress and result are                          */
+    const struct cpals_options *options;
+    struct progress *progress;
+    struct cpals_result *result;
+    struct saver saver;
+    struct weight_history weights;
+    struct best_model best;
+    struct page_touch pages; /* of the model, until it is written                                */
+    bool fading;     /* in the last sweep, unlisted entries counted more than the problem says   */
+    bool comparable; /* its fit and the one before are those of the same problem                 */
+
+    /* Momentum, about which numerics/momentum_step.h decides. */
+    bool has_momentum;
+    struct momentum momentum;  /* after the last sweep                                           */
+    struct momentum_step step; /* from the last sweep to the start of the next                   */
+    bool stepped;              /* the backend has made that step                                 */
+    int small;                 /* sweeps in a row that changed the fit by little                 */
+};
+
+/* --- what a run has come to --- */
+
+/* Whether b iterates in single precision and will go on in double. */
+static bool is_first_precision(const struct backend *b)
 {
-    for (int k = 0; k < problem_inner(&b->options.problem); k++) {
-        TRY(backend_mttkrp(b, n, error));
-        TRY(backend_update(b, n, error));
-    }
+    return b->precision != precision_last(b->options.problem.precision);
+}
+
+/* Whether the last change of the fit is below the tolerance. The changes from no fit to the first
+ * one, from one in single precision to one in double, within single, and while unlisted entries
+ * fade do not count. */
+static bool changed_little(const struct run *run)
+{
+    const struct cpals_result *result = run->result;
+    return run->comparable && result->iterations - result->single_iterations > 1 &&
+           fabs(result->change) < run->options->tolerance;
+}
+
+/* Whether the run has converged (after one small change for plain ALS, after two in a row with
+ * momentum or of counts) or reached its last iteration. */
+static enum cpals_stop stop_of(const struct run *run)
+{
+    const struct cpals_result *result = run->result;
+    const struct cpals_options *options = run->options;
+    const bool plain = !run->has_momentum || momentum_is_plain(run->momentum.sweeps - 1);
+    const bool one = plain && run->b->options.problem.loss != LOSS_POISSON;
+    const int best = run->best.of.iteration;
+    if (changed_little(run) && (one || run->small >= SMALL_CHANGES))
+        return CPALS_CONVERGED;
+    if (run->best.by_held && best > 0 && result->iterations - best >= options->early_stop)
+        return CPALS_EARLY;
+    return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
+}
+
+/* Replaces *fit, of the last sweep, by the fit from the residual if `due`, if it is blind, or if
+ * its noise could pass for a change of less than `tolerance` (0: never). */
+static enum status trust_check(struct run *run, bool due, double tolerance, struct backend_fit *fit,
+                               struct error *error)
+{
+    struct fit_trust *t = &run->result->trust;
+    const double value = fit->value;
+    const bool drowned = tolerance > 0 && fit->noise > NOISE_PART * tolerance;
+    t->blind = fit_is_blind(fit->noise, run->b->precision);
+    if (!due && !drowned && !t->blind)
+        return STATUS_OK;
+    TRY(backend_residual(run->b, fit, error));
+    t->checks++;
+    t->error = fmax(t->error, fabs(value - fit->value));
     return STATUS_OK;
 }
 
-enum status cpals_sweep(struct backend *b, const struct momentum *m, struct backend_fit *fit,
-                        struct error *error)
+static void trust_take(struct fit_trust *t, const struct backend_fit *fit)
 {
-    for (int n = 0; n < b->order; n++)
-        if (!b->options.problem.rules.fixed[n] && improve_mode(b, n, error) != STATUS_OK)
-            return error->status;
-    /* ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, without a pass over the nonzeros:
-     * ||Y||^2 = lambda' (G_1 * ... * G_N) lambda, and with M of the mode n that was updated last,
-     * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r. */
-    return backend_fit(b, mode_rules_last(&b->options.problem.rules, b->order), m, fit, error);
+    t->noise = fmax(fit->noise, fit->written);
+    t->exact = fit->exact;
 }
+
+void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double change,
+                    enum precision precision)
+{
+    double fall = -change;
+    if (fall > fmax(t->noise + fit->noise, fit_slack(precision))) {
+        t->falls++;
+        t->fall = fmax(t->fall, fall);
+    }
+    trust_take(t, fit);
+}
+
+/* *fit, of the model as it stands, takes the place of that of the last iteration. */
+static void take_fit(struct run *run, const struct backend_fit *fit)
+{
+    run->result->fit = fit->value;
+    trust_take(&run->result->trust, fit);
+    fit_trace_correct(run->options->trace, fit->value);
+}
+
+/* Replaces the fit of the model by that from the residual, as trust_check does. */
+static enum status check_fit(struct run *run, bool due, double tolerance, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    struct backend_fit fit = {.value = result->fit, .noise = result->trust.noise};
+    if (result->trust.exact)
+        return STATUS_OK;
+    TRY(trust_check(run, due, tolerance, &fit, error));
+    result->change += fit.value - result->fit;
+    take_fit(run, &fit);
+    return STATUS_OK;
+}
+
+static struct model_score score_of(const struct cpals_result *result)
+{
+    return (struct model_score){.iteration = result->iterations,
+                                .fit = result->fit,
+                                .held = result->held.value,
+                                .noise = result->trust.noise,
+                                .exact = result->trust.exact};
+}
+
+/* After an accepted sweep, before anything else changes the backend. If its model is the best so
+ * far, the copy becomes its model; or there is no copy any more, unless the next sweep may make the
+ * fit worse, or the held-out error decides. A copy needs the pages of k, which must not be touched
+ * any more. */
+static enum status keep_best(struct run *run, bool fit_may_fall, struct error *error)
+{
+    struct best_model *best = &run->best;
+    const struct model_score score = score_of(run->result);
+    const bool copy = fit_may_fall || best->by_held;
+    const bool better = best->by_held ? score.held < best->of.held : score.fit > best->of.fit;
+    if (copy)
+        page_touch_end(&run->pages);
+    if (best->of.iteration > 0 && !better)
+        return STATUS_OK;
+    best->of.iteration = 0;
+    if (!copy)
+        return STATUS_OK;
+    TRY(backend_save(run->b, best->k, &best->carried, error));
+    best->of = score;
+    return STATUS_OK;
+}
+
+/* The model of the best iteration becomes that of the backend, if it is better by more than the
+ * noise of both fits, or by its held-out error. */
+static enum status take_best(struct run *run, struct error *error)
+{
+    const struct best_model *best = &run->best;
+    struct cpals_result *result = run->result;
+    const struct model_score score = score_of(result);
+    if (best->of.iteration == 0 ||
+        !(best->by_held ? best->of.held < score.held
+                        : best->of.fit - best->of.noise > score.fit + score.noise))
+        return STATUS_OK;
+    result->last_fit = result->fit;
+    result->fit = best->of.fit;
+    result->best_iteration = best->of.iteration;
+    result->trust.noise = best->of.noise;
+    result->trust.exact = best->of.exact;
+    return backend_resume(run->b, best->k, &best->carried, error);
+}
+
+/* --- the start --- */
 
 /* Says how unlisted entries count in the sweep after `sweeps` others. */
 static void weigh_unlisted(struct run *run, int sweeps)
@@ -58,16 +201,262 @@ static void weigh_unlisted(struct run *run, int sweeps)
         backend_weigh(run->b, &count);
 }
 
-/* One sweep. *fit is from the residual where the options or rounding ask for that. */
-static enum status sweep(struct run *run, struct backend_fit *fit, struct error *error)
+/* Copies the best model of the checkpoint, which may be that of its last iteration. */
+static void resume_best(struct run *run, const struct checkpoint *from)
+{
+    struct best_model *best = &run->best;
+    const struct checkpoint_about *about = &from->about;
+    const enum checkpoint_model which =
+        checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
+    if (which != CHECKPOINT_STATE) /* k has that already */
+        ktensor_copy_rows(best->k, &from->model[which].rows);
+    carried_copy(&best->carried, &from->model[which].carried, run->b->order, about->problem.rank);
+    best->of = (struct model_score){.iteration = about->best_iteration,
+                                    .fit = about->best_fit,
+                                    .held = about->best_held,
+                                    .noise = about->best_noise};
+}
+
+/* The backend goes on from the checkpoint, whose model is in k. A run with momentum may resume from
+ * a checkpoint of one without, and the other way round. */
+static enum status resume_sweeps(struct run *run, const struct ktensor *k,
+                                 const struct checkpoint *from, struct error *error)
+{
+    struct backend *b = run->b;
+    const struct checkpoint_about *about = &from->about;
+    const struct carried *carried = &from->model[CHECKPOINT_STATE].carried;
+    const struct checkpoint_rows *last = &from->model[checkpoint_last(about)];
+    struct ktensor model;
+    if (run->has_momentum && about->has_momentum)
+        run->momentum = about->momentum;
+    else
+        run->momentum.sweeps = about->iterations;
+    run->small = about->small_changes;
+    run->stepped = true;
+    if (!about->momentum.extrapolated)
+        return backend_resume(b, k, carried, error);
+    TRY(ktensor_create_part(&model, &b->ranks->part, about->problem.rank, error));
+    ktensor_copy_rows(&model, &last->rows); /* after the last iteration */
+    backend_resume(b, &model, &last->carried, error);
+    ktensor_free(&model);
+    TRY(error->status);
+    if (!run->has_momentum)
+        return STATUS_OK;
+    backend_swap(b);
+    return backend_resume(b, k, carried, error);
+}
+
+/* Loads the start: a random model, the model k, or the state in a checkpoint. */
+static enum status load_start(struct run *run, struct ktensor *k, struct error *error)
+{
+    struct backend *b = run->b;
+    const struct cpals_options *options = run->options;
+    const struct checkpoint *from = options->resume;
+    struct cpals_result *result = run->result;
+    run->has_momentum = b->plan.request.momentum;
+    run->momentum = momentum_start(b->precision, 0);
+    *result = (struct cpals_result){.momentum = run->has_momentum, .violation = NAN};
+    if (from)
+        TRY(resume_sweeps(run, k, from, error));
+    else if (options->random)
+        TRY(backend_randomise(b, guess_numbers(options->random->kind), options->random->seed,
+                              error));
+    else
+        TRY(backend_begin(b, k, error));
+    run->momentum.precision = b->precision;
+    run->momentum.fast = problem_has_fast_momentum(&b->options.problem) ? INFINITY : MOMENTUM_FAST;
+    run->best = (struct best_model){.k = k, .by_held = options->held && options->early_stop > 0};
+    TRY(carried_create(&run->best.carried, b->order, k->rank, error));
+    if (!from)
+        return STATUS_OK;
+    if (from->about.best_iteration > 0)
+        resume_best(run, from);
+    result->iterations = from->about.iterations;
+    result->fit = from->about.fit;
+    result->change = from->about.change;
+    result->held.value = from->about.held;
+    result->least_held = from->about.least_held;
+    result->least_iteration = from->about.least_iteration;
+    result->single_iterations = from->about.single_iterations;
+    result->restarts = from->about.momentum.restarts;
+    weigh_unlisted(run, result->iterations - 1);
+    result->stop = stop_of(run);
+    return STATUS_OK;
+}
+
+/* --- after a sweep --- */
+
+/* The held-out error of an accepted sweep. */
+static enum status note_held(struct run *run, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    if (!run->options->held)
+        return STATUS_OK;
+    TRY(held_error_find(&result->held, run->b, run->options->held, error));
+    if (run->fading || (result->least_iteration > 0 && !(result->held.value < result->least_held)))
+        return STATUS_OK;
+    result->least_held = result->held.value;
+    result->least_iteration = result->iterations;
+    return STATUS_OK;
+}
+
+/* Accepts the fit of a sweep, or rejects the sweep, as backend_fit has decided, and keeps the fit
+ * of the sweep before. While unlisted entries fade, a sweep decides nothing, and no step follows.
+ */
+static enum status note_sweep(struct run *run, const struct backend_fit *fit, struct error *error)
+{
+    struct cpals_result *result = run->result;
+    result->change = fit->value - result->fit;
+    if (!run->fading && run->has_momentum) {
+        run->momentum = fit->momentum;
+        run->step = fit->step;
+        run->stepped = false;
+        if (run->momentum.rejected) {
+            result->restarts++;
+            return STATUS_OK;
+        }
+    }
+    if (fit->growth > MOST_GROWTH)
+        return error_set(error, STATUS_NUMERICAL,
+                         "the components have grown to %.1g times the size of the known entries, "
+                         "which do not determine them",
+                         fit->growth);
+    result->fit = fit->value;
+    TRY(note_held(run, error));
+    result->violation = fit->violation;
+    fit_trust_note(&result->trust, fit, run->comparable ? result->change : 0, run->b->precision);
+    if (run->fading) {
+        run->momentum.sweeps++;
+        run->stepped = true;
+        return STATUS_OK;
+    }
+    run->small = changed_little(run) ? run->small + 1 : 0;
+    int may_fall = result->trust.blind ||
+                   backend_fit_may_fall(fit, run->b->options.problem.rank, run->b->precision);
+    TRY(comm_allreduce_max(run->b->ranks->all, &may_fall,
+                           error)); /* not all machines find the same condition */
+    return keep_best(run, may_fall, error);
+}
+
+/* The model takes the place of extrapolated factor matrices in the backend. */
+static enum status pause_momentum(struct run *run, struct error *error)
+{
+    if (!run->has_momentum)
+        return STATUS_OK;
+    if (run->momentum.rejected && !run->stepped)
+        return backend_extrapolate(run->b, &run->step, error);
+    if (run->momentum.extrapolated && run->stepped)
+        backend_swap(run->b);
+    return STATUS_OK;
+}
+
+/* Between two sweeps: goes on in double precision before the last iteration, or after one that
+ * changed the fit by no more than single precision resolves, or than the tolerance. The change of
+ * the first iteration does not count: there was no fit before. The model of the last iteration in
+ * single is kept, because a sweep in double may fall below its fit; where rounding hides that fit,
+ * the residual gives it. */
+static enum status switch_precision(struct run *run, struct error *error)
+{
+    struct backend *b = run->b;
+    struct cpals_result *result = run->result;
+    const double small = fmax(run->options->tolerance, SINGLE_RESOLVES);
+    const bool settled =
+        result->iterations > 1 && fabs(result->change) <= fmax(small, result->trust.noise);
+    if (!is_first_precision(b) ||
+        !(settled || result->iterations + 1 >= run->options->max_iterations))
+        return STATUS_OK;
+    TRY(pause_momentum(run, error));
+    TRY(backend_widen(b, error));
+    TRY(check_fit(run, false, small, error));
+    TRY(keep_best(run, result->trust.exact, error));
+    run->momentum.precision = b->precision;
+    run->momentum.t = 1;
+    run->momentum.extrapolated = run->momentum.rejected = 0;
+    run->stepped = true;
+    return STATUS_OK;
+}
+
+/* --- before the next sweep --- */
+
+/* Requests of a rank after an iteration; the maximum over all ranks wins. */
+enum wish { WISH_NONE, WISH_CHECKPOINT, WISH_TIME_LIMIT, WISH_SIGNAL /* + the signal's number */ };
+
+static int wish_of(const struct cpals_options *options, const struct saver *saver, int iterations)
+{
+    int number = options->interrupted ? *options->interrupted : 0;
+    if (number)
+        return WISH_SIGNAL + number;
+    if (options->deadline > 0 && clock_now() >= options->deadline)
+        return WISH_TIME_LIMIT;
+    return saver_is_due(saver, iterations) ? WISH_CHECKPOINT : WISH_NONE;
+}
+
+static void save(struct run *run)
+{
+    struct checkpoint_about about = run->options->saving->about;
+    const struct cpals_result *result = run->result;
+    about.iterations = result->iterations;
+    about.fit = result->fit;
+    about.change = result->change;
+    about.held = result->held.value;
+    about.least_held = result->least_held;
+    about.least_iteration = result->least_iteration;
+    memcpy(about.problem.rules.ridge, run->b->options.problem.rules.ridge,
+           sizeof about.problem.rules.ridge); /* which may have been chosen since */
+    about.single_iterations = result->single_iterations;
+    about.factors = run->b->precision;
+    about.has_momentum = run->has_momentum;
+    about.momentum = run->has_momentum ? run->momentum : (struct momentum){0};
+    about.small_changes = run->small;
+    saver_save(&run->saver, run->b, &about, &run->best, result->stop != CPALS_GOES_ON);
+}
+
+/* Decides whether the run stops, the same on all ranks; prepares the next sweep unless the run has
+ * converged; saves a checkpoint if one is due or the run stops. */
+static enum status go_on(struct run *run, struct error *error)
 {
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
-    bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
-    double small = precision_is_first(run->b) ? 0 : options->tolerance; /* 0: cannot end the run */
-    const struct momentum *momentum = run->fading ? NULL : momentum_state(&run->momentum);
-    TRY(cpals_sweep(run->b, momentum, fit, error));
-    return fit_trust_check(&result->trust, run->b, due, small, fit, error);
+    int wish = wish_of(options, &run->saver, result->iterations);
+    result->stop = stop_of(run);
+    if (result->stop != CPALS_CONVERGED) {
+        TRY(comm_allreduce_max(run->b->ranks->all, &wish, error));
+        if (wish > WISH_SIGNAL) {
+            result->interrupted = wish - WISH_SIGNAL;
+            result->stop = CPALS_INTERRUPTED;
+        } else if (result->stop == CPALS_GOES_ON && wish == WISH_TIME_LIMIT) {
+            result->stop = CPALS_TIME_LIMIT;
+        }
+    }
+    if (run->has_momentum && !run->stepped) {
+        run->stepped = result->stop != CPALS_CONVERGED && !momentum_is_plain(run->momentum.sweeps);
+        if (run->stepped) {
+            TRY(backend_extrapolate(run->b, &run->step, error));
+        } else {
+            run->momentum.t = 1;
+            run->momentum.extrapolated = 0;
+        }
+    }
+    if (options->saving && (wish == WISH_CHECKPOINT || result->stop != CPALS_GOES_ON))
+        save(run);
+    return STATUS_OK;
+}
+
+/* --- the loop --- */
+
+enum status cpals_sweep(struct backend *b, const struct momentum *m, struct backend_fit *fit,
+                        struct error *error)
+{
+    const struct problem *problem = &b->options.problem;
+    for (int n = 0; n < b->order; n++)
+        for (int k = 0; !problem->rules.fixed[n] && k < problem_inner(problem); k++) {
+            TRY(backend_mttkrp(b, n, error)); /* of counts, there may be several steps (CP-APR) */
+            TRY(backend_update(b, n, error));
+        }
+    /* ||X - Y||^2 = ||X||^2 - 2 <X, Y> + ||Y||^2, without a pass over the nonzeros:
+     * ||Y||^2 = lambda' (G_1 * ... * G_N) lambda, and with M of the mode n that was updated last,
+     * <X, Y> = sum_ir M(i,r) A_n(i,r) lambda_r. */
+    return backend_fit(b, mode_rules_last(&problem->rules, b->order), m, fit, error);
 }
 
 /* Underdetermined rows can diverge; the smallest ridge prevents that. */
@@ -81,42 +470,84 @@ static enum status fail_sweep(const struct run *run, struct error *error)
     return grows ? error_append(error, "; try --ridge 1e-6") : error->status;
 }
 
-/* One iteration: a sweep, then the fit decides whether to keep it. */
-static enum status iterate(struct run *run, struct error *error)
+static void show(const struct run *run)
 {
-    struct backend_fit fit;
-    struct cpals_result *result = run->result;
-    weigh_unlisted(run, result->iterations++);
-    result->single_iterations += precision_is_first(run->b);
-    if (sweep(run, &fit, error) != STATUS_OK)
-        return fail_sweep(run, error);
-    if (run_note_sweep(run, &fit, error) != STATUS_OK)
-        return fail_sweep(run, error);
-    return fit_trace_note(run->options->trace, result->fit, result->held.value, error);
+    const struct cpals_result *result = run->result;
+    const int i = result->iterations, most = run->options->max_iterations;
+    char fit[FIT_TEXT], held[48] = "";
+    if (run->options->held)
+        snprintf(held, sizeof held, ", held-out error %.4g", result->held.value);
+    progress_update(run->progress, (double)i / most, "iteration %d of %d, fit %s, change %.1e%s", i,
+                    most, fit_text(result->fit, result->trust.noise, 6, fit), result->change, held);
 }
 
-/* Loads the start: a random model, the model k, or the state in a checkpoint. */
-static enum status load_start(struct run *run, struct ktensor *k, struct error *error)
+/* One iteration: a sweep, whose fit is from the residual where the options or rounding ask for that
+ * and decides whether to keep it, and what follows. */
+static enum status iterate(struct run *run, struct error *error)
 {
-    const struct checkpoint *from = run->options->resume;
+    struct backend *b = run->b;
+    const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
-    *result = (struct cpals_result){.momentum = run->b->plan.request.momentum, .violation = NAN};
-    TRY(momentum_begin(&run->momentum, run->b, k, run->options->random, from, error));
-    run->best.by_held = run->options->held && run->options->early_stop > 0;
-    TRY(best_model_create(&run->best, run->b, k, from, error));
-    if (!from)
-        return STATUS_OK;
-    result->iterations = from->about.iterations;
-    result->fit = from->about.fit;
-    result->change = from->about.change;
-    result->held.value = from->about.held;
-    result->least_held = from->about.least_held;
-    result->least_iteration = from->about.least_iteration;
-    result->single_iterations = from->about.single_iterations;
-    result->restarts = from->about.momentum.restarts;
-    weigh_unlisted(run, result->iterations - 1);
-    result->stop = run_stop(run);
-    return STATUS_OK;
+    struct backend_fit fit;
+    weigh_unlisted(run, result->iterations++);
+    const bool single = is_first_precision(b), momentum = run->has_momentum && !run->fading;
+    const bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
+    result->single_iterations += single;
+    if (cpals_sweep(b, momentum ? &run->momentum : NULL, &fit, error) != STATUS_OK ||
+        trust_check(run, due, single ? 0 : options->tolerance, &fit, error) != STATUS_OK ||
+        note_sweep(run, &fit, error) != STATUS_OK)
+        return fail_sweep(run, error);
+    TRY(fit_trace_note(options->trace, result->fit, result->held.value, error));
+    TRY(weight_history_note(&run->weights, b, result->iterations, error));
+    TRY(switch_precision(run, error));
+    show(run);
+    return go_on(run, error);
+}
+
+/* After the last sweep: the model of the last accepted sweep, or of the best one, becomes that of
+ * the backend, and its fit that of the result. */
+static enum status end_sweeps(struct run *run, struct error *error)
+{
+    struct backend *b = run->b;
+    struct cpals_result *result = run->result;
+    const struct held_out *held = run->options->held;
+    struct backend_fit fit;
+    TRY(pause_momentum(run, error));
+    if (run->has_momentum &&
+        run->momentum.rejected) { /* its weights and first mode are still there */
+        const int first = mode_rules_first(&b->options.problem.rules, b->order);
+        TRY(backend_mttkrp(b, first, error));
+        TRY(backend_update(b, first, error));
+        TRY(backend_fit(b, first, NULL, &fit, error));
+        TRY(trust_check(run, false, 0, &fit, error));
+        result->change = fit.value - result->fit;
+        result->violation = fit.violation;
+        take_fit(run, &fit);
+    }
+    if (run->fading) { /* the fit of the problem itself; what the sweep violated was another one */
+        const struct unlisted_count count = problem_count(&b->options.problem, -1);
+        fit = (struct backend_fit){.value = result->fit};
+        backend_weigh(b, &count);
+        TRY(backend_residual(b, &fit, error));
+        result->violation = NAN;
+        take_fit(run, &fit);
+    }
+    if (run->options->check_every > 0)
+        TRY(check_fit(run, true, 0, error));
+    if (held)
+        TRY(held_error_find(&result->held, b, held, error));
+    TRY(take_best(run, error));
+    return held ? held_error_find_all(&result->held, b, held, error) : STATUS_OK;
+}
+
+const char *cpals_stop_text(enum cpals_stop stop)
+{
+    static const char *const text[] = {
+        [CPALS_GOES_ON] = "not stopped",          [CPALS_CONVERGED] = "converged",
+        [CPALS_ITERATIONS] = "iteration limit",   [CPALS_EARLY] = "stopped early",
+        [CPALS_INTERRUPTED] = "interrupted",      [CPALS_TIME_LIMIT] = "time limit",
+        [CPALS_BREAKDOWN] = "numerical breakdown"};
+    return text[stop];
 }
 
 /* While the device iterates, the host has time to touch the pages that will receive the model. */
@@ -131,98 +562,39 @@ static void touch_model(struct run *run, const struct ktensor *k)
     page_touch_start(&run->pages);
 }
 
-static void show(const struct run *run)
-{
-    const struct cpals_result *result = run->result;
-    const int i = result->iterations, most = run->options->max_iterations;
-    char fit[FIT_TEXT], held[48] = "";
-    if (run->options->held)
-        snprintf(held, sizeof held, ", held-out error %.4g", result->held.value);
-    progress_update(run->progress, (double)i / most, "iteration %d of %d, fit %s, change %.1e%s", i,
-                    most, fit_text(result->fit, result->trust.noise, 6, fit), result->change, held);
-}
-
-/* Iterates until the options say to stop. */
-static enum status iterate_all(struct run *run, struct error *error)
-{
-    struct cpals_result *result = run->result;
-    progress_skip(run->progress, (double)result->iterations / run->options->max_iterations);
-    TRY(run_switch_precision(run, error));
-    while (result->stop == CPALS_GOES_ON) {
-        TRY(iterate(run, error));
-        TRY(weight_history_note(&run->weights, run->b, result->iterations, error));
-        TRY(run_switch_precision(run, error));
-        show(run);
-        TRY(run_go_on(run, error));
-    }
-    return STATUS_OK;
-}
-
-const char *cpals_stop_text(enum cpals_stop stop)
-{
-    static const char *const text[] = {
-        [CPALS_GOES_ON] = "not stopped",          [CPALS_CONVERGED] = "converged",
-        [CPALS_ITERATIONS] = "iteration limit",   [CPALS_EARLY] = "stopped early",
-        [CPALS_INTERRUPTED] = "interrupted",      [CPALS_TIME_LIMIT] = "time limit",
-        [CPALS_BREAKDOWN] = "numerical breakdown"};
-    return text[stop];
-}
-
-static void tell(const struct cpals_result *result, struct progress *progress)
-{
-    char fit[FIT_TEXT];
-    progress_done(progress, "%d iterations, fit %s, %s", result->iterations,
-                  fit_text(result->fit, result->trust.noise, 6, fit),
-                  cpals_stop_text(result->stop));
-}
-
 enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                           struct progress *progress, struct cpals_result *result,
                           struct error *error)
 {
     struct run run = {.b = b, .options = options, .progress = progress, .result = result};
-    double start = clock_now();
+    const double start = clock_now();
+    char fit[FIT_TEXT];
     progress_stage(progress, "decomposing");
     touch_model(&run, k);
     TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
     TRY_OR(done, load_start(&run, k, error));
     saver_open(&run.saver, options->saving, result->iterations, progress);
     fit_trace_begin(options->trace, result->iterations + 1);
-    iterate_all(&run, error);
+    progress_skip(progress, (double)result->iterations / options->max_iterations);
+    switch_precision(&run, error);
+    while (error->status == STATUS_OK && result->stop == CPALS_GOES_ON)
+        iterate(&run, error);
     saver_close(&run.saver);
     result->saved = run.saver.saved;
     result->not_saved = run.saver.error;
     TRY_OR(done, error->status);
-    TRY_OR(done, run_end_sweeps(&run, error));
+    TRY_OR(done, end_sweeps(&run, error));
     backend_likelihood(b, result->fit, &result->deviance, &result->log_likelihood);
     result->seconds = clock_now() - start;
     TRY_OR(done, model_health(&result->health, b, &run.weights, result->iterations, error));
-    tell(result, progress);
+    progress_done(progress, "%d iterations, fit %s, %s", result->iterations,
+                  fit_text(result->fit, result->trust.noise, 6, fit),
+                  cpals_stop_text(result->stop));
 done:
     page_touch_end(&run.pages);
     weight_history_free(&run.weights);
-    best_model_free(&run.best);
+    carried_free(&run.best.carried);
     return error->status;
-}
-
-/* The core consistency is skipped after an interrupt. */
-static bool wants_core(const struct backend *b, const struct cpals_options *options,
-                       const struct cpals_result *result)
-{
-    const bool by_rows = problem_by_rows(&b->options.problem); /* there is no MTTKRP */
-    bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
-    return options->core_consistency && !by_rows && !ended && result->fit > options->core_above;
-}
-
-/* The standard form of the whole model, of which k has the rows that are here. */
-static enum status arrange(const struct backend *b, struct ktensor *k, struct error *error)
-{
-    struct ktensor_rows own = {{0}, {0}};
-    for (int n = 0; n < b->order; n++) {
-        own.first[n] = b->ranks->mode[n].first;
-        own.count[n] = b->ranks->mode[n].count;
-    }
-    return model_arrange_together(k, &own, b->ranks->all, error);
 }
 
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
@@ -230,9 +602,17 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
 {
     const struct core_limits limits = {options->core_passes, options->interrupted,
                                        options->deadline};
-    if (!wants_core(b, options, result))
+    const bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
+    const bool has_mttkrp = !problem_by_rows(&b->options.problem);
+    struct ktensor_rows own = {{0}, {0}};
+    /* The core consistency takes time: skip it after an interrupt. */
+    if (!options->core_consistency || ended || !has_mttkrp || !(result->fit > options->core_above))
         return backend_store_arranged(b, k, error);
     TRY(backend_store(b, k, error));
     TRY(core_consistency(&result->core, b, k, &limits, progress, error));
-    return arrange(b, k, error);
+    for (int n = 0; n < b->order; n++) {
+        own.first[n] = b->ranks->mode[n].first;
+        own.count[n] = b->ranks->mode[n].count;
+    }
+    return model_arrange_together(k, &own, b->ranks->all, error);
 }

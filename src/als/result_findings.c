@@ -3,7 +3,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "als/precision_switch.h"
 #include "base/utf8.h"
 
 #define FINDING_LABEL 256   /* bytes of a name that a sentence has, at most: 64 characters */

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "als/precision_switch.h"
 #include "base/memory.h"
 #include "support/checkpoint_runs.h"
 
