@@ -110,19 +110,6 @@ static enum status collect_last(struct work *w, struct error *error)
     return model_redistribute(model, &w->part, rows, w->d->spread, error);
 }
 
-/* Makes all starts. The last one's rows stay in w->part until the backend is closed, which makes
- * room for its model. */
-static enum status make_starts(struct work *w, struct error *error)
-{
-    while (starts_go_on(w->starts)) {
-        TRY(collect_last(w, error));
-        ktensor_free(&w->part);
-        TRY(make_start(w, error));
-    }
-    starts_give_trace(w->starts, trace_of(w));
-    return STATUS_OK;
-}
-
 /* A run from the first start with this ridge. Its model is not kept, unless a signal or the time
  * limit ends it: then it is the result. A breakdown is no reason against other ridges. */
 static enum status try_ridge(struct work *w, double ridge, struct error *error)
@@ -180,9 +167,14 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
     TRY_OR(failed, build(b, t, d, error));
     if (d->choose_ridge)
         TRY_OR(failed, choose_ridge(&w, error));
-    TRY_OR(failed, make_starts(&w, error));
+    while (starts_go_on(s)) {
+        TRY_OR(failed, collect_last(&w, error));
+        ktensor_free(&w.part);
+        TRY_OR(failed, make_start(&w, error));
+    }
+    starts_give_trace(s, trace_of(&w));
     fill_report(report, &w);
-    backend_close(b);
+    backend_close(b); /* makes room for the last model */
     TRY_OR(failed, collect_last(&w, error));
     ktensor_free(&w.part);
     if (starts_check(s, error) != STATUS_OK)

@@ -9,16 +9,13 @@
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
-#include "commands/cpd/cpd_halves.h"
 #include "commands/cpd/cpd_job.h"
 #include "commands/cpd/cpd_machine.h"
 #include "commands/cpd/cpd_output.h"
-#include "commands/cpd/cpd_range.h"
 #include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_record.h"
 #include "commands/cpd/cpd_run.h"
 #include "commands/cpd/cpd_signals.h"
-#include "commands/cpd/cpd_starts.h"
 #include "commands/cpd/cpd_summary.h"
 #include "commands/ranks_join.h"
 
@@ -171,7 +168,11 @@ static void note_one(uint64_t rank, struct cpd_results *r, struct error *breakdo
     if (error->status == STATUS_OK) {
         of.result = r->result;
         of.agreement = starts_agreement(&r->starts);
-        of.halves = cpd_halves_outcome(&r->halves);
+        of.halves = (struct halves_outcome){.asked = r->halves.halves.mode > 0,
+                                            .known = r->halves.halves.mode > 0 &&
+                                                     r->halves.state == HALVES_COMPARED,
+                                            .score = r->halves.match.score,
+                                            .alike = r->halves.alike};
         of.ridge = r->starts.ridge.count > 0 ? r->starts.ridge.best : 0;
     }
     r->outcome[r->outcomes++] = of;

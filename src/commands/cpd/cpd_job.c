@@ -1,6 +1,7 @@
 #include "commands/cpd/cpd_job.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "commands/cpd/cpd_signals.h"
 
 struct cpals_options cpd_als_options(const struct cpd_inputs *in,
@@ -27,32 +28,98 @@ void cpd_show_findings(struct cpd_results *results, struct progress *to)
         progress_note(to, "%s", finding_text(&results->findings.finding[results->shown], text));
 }
 
-static void free_inputs(struct cpd_inputs *in)
+/* --- times of stages --- */
+
+static double sum_over_modes(const struct cpd_times *times, int op, int order)
 {
+    double sum = 0;
+    for (int n = 0; n < order; n++)
+        sum += times->operation[op][n];
+    return sum;
+}
+
+int cpd_stages(const struct cpd_times *times, int order, double total,
+               struct cpd_stage stage[CPD_STAGES])
+{
+    int count = 0;
+    double other = total;
+    stage[count++] = (struct cpd_stage){"read", times->read, -1};
+    if (times->exchange > 0)
+        stage[count++] = (struct cpd_stage){"exchange", times->exchange, -1};
+    stage[count++] = (struct cpd_stage){"clean", times->clean, -1};
+    for (int op = 0; op < OP_COUNT; op++) {
+        double seconds = sum_over_modes(times, op, order);
+        const char *name = op == OP_OPEN ? "build" : operation_name((enum operation)op);
+        if (op != OP_RESIDUAL || seconds > 0)
+            stage[count++] = (struct cpd_stage){name, seconds, op};
+    }
+    if (times->halves > 0)
+        stage[count++] = (struct cpd_stage){"halves", times->halves, -1};
+    stage[count++] = (struct cpd_stage){"write", times->write, -1};
+    for (int i = 0; i < count; i++)
+        other -= stage[i].seconds;
+    stage[count++] = (struct cpd_stage){"other", other, -1};
+    return count;
+}
+
+/* --- reports of ranks --- */
+
+enum status cpd_reports_create(struct cpd_reports *r, int count, struct error *error)
+{
+    *r = (struct cpd_reports){.count = count};
+    r->place = memory_zeros((size_t)count, sizeof *r->place, error);
+    r->report = memory_zeros((size_t)count, sizeof *r->report, error);
+    return error->status;
+}
+
+static double sum_of(const struct rank_report *r, enum operation op)
+{
+    double sum = 0;
+    for (int n = 0; n < MAX_ORDER; n++)
+        sum += r->operation[op][n];
+    return sum;
+}
+
+/* Ranks that are threads of one process have one peak, the process's. */
+void cpd_reports_show(struct progress *to, const struct cpd_reports *reports)
+{
+    progress_note(to, "rank host             GPU  threads      nonzeros    mttkrp    update "
+                      "    moving      peak");
+    for (int r = 0; r < reports->count; r++) {
+        const struct rank_place *p = &reports->place[r];
+        const struct rank_report *t = &reports->report[r].rank;
+        char gpu[16] = "-", peak[NUMBER_SIZE_TEXT];
+        if (p->device_bus[0])
+            snprintf(gpu, sizeof gpu, "%d", p->device);
+        progress_note(to, "%4d %-16.16s %4s %8d %13ju %7.3f s %7.3f s %8.3f s %9s", r, p->host, gpu,
+                      p->threads, (uintmax_t)t->nnz, sum_of(t, OP_MTTKRP), sum_of(t, OP_UPDATE),
+                      t->communication, number_size(reports->report[r].peak, peak));
+    }
+}
+
+void cpd_reports_free(struct cpd_reports *r)
+{
+    memory_free(r->place);
+    memory_free(r->report);
+    *r = (struct cpd_reports){0};
+}
+
+/* --- the end --- */
+
+void cpd_job_free(struct cpd_job *job)
+{
+    struct cpd_inputs *in = &job->inputs;
+    struct cpd_results *results = &job->results;
+    struct cpd_run *run = &job->run;
     ktensor_free(&in->start);
     checkpoint_close(&in->resume);
     cpd_settings_free(&in->settings);
-}
-
-static void free_run(struct cpd_run *run)
-{
-    backend_wake_end(&run->wake);
-    rank_tensor_close(&run->tensor);
-    comm_finalize(run->world);
-}
-
-static void free_results(struct cpd_results *results)
-{
     ktensor_free(&results->model);
     fit_trace_free(&results->trace);
     ktensor_files_free(&results->files);
     memory_free(results->outcome);
     labels_free(&results->names);
-}
-
-void cpd_job_free(struct cpd_job *job)
-{
-    free_inputs(&job->inputs);
-    free_results(&job->results);
-    free_run(&job->run);
+    backend_wake_end(&run->wake);
+    rank_tensor_close(&run->tensor);
+    comm_finalize(run->world);
 }

@@ -8,14 +8,14 @@
 #ifndef BLCO_CPD_JOB_H
 #define BLCO_CPD_JOB_H
 
+#include "als/decompose.h"
 #include "als/rank_choice.h"
 #include "als/result_findings.h"
 #include "base/outfile.h"
 #include "checkpoint/checkpoint.h"
-#include "commands/cpd/cpd_reports.h"
 #include "commands/cpd/cpd_settings.h"
-#include "commands/cpd/cpd_times.h"
 #include "commands/machine_choice.h"
+#include "commands/ranks_join.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "formats/names/labels.h"
 
@@ -40,6 +40,29 @@ struct cpd_run {
     bool together;                    /* the processes write the model together              */
     struct stem_lock lock;            /* on the stem of the files; rank 0's                  */
     struct outfile record;            /* of --record; rank 0's                               */
+};
+
+/* Where the time of a `blco cpd` went, in seconds. */
+struct cpd_times {
+    double start;                          /* of the command, by clock_now()               */
+    double read, exchange, clean, write;   /* exchange: of nonzeros among ranks            */
+    double halves;                         /* all that --split-half takes                  */
+    double communication;                  /* of iterations, in which rows and sums moved  */
+    double operation[OP_COUNT][MAX_ORDER]; /* of each operation and mode                   */
+};
+
+/* What several ranks report to rank 0, for the table of -v and for the record. */
+struct cpd_report {
+    struct rank_report rank;
+    uint64_t peak; /* bytes of host memory */
+};
+
+struct cpd_reports {
+    int count;                 /* 0: one rank worked alone                    */
+    int parts[MAX_ORDER];      /* into how many ranges each mode was cut      */
+    double imbalance;          /* nonzeros of the fullest rank / mean, less 1 */
+    struct rank_place *place;  /* (count) owned                               */
+    struct cpd_report *report; /* (count) owned                               */
 };
 
 /* What comes out: of the present rank of -r, but for the last four members. */
@@ -77,6 +100,29 @@ struct cpals_options cpd_als_options(const struct cpd_inputs *in,
 
 /* Shows on `to` the findings that were not shown so far. */
 void cpd_show_findings(struct cpd_results *results, struct progress *to);
+
+struct cpd_stage {
+    const char *name;
+    double seconds;
+    int operation; /* an enum operation; -1: the stage is no operation of the backend */
+};
+
+#define CPD_STAGES (OP_COUNT + 6)
+
+/* stage[] = the stages in order, of which there are CPD_STAGES at most; returns how many. The last
+ * one, "other", is the rest of `total`. The exchange, the residuals and the halves are stages only
+ * where they took time. */
+int cpd_stages(const struct cpd_times *times, int order, double total,
+               struct cpd_stage stage[CPD_STAGES]);
+
+/* Room for the reports of so many ranks, zeroed. The caller frees *r. STATUS_MEMORY. */
+enum status cpd_reports_create(struct cpd_reports *r, int count, struct error *error);
+
+/* Shows a table: where each rank worked, on how many nonzeros, how long. */
+void cpd_reports_show(struct progress *to, const struct cpd_reports *r);
+
+/* Accepts an empty one, and leaves one. */
+void cpd_reports_free(struct cpd_reports *r);
 
 /* Frees what the job owns, and leaves the other processes. */
 void cpd_job_free(struct cpd_job *job);

@@ -2,18 +2,20 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/outfile_set.h"
-#include "commands/cpd/cpd_format_hint.h"
 #include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_together.h"
 #include "commands/file_roles.h"
 
+#define LARGE  UINT64_C(2000000000) /* bytes of text that take long to write and to read */
 #define FOLDER "blco-rescue-XXXXXX" /* mkdtemp() makes the last six characters unique */
 
 /* The folders that may take a model that cannot be written at its stem; returns how many. */
@@ -163,6 +165,31 @@ static void rescue(const struct output *o, struct error *error)
     error_append(error, "; the model is lost: %s", last.message);
 }
 
+void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t size)
+{
+    char large[NUMBER_SIZE_TEXT], small[NUMBER_SIZE_TEXT];
+    text[0] = '\0';
+    if (text_bytes <= LARGE)
+        return;
+    snprintf(text, size,
+             "writing about %s of text: --format npy would take %s, and less time to write and to "
+             "read",
+             number_size(text_bytes, large), number_size(npy_bytes, small));
+}
+
+/* Shows how large .npy files would be, where more than 2 GB of text and no .npy files will be
+ * written. */
+static void note_format(struct progress *progress, const struct ktensor *k, unsigned formats)
+{
+    char text[160];
+    if (formats & KTENSOR_NPY)
+        return;
+    cpd_format_hint_text(ktensor_text_bytes(k, formats), ktensor_bytes(&k->shape, k->rank), text,
+                         sizeof text);
+    if (text[0])
+        progress_note(progress, "%s", text);
+}
+
 enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
                              struct cpd_results *results, struct error *error)
 {
@@ -170,7 +197,7 @@ enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
     double start = clock_now();
     if (s->nowrite)
         return STATUS_OK;
-    cpd_format_hint_note(&run->progress, &results->model, s->formats);
+    note_format(&run->progress, &results->model, s->formats);
     progress_stage(&run->progress, "writing");
     if (write_files(&o, s->stem, &run->lock, error) != STATUS_OK) {
         rescue(&o, error);

@@ -28,4 +28,8 @@ enum status cpd_output_try(const struct cpd_settings *s, int order, const struct
 enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
                              struct cpd_results *results, struct error *error);
 
+/* text[0..size) = a note to those who write a large model as text:
+ * .npy files are smaller; empty where the text is not large. */
+void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t size);
+
 #endif

@@ -5,8 +5,48 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
-#include "commands/cpd/cpd_halves.h"
 #include "record/run_record.h"
+
+static void put_half(struct json *j, const struct split_half *s, int k)
+{
+    const struct starts *starts = &s->starts[k];
+    const struct cpals_result *best = &starts->start[starts->best].result;
+    json_put_object(j, NULL);
+    json_put_unsigned(j, "nonzeros", s->nonzeros[k]);
+    json_put_number(j, "fit", starts->modelled > 0 ? best->fit : NAN);
+    json_put_unsigned(j, "iterations", (uint64_t)best->iterations);
+    json_end(j);
+}
+
+/* The scores of the components of the whole. */
+static void put_scores(struct json *j, const struct split_half *s)
+{
+    json_put_array(j, "components");
+    for (uint64_t r = 0; r < s->match.pairs; r++)
+        json_put_number(j, NULL, s->component[r].score);
+    json_end(j);
+}
+
+/* How alike the halves of the tensor are; nothing without --split-half. */
+static void put_halves(struct json *j, const struct split_half *s)
+{
+    const bool known = s->state == HALVES_COMPARED;
+    if (s->halves.mode == 0)
+        return;
+    json_put_object(j, "split_half");
+    json_put_unsigned(j, "mode", (uint64_t)s->halves.mode);
+    json_put_unsigned(j, "seed", s->halves.seed);
+    json_put_array(j, "halves");
+    put_half(j, s, 0);
+    put_half(j, s, 1);
+    json_end(j);
+    json_put_number(j, "score", known ? s->match.score : NAN);
+    if (known) {
+        json_put_unsigned(j, "alike", s->alike);
+        put_scores(j, s);
+    }
+    json_end(j);
+}
 
 enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file, struct error *error)
 {
@@ -336,7 +376,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     put_result(j, &s->common.options.problem, &r->result);
     if (r->starts.asked > 1)
         put_starts(j, &r->starts);
-    cpd_halves_put(j, &r->halves);
+    put_halves(j, &r->halves);
     put_ridges(j, &r->starts.ridge);
     put_trace(j, &r->trace, &r->result.held);
     put_seconds(j, r);

@@ -11,7 +11,6 @@
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_machine.h"
-#include "commands/cpd/cpd_names.h"
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_signals.h"
 #include "commands/cpd/cpd_together.h"
@@ -179,11 +178,20 @@ static enum status check_last_rank(struct work *w, struct error *error)
     return comm_end_phase(w->comm, error);
 }
 
-/* Rank 0 finds the names of the tensor; a failure is that of all. */
+/* Rank 0 finds the names of the tensor, which the model keeps: those of CSV, which the tensor gives
+ * up, or those of the maps beside it. With several -r the first finds them. */
 static enum status find_names(struct work *w, struct error *error)
 {
-    if (w->comm->rank == 0)
-        cpd_names_find(&w->job->results.names, w->tensor, settings_of(w)->tensor, error);
+    struct labels *names = &w->job->results.names;
+    struct rank_tensor *t = w->tensor;
+    if (w->comm->rank == 0 && names->order == 0) {
+        names->modes = t->input.names.modes;
+        if (t->input.names.order > 0)
+            labels_take(names, &t->input.names, error);
+        else if (labels_find_tensor(names, settings_of(w)->tensor, t->shape.order, error) ==
+                 STATUS_OK)
+            labels_read(names, &t->shape, error);
+    }
     return comm_allreduce_error(w->comm, error);
 }
 
@@ -330,25 +338,18 @@ static struct decomposition decomposition_of(struct work *w)
         .progress = w->progress};
 }
 
-static enum status run_starts(struct work *w, struct error *error)
-{
-    const struct decomposition d = decomposition_of(w);
-    return decompose(&w->backend, w->tensor, &d, w->starts, &w->mine.rank, error);
-}
-
 /* With --split-half, after a run that nothing has ended early: the models of the halves, with the
  * ridge of the whole. */
-static enum status run_halves(struct work *w, struct error *error)
+static enum status run_halves(struct work *w, const struct decomposition *d, struct error *error)
 {
-    const struct decomposition d = decomposition_of(w);
     const struct starts *s = w->starts;
     struct backend_options options = make_options(w);
     const double start = clock_now();
     if (w->halves->halves.mode == 0 || starts_ended(s))
         return STATUS_OK;
-    for (int n = 0; d.choose_ridge && n < MAX_ORDER; n++)
+    for (int n = 0; d->choose_ridge && n < MAX_ORDER; n++)
         options.problem.rules.ridge[n] = s->ridge.best;
-    TRY(split_half_run(w->halves, w->tensor, w->job->inputs.choice.kind, &options, &d, error));
+    TRY(split_half_run(w->halves, w->tensor, w->job->inputs.choice.kind, &options, d, error));
     if (w->comm->rank == 0) {
         split_half_compare(w->halves, &s->model[s->best], error);
         w->job->results.times.halves = clock_now() - start;
@@ -425,19 +426,6 @@ static void keep(struct work *w)
     w->reports = (struct cpd_reports){0};
 }
 
-static enum status run(struct work *w, struct error *error)
-{
-    TRY(prepare(w, error));
-    TRY(look_at_known(w, error));
-    TRY(identify(w, error));
-    TRY(run_starts(w, error));
-    TRY(run_halves(w, error));
-    TRY(gather(w, error));
-    if (w->comm->rank == 0)
-        keep(w);
-    return STATUS_OK;
-}
-
 enum status cpd_run(struct comm *c, void *context, struct error *error)
 {
     struct cpd_job *job = context;
@@ -447,7 +435,16 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
                      .starts = &job->results.starts,
                      .halves = &job->results.halves};
     w.tensor = c->size == 1 ? &job->run.tensor : &w.part;
-    run(&w, error);
+    TRY_OR(done, prepare(&w, error));
+    TRY_OR(done, look_at_known(&w, error));
+    TRY_OR(done, identify(&w, error));
+    const struct decomposition d = decomposition_of(&w);
+    TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.starts, &w.mine.rank, error));
+    TRY_OR(done, run_halves(&w, &d, error));
+    TRY_OR(done, gather(&w, error));
+    if (c->rank == 0)
+        keep(&w);
+done:
     backend_close(&w.backend);
     starts_free(&w.own);
     split_half_free(&w.own_halves);
