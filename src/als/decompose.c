@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "als/held_error.h"
 #include "als/nvecs.h"
 #include "ranks/model_redistribute.h"
 

@@ -1,9 +1,16 @@
 #include "als/findings.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "als/core_consistency.h"
+#include "als/model_health.h"
 #include "base/memory.h"
+#include "base/utf8.h"
+
+/* --- the list --- */
 
 #define FIRST_ROOM 8
 
@@ -97,4 +104,428 @@ void findings_free(struct findings *f)
     }
     memory_free(f->finding);
     *f = (struct findings){0};
+}
+
+/* --- what is found --- */
+
+#define FINDING_LABEL 256   /* bytes of a name that a sentence has, at most: 64 characters */
+#define PRINTED       5e-10 /* half of the last digit of a fit that is printed */
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+void find_in_shape(struct findings *f, const struct shape *shape, const struct problem *problem)
+{
+    const uint64_t rank = problem->rank;
+    const bool mixture =
+        problem->loss == LOSS_POISSON && shape->order > 2; /* needs no such columns */
+    if (shape->order == 1)
+        findings_add(f, FINDING_VECTOR, true,
+                     "a tensor of one mode is a vector: one component gives fit 1, and more "
+                     "components add nothing");
+    for (int n = 0; shape->order > 1 && !mixture && n < shape->order; n++)
+        if (shape->dims[n] < rank)
+            findings_add(f, FINDING_SHORT_MODE, true,
+                         "rank %ju is larger than mode %d (length %ju): its columns cannot be "
+                         "independent",
+                         (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
+}
+
+void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor)
+{
+    if (dropped == 0)
+        return;
+    findings_add(f, FINDING_DROPPED_ZEROS, true, "%s was made without %ju zero%s that %s listed",
+                 tensor, (uintmax_t)dropped, dropped == 1 ? "" : "s",
+                 dropped == 1 ? "was" : "were");
+    findings_advise(f, "blco convert --keep-zeros keeps them");
+}
+
+static bool is_unlisted_known(const struct problem *problem)
+{
+    return problem->unlisted.weighed && problem->unlisted.weight > 0;
+}
+
+static void find_empty_slices(struct findings *f, const struct known_rows *known,
+                              const struct shape *shape, const struct problem *problem,
+                              const char *const label[MAX_ORDER])
+{
+    char list[FINDING_TEXT / 2] = "", name[FINDING_LABEL + 3], number[24];
+    size_t used = 0;
+    for (int n = 0; n < shape->order; n++) {
+        const uint64_t rows = shape->dims[n];
+        const uint64_t empty =
+            is_unlisted_known(problem) ? known->unknown[n] : rows - known->rows[n];
+        if (empty == 0 || problem->rules.fixed[n])
+            continue;
+        snprintf(number, sizeof number, "%ju", (uintmax_t)known->first[n] + 1);
+        if (label[n])
+            snprintf(name, sizeof name, "'%.*s'", (int)printable_cut(label[n], FINDING_LABEL / 4),
+                     label[n]);
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%ju of the %ju of mode %d (%s%s)",
+                             used > 0 ? ", " : "", (uintmax_t)empty, (uintmax_t)rows, n + 1,
+                             empty > 1 ? "the first is " : "", label[n] ? name : number);
+    }
+    if (used > 0)
+        findings_add(f, FINDING_EMPTY_SLICES, false,
+                     "some slices have no known entry, and their rows become 0: %s", list);
+}
+
+/* The scale of a component can be moved from one mode to another, so that a mode adds one unknown
+ * less for each component than its rows have entries. */
+static uint64_t unknowns_of(const struct known_rows *known, int order,
+                            const struct problem *problem)
+{
+    uint64_t rows = 0, free_modes = 0;
+    for (int n = 0; n < order; n++)
+        if (!problem->rules.fixed[n]) {
+            rows += known->rows[n];
+            free_modes++;
+        }
+    return free_modes > 1 ? problem->rank * (rows - (free_modes - 1)) : problem->rank * rows;
+}
+
+void find_in_known(struct findings *f, const struct known_rows *known, const struct shape *shape,
+                   const struct problem *problem, const char *const label[MAX_ORDER])
+{
+    const uint64_t unknowns = unknowns_of(known, shape->order, problem);
+    find_empty_slices(f, known, shape, problem, label);
+    if (is_unlisted_known(problem) || known->entries >= unknowns)
+        return;
+    findings_add(
+        f, FINDING_FEW_ENTRIES, true,
+        "the known entries (%ju) are fewer than the unknowns of the model (%ju), which may "
+        "fit them and mean nothing elsewhere",
+        (uintmax_t)known->entries, (uintmax_t)unknowns);
+    findings_advise(f, "try a lower rank, or --holdout 0.1%s",
+                    problem->loss == LOSS_SQUARES ? " --ridge auto" : "");
+}
+
+void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance)
+{
+    if (options->problem.precision != POLICY_SINGLE || tolerance <= 0 ||
+        tolerance >= SINGLE_RESOLVES)
+        return;
+    findings_add(f, FINDING_TOLERANCE, true,
+                 "--tol %g is below %g, the resolution of single precision", tolerance,
+                 SINGLE_RESOLVES);
+    findings_advise(f, "--precision auto ends in double precision");
+}
+
+/* --- a result --- */
+
+/* Without a tolerance, a run is meant to end at the limit of iterations. */
+static void find_end(struct findings *f, const struct cpals_result *result,
+                     const struct cpals_options *als)
+{
+    static const char *const ended[] = {[CPALS_CONVERGED] = NULL,
+                                        [CPALS_EARLY] = NULL,
+                                        [CPALS_ITERATIONS] = "it stopped at the limit",
+                                        [CPALS_INTERRUPTED] = "a signal ended it",
+                                        [CPALS_TIME_LIMIT] = "the time limit ended it",
+                                        [CPALS_BREAKDOWN] = NULL};
+    bool asked = result->stop == CPALS_ITERATIONS && als->tolerance <= 0;
+    if (!ended[result->stop] || asked)
+        return;
+    findings_add(f, FINDING_NOT_CONVERGED, true,
+                 "the run has not converged: %s, after %d iteration%s, the last of which changed "
+                 "the fit by %.1e",
+                 ended[result->stop], result->iterations, plural((uint64_t)result->iterations),
+                 result->change);
+    if (result->stop == CPALS_ITERATIONS)
+        findings_advise(f, "-i allows more iterations");
+    else
+        findings_advise(f, "--resume goes on from a --checkpoint");
+}
+
+/* Decimal digits after the point that an error of this size leaves. */
+static int digits(double error)
+{
+    return (int)floor(-log10(fmax(error, DBL_EPSILON)));
+}
+
+static void find_digits(struct findings *f, const struct fit_trust *t)
+{
+    if (t->checks > 0)
+        findings_add(
+            f, FINDING_FIT_CHECKED, false,
+            "the residual gave the fit of %d iteration%s; the usual formula gave %d correct "
+            "digits there (off by %.1e at most)",
+            t->checks, plural((uint64_t)t->checks), digits(t->error), t->error);
+    if (t->exact || t->noise <= PRINTED)
+        return;
+    findings_add(f, FINDING_ROUNDING, true, "rounding leaves %d digits of this fit",
+                 digits(t->noise));
+    findings_advise(f, "--check-every 1 gives all");
+}
+
+/* A ridge that helps, larger than the one that did not. */
+static double better_ridge(const struct cpals_result *result, const struct backend_options *options)
+{
+    return fmax(result->health.ridge,
+                10 * mode_rules_largest_ridge(&options->problem.rules, MAX_ORDER));
+}
+
+static void find_falls(struct findings *f, const struct cpals_result *result,
+                       const struct backend_options *options)
+{
+    const struct fit_trust *t = &result->trust;
+    bool ridge = mode_rules_largest_ridge(&options->problem.rules, MAX_ORDER) > 0;
+    if (t->falls == 0)
+        return;
+    findings_add(f, FINDING_FIT_FELL, !ridge, "the fit fell in %d iteration%s, by %.1e at most: %s",
+                 t->falls, plural((uint64_t)t->falls), t->fall,
+                 ridge ? "--ridge keeps weights small at the cost of fit"
+                       : "the components are nearly dependent");
+    if (!ridge)
+        findings_advise(f, "try --ridge %.1g, or a lower rank", better_ridge(result, options));
+}
+
+/* A part of the held-out error by which it must have grown to be worth a word, beside its standard
+ * error. */
+#define GROWN .02
+
+static void find_best(struct findings *f, const struct cpals_result *result,
+                      const struct cpals_options *als)
+{
+    if (result->best_iteration > 0 && als->early_stop > 0)
+        findings_add(f, FINDING_BEST_EARLIER, false,
+                     "the model is that of iteration %d, which has the least held-out error",
+                     result->best_iteration);
+    else if (result->best_iteration > 0)
+        findings_add(f, FINDING_BEST_EARLIER, false,
+                     "the model is that of iteration %d: its fit is higher than that of the last, "
+                     "%.6f",
+                     result->best_iteration, result->last_fit);
+}
+
+static void find_held(struct findings *f, const struct cpals_result *result)
+{
+    const double grown = result->held.value - result->least_held;
+    if (result->least_iteration == 0 || !(grown > GROWN * result->least_held) ||
+        !(grown > result->held.error))
+        return;
+    findings_add(f, FINDING_HELD_OUT, true,
+                 "the held-out error was %.4g after iteration %d and is %.4g now: the model is "
+                 "overfitting",
+                 result->least_held, result->least_iteration, result->held.value);
+    findings_advise(f, "%s",
+                    result->held.loss == LOSS_POISSON
+                        ? "try a lower rank, or --early-stop 10"
+                        : "try --ridge auto, a lower rank, or --early-stop 10");
+}
+
+static void find_untested(struct findings *f, const struct backend_options *options)
+{
+    const struct problem *p = &options->problem;
+    if (!p->unlisted.weighed || p->unlisted.weight > 0 || p->holdout.share > 0)
+        return;
+    findings_add(f, FINDING_UNTESTED, false, "the fit is that of the known entries alone");
+    findings_advise(f, "--holdout 0.1 tells how well such a model predicts others");
+}
+
+static void find_degenerate(struct findings *f, const struct cpals_result *result,
+                            const struct backend_options *options)
+{
+    const struct model_health *h = &result->health;
+    if (h->degenerate == 0)
+        return;
+    findings_add(f, FINDING_DEGENERATE, true,
+                 "%ju pair%s of components degenerate%s: components %ju and %ju cancel each other "
+                 "(congruence %.4f), and the product of their weights grew by a factor of %.3g "
+                 "since iteration %d",
+                 (uintmax_t)h->degenerate, plural(h->degenerate), h->degenerate == 1 ? "s" : "",
+                 (uintmax_t)h->pair[0], (uintmax_t)h->pair[1], h->congruence, h->growth, h->since);
+    findings_advise(f, "try --ridge %.1g, or a lower rank", better_ridge(result, options));
+}
+
+static void find_zero(struct findings *f, const struct cpals_result *result, uint64_t rank)
+{
+    uint64_t zero = result->health.zero;
+    if (zero == 0)
+        return;
+    findings_add(f, FINDING_ZERO, true, "%ju of %ju components became zero", (uintmax_t)zero,
+                 (uintmax_t)rank);
+    findings_advise(f, "a lower rank gives the same fit");
+}
+
+static void find_momentum(struct findings *f, const struct cpals_result *result,
+                          const struct backend_options *options)
+{
+    if (options->problem.acceleration == ACCELERATE_OFF || result->momentum)
+        return;
+    findings_add(
+        f, FINDING_NO_MOMENTUM, false,
+        "the iterations ran without momentum: memory has no room for it beside the tensor");
+    findings_advise(f, "--accelerate momentum makes room");
+}
+
+/* What a core consistency means (core_consistency.h). */
+static const char *meaning(double percent)
+{
+    if (percent >= CORE_SOUND)
+        return "each component is meaningful on its own";
+    if (percent >= CORE_DOUBTFUL)
+        return "it is doubtful whether each component is meaningful on its own";
+    return "the components only describe the tensor together, and a single one means little";
+}
+
+static void find_core(struct findings *f, const struct cpals_result *result)
+{
+    const struct core_consistency *core = &result->core;
+    char text[CORE_TEXT];
+    bool sound = core->percent >= CORE_SOUND;
+    if (core->state != CORE_KNOWN)
+        return;
+    core_consistency_text(core, text, sizeof text);
+    findings_add(f, FINDING_CORE, !sound, "core consistency %s%s: %s", text,
+                 core->estimated ? " (estimated, with its standard error)" : "",
+                 meaning(core->percent));
+    if (!sound)
+        findings_advise(f, "%stry a lower rank",
+                        result->stop == CPALS_CONVERGED ? "" : "let the run converge, or ");
+}
+
+static void find_unknown_core(struct findings *f, const struct core_consistency *core)
+{
+    static const char *const why[CORE_STATES] = {
+        [CORE_FEW_MODES] = "it takes three modes or more",
+        [CORE_ZERO] = "a component is zero",
+        [CORE_OVERFLOW] = "its numbers are more than a double holds",
+        [CORE_ENDED] = "the run ended before it was computed",
+    };
+    if (core->state == CORE_DEPENDENT)
+        findings_add(f, FINDING_CORE_UNKNOWN, false,
+                     "core consistency not known: the columns of mode %d are dependent",
+                     core->mode + 1);
+    else if (core->state == CORE_TOO_LARGE)
+        findings_add(f, FINDING_CORE_UNKNOWN, false,
+                     "core consistency not known: it is computed for %d components at most",
+                     CORE_PASSES);
+    else if (why[core->state])
+        findings_add(f, FINDING_CORE_UNKNOWN, false, "core consistency not known: %s",
+                     why[core->state]);
+}
+
+void find_in_result(struct findings *f, const struct cpals_result *result,
+                    const struct backend_options *options, const struct cpals_options *als)
+{
+    find_end(f, result, als);
+    find_digits(f, &result->trust);
+    find_falls(f, result, options);
+    find_best(f, result, als);
+    find_held(f, result);
+    find_untested(f, options);
+    find_degenerate(f, result, options);
+    find_zero(f, result, options->problem.rank);
+    find_momentum(f, result, options);
+    find_core(f, result);
+    find_unknown_core(f, &result->core);
+}
+
+/* --- starts --- */
+
+/* What the scores mean, the gravest first. */
+static void find_agreement(struct findings *f, const struct starts *s)
+{
+    const struct starts_agreement a = starts_agreement(s);
+    if (a.agree == a.others) {
+        findings_add(f, FINDING_STARTS_AGREE, false,
+                     "all starts%s lead to the same components (score %.2f or more): others would "
+                     "hardly find better ones",
+                     s->modelled < s->made ? " that gave a model" : "", STARTS_SAME);
+    } else if (a.different > 0) {
+        findings_add(f, FINDING_STARTS_AMBIGUOUS, true,
+                     "%d of %d other starts fit as well (within %g %%) with other components: the "
+                     "components of this rank are not unique",
+                     a.different, a.others, 100 * STARTS_EQUAL_FIT);
+        findings_advise(f, "try a lower rank, or a smaller --tol");
+    } else if (a.agree > 0) {
+        findings_add(f, FINDING_STARTS_DIFFER, false,
+                     "%d of %d other starts lead to the components of the best (score %.2f or "
+                     "more), the rest to others that fit less",
+                     a.agree, a.others, STARTS_SAME);
+    } else {
+        findings_add(f, FINDING_STARTS_ALONE, true,
+                     "no other start leads to the components of the best (score %.2f or more)",
+                     STARTS_SAME);
+        findings_advise(f, "try more starts, more iterations, or a lower rank");
+    }
+}
+
+/* Local optima of counts outweigh methods and tolerances. */
+static void find_one_start(struct findings *f, bool counts)
+{
+    findings_add(f, FINDING_ONE_START, false,
+                 counts ? "one start was made, and another may lead to other components: the "
+                          "likelihoods of starts are often 0.05 to 0.5 nats an entry apart"
+                        : "one start was made, and another may lead to a better fit or to other "
+                          "components");
+    findings_advise(f, "--starts 5 tells whether the result depends on the start");
+}
+
+void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries, bool others)
+{
+    const double spread = starts_spread(s, entries);
+    if (s->asked == 1 && others)
+        find_one_start(f, s->made > 0 && s->start[0].result.log_likelihood != 0);
+    if (s->made < s->asked)
+        findings_add(f, FINDING_STARTS_CUT, false,
+                     "only %d of %d starts began before the run ended", s->made, s->asked);
+    if (s->modelled > 1)
+        find_agreement(f, s);
+    if (spread > 0)
+        findings_add(f, FINDING_STARTS_SPREAD, false,
+                     "the likelihoods of the starts are up to %.2g nats an entry apart", spread);
+}
+
+/* --- halves --- */
+
+static void find_uncompared(struct findings *f, const struct split_half *s)
+{
+    const int k = s->starts[0].modelled > 0;
+    if (s->state == HALVES_ENDED)
+        findings_add(f, FINDING_HALVES_UNKNOWN, false,
+                     "the halves of mode %d were not compared: the run ended before",
+                     s->halves.mode);
+    else
+        findings_add(f, FINDING_HALVES_UNKNOWN, true,
+                     "the halves of mode %d were not compared: half %d broke down: %s",
+                     s->halves.mode, k + 1, s->starts[k].start[0].result.breakdown.message);
+}
+
+/* Whether the model of a half could still have changed. */
+static bool half_may_change(const struct starts *s)
+{
+    return s->start[s->best].result.stop == CPALS_ITERATIONS;
+}
+
+void find_in_halves(struct findings *f, const struct split_half *s)
+{
+    const uint64_t rank = s->match.pairs;
+    const double least = s->state == HALVES_COMPARED ? s->component[s->least].score : 0;
+    if (s->halves.mode == 0)
+        return;
+    if (s->state != HALVES_COMPARED) {
+        find_uncompared(f, s);
+    } else if (s->alike == rank) {
+        findings_add(f, FINDING_HALVES_ALIKE, false,
+                     "both halves of mode %d lead to the same components (score %.4f; the least, "
+                     "of component %ju, %.4f)",
+                     s->halves.mode, s->match.score, (uintmax_t)s->least + 1, least);
+    } else {
+        findings_add(f, FINDING_HALVES_DIFFER, true,
+                     "%ju of %ju components are not found in both halves of mode %d (score below "
+                     "%.2f): the least alike, component %ju, has %.4f",
+                     (uintmax_t)(rank - s->alike), (uintmax_t)rank, s->halves.mode, HALVES_ALIKE,
+                     (uintmax_t)s->least + 1, least);
+        findings_advise(f, "%stry %sa lower rank",
+                        half_may_change(&s->starts[0]) || half_may_change(&s->starts[1])
+                            ? "let the halves converge (-i), or "
+                            : "",
+                        s->starts[0].asked == 1 ? "--starts 5, or " : "");
+    }
 }

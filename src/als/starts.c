@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "als/fit_trace.h"
 #include "base/memory.h"
 #include "model/ktensor_match.h"
 

@@ -15,8 +15,8 @@
 #include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_record.h"
 #include "commands/cpd/cpd_run.h"
+#include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
-#include "commands/cpd/cpd_summary.h"
 #include "commands/ranks_join.h"
 
 /* Whether the ranks are GPUs of this process. */
@@ -273,32 +273,27 @@ static void open_progress(struct cpd_run *run, const struct cpd_settings *s)
 
 /* On all processes that a launcher has started, or on this one. *error may have the failure of this
  * process's options, which becomes that of all. */
-static enum status run(struct cpd_job *job, struct error *error)
-{
-    struct cpd_settings *s = &job->inputs.settings;
-    struct cpd_run *run = &job->run;
-    s->common.gpus.all_unless_given = comm_world_expected();
-    open_progress(run, s);
-    TRY(ranks_join(&run->world, &job->inputs.line, cpd_sections, error));
-    TRY(cpd_checkpoint_look(s, run->world, &run->progress, error));
-    run_range(job, error);
-    progress_clear(&run->progress);
-    return error->status;
-}
-
 static int run_command(int argc, char **argv, struct error *error)
 {
     struct cpd_job job = {.inputs = {.began = clock_now(), .line = {.argc = argc, .argv = argv}},
                           .run.record.fd = -1};
+    struct cpd_settings *s = &job.inputs.settings;
+    struct cpd_run *run = &job.run;
     cpd_signals_count_asks();
-    cpd_settings_parse(&job.inputs.settings, &job.inputs.line, error);
-    if (error->status != STATUS_OK || !cmd_answered(&cmd_cpd, &job.inputs.settings.common))
-        run(&job, error);
+    cpd_settings_parse(s, &job.inputs.line, error);
+    if (error->status == STATUS_OK && cmd_answered(&cmd_cpd, &s->common))
+        goto done;
+    s->common.gpus.all_unless_given = comm_world_expected();
+    open_progress(run, s);
+    TRY_OR(done, ranks_join(&run->world, &job.inputs.line, cpd_sections, error));
+    TRY_OR(done, cpd_checkpoint_look(s, run->world, &run->progress, error));
+    run_range(&job, error);
+    progress_clear(&run->progress);
+done:
     cpd_job_free(&job);
-    int number = job.results.result.interrupted ? job.results.result.interrupted : cpd_interrupted;
-    if (error->status == STATUS_OK && number)
-        return 128 + number;
-    return (int)error->status;
+    const int number =
+        job.results.result.interrupted ? job.results.result.interrupted : cpd_interrupted;
+    return error->status == STATUS_OK && number ? 128 + number : (int)error->status;
 }
 
 const struct command cmd_cpd = {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "als/checkpoint_saver.h"
 #include "base/outfile.h"
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_guess.h"

@@ -1,5 +1,6 @@
 #include "commands/cpd/cpd_job.h"
 
+#include "als/fit_trace.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "commands/cpd/cpd_signals.h"

@@ -4,13 +4,13 @@
  * For each rank of -r, cmd_cpd.c checks the outputs and chooses the machine (cpd_machine.h); each
  * rank of the communicator opens its part of the tensor, the plan and the backend, and makes the
  * starts (cpd_run.h); rank 0 writes the model (cpd_output.h), shows the summary and the findings
- * (cpd_summary.h) and writes the record (cpd_record.h). */
+ * (cpd_summary.c) and writes the record (cpd_record.h). */
 #ifndef BLCO_CPD_JOB_H
 #define BLCO_CPD_JOB_H
 
 #include "als/decompose.h"
 #include "als/rank_choice.h"
-#include "als/result_findings.h"
+#include "als/findings.h"
 #include "base/outfile.h"
 #include "checkpoint/checkpoint.h"
 #include "commands/cpd/cpd_settings.h"

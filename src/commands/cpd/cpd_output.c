@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "base/outfile_set.h"
 #include "commands/cpd/cpd_ranks_file.h"
+#include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_together.h"
 #include "commands/file_roles.h"
 

@@ -1,5 +1,7 @@
-/* The files of the model that `blco cpd` writes: refused before the work where they cannot be
- * written, and rescued into another folder where they cannot be written after it. */
+/* What comes out of `blco cpd`: files of the model, which are refused before the work where they
+ * cannot be written, and rescued into another folder where they cannot be written after it; and
+ * what the terminal shows at the end: outcome, where the time went, tables of the starts, of the
+ * halves and of a range of -r. Implemented in cpd_output.c and cpd_summary.c. */
 #ifndef BLCO_CPD_OUTPUT_H
 #define BLCO_CPD_OUTPUT_H
 
@@ -31,5 +33,24 @@ enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
 /* text[0..size) = a note to those who write a large model as text:
  * .npy files are smaller; empty where the text is not large. */
 void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t size);
+
+/* Shows the outcome, the times of the stages that took a hundredth of the total or more, the peak
+ * memory and the files; with `all_times` the times of all stages, and of MTTKRP and update for each
+ * mode. */
+void cpd_summarise(struct progress *progress, const struct cpd_results *results, bool all_times);
+
+/* Shows each start's seed, iterations, fit and score; nothing where one start was asked for. */
+void cpd_starts_show(struct progress *to, const struct starts *starts);
+
+/* Shows for each component of the whole the score of its partners in both halves with each other,
+ * its score with each of them, and the cosines of the modes of the first; nothing where the halves
+ * were not compared. */
+void cpd_halves_show(struct progress *to, const struct split_half *s);
+
+/* Shows each rank's fit and core consistency with bars, and the rank that they suggest; nothing
+ * where no rank has a model. `more`: not all ranks that were asked for are in outcome (count). The
+ * models have the stems `stem`.r8, ...; NULL: they were not written. */
+void cpd_range_show(struct progress *to, const struct rank_outcome *outcome, int count, bool more,
+                    const char *stem);
 
 #endif

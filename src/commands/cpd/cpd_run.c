@@ -12,6 +12,7 @@
 #include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_machine.h"
 #include "commands/cpd/cpd_output.h"
+#include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
 #include "commands/cpd/cpd_together.h"
 #include "ranks/checkpoint_together.h"

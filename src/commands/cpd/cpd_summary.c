@@ -1,10 +1,11 @@
-#include "commands/cpd/cpd_summary.h"
+#include "commands/cpd/cpd_output.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "als/core_consistency.h"
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "als/result_findings.h"
+#include "als/findings.h"
 #include "base/memory.h"
 
 /* What the first `count` findings say, each in one text line; frees the list. */
