@@ -50,7 +50,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
                        held_out_bytes(tensor->shape.order, tensor->held),
         .budget = machine_memory_budget(options->host_memory),
         .copies = COPIES,
-        .waiting_rows = host_row_lists_rows(tensor->nnz)};
+        .waiting_rows = host_mttkrp_waiting_rows(tensor->nnz)};
     if (tensor->is_part && in_single(options))
         request->sent_bytes = options->problem.rank * sizeof(double);
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */

@@ -13,13 +13,73 @@
  * order in which the runs' boundary rows are added. */
 #define MAX_RUNS        1024
 #define MIN_RUN_NNZ     2048
-#define DECODE_NNZ      HOST_LIST_ROWS /* nonzeros of alto that are decoded at a time */
-#define WORDS_OF_A_LINE 8              /* of the cache */
+#define LIST_ROWS       128       /* of a list of rows, at most            */
+#define LISTS           128       /* that are made or added at a time */
+#define LIST_CLASSES    64        /* of rows: rows of one class are added by one thread */
+#define DECODE_NNZ      LIST_ROWS /* nonzeros of alto that are decoded at a time */
+#define WORDS_OF_A_LINE 8         /* of the cache */
 #define NEAR_CACHES     8  /* of a core: as good as a shared cache that the system does not name */
 #define AHEAD           16 /* nonzeros: rows in the shared cache */
 #define FAR_AHEAD       32 /* rows in memory */
 #define TRIALS          4  /* calls that find out whether prefetching pays */
 #define BOUNDARIES      64 /* first and last rows of runs that a thread adds at a time */
+
+/* Sums of rows of M that wait to be added to M: threads make lists of them at the same time, and
+ * add them in the order of the lists, so that M does not depend on the number of threads. The sums
+ * are rows of another array, LIST_ROWS of each list. */
+struct host_row_list {
+    uint32_t row[LIST_ROWS];         /* the row of M of each sum                          */
+    uint8_t sorted[LIST_ROWS];       /* the numbers of the sums, by class and then number */
+    uint8_t begin[LIST_CLASSES + 1]; /* where each class begins in `sorted`               */
+};
+
+_Static_assert(LIST_ROWS < 256, "numbers of sums are bytes");
+
+static uint64_t class_of(uint32_t row)
+{
+    return row % LIST_CLASSES;
+}
+
+/* The number of lists for the sums of nnz nonzeros. */
+static uint64_t count_lists(uint64_t nnz)
+{
+    return (nnz + LIST_ROWS - 1) / LIST_ROWS;
+}
+
+uint64_t host_mttkrp_waiting_rows(uint64_t nnz)
+{
+    return LIST_ROWS * least_of(count_lists(nnz), 2 * LISTS);
+}
+
+/* Fills list->sorted and list->begin from the first `count` of list->row. */
+static void sort_list(struct host_row_list *list, uint64_t count)
+{
+    uint8_t next[LIST_CLASSES];
+    memset(list->begin, 0, sizeof list->begin);
+    for (uint64_t i = 0; i < count; i++)
+        list->begin[class_of(list->row[i]) + 1]++;
+    for (uint64_t c = 0; c < LIST_CLASSES; c++) {
+        list->begin[c + 1] = (uint8_t)(list->begin[c + 1] + list->begin[c]);
+        next[c] = list->begin[c];
+    }
+    for (uint64_t i = 0; i < count; i++)
+        list->sorted[next[class_of(list->row[i])]++] = (uint8_t)i;
+}
+
+/* Adds the sums of one class in `lists` lists to M, whose rows are as long as `rows`. */
+static void add_lists(const struct host_row_list *list, uint64_t lists, uint64_t class,
+                      const struct host_rows *rows, const void *sums, void *m)
+{
+    const enum precision precision = rows->precision;
+    const uint64_t rank = rows->rank;
+    for (uint64_t k = 0; k < lists; k++)
+        for (uint64_t e = list[k].begin[class]; e < list[k].begin[class + 1]; e++) {
+            const uint64_t i = list[k].sorted[e];
+            host_entries_add(host_entry(m, list[k].row[i] * rank, precision),
+                             host_entry_of(sums, (k * LIST_ROWS + i) * rank, precision), rank,
+                             precision);
+        }
+}
 
 /* The arrays of a struct host_nonzeros, decoded. */
 struct decoded {
@@ -94,8 +154,8 @@ static void measure_rows(struct host_mttkrp *p)
 static enum status make_lists(struct host_mttkrp *p, struct error *error)
 {
     measure_rows(p);
-    p->scratch_rows = host_row_lists_rows(p->nnz);
-    p->list = memory_array(p->scratch_rows / HOST_LIST_ROWS, sizeof *p->list, error);
+    p->scratch_rows = host_mttkrp_waiting_rows(p->nnz);
+    p->list = memory_array(p->scratch_rows / LIST_ROWS, sizeof *p->list, error);
     if (!p->list)
         host_mttkrp_free(p);
     return error->status;
@@ -374,16 +434,16 @@ static void mttkrp_windows(const struct host_mttkrp *p, const struct host_rows *
     merge_windows(p, rows, m, scratch);
 }
 
-/* Sums the nonzeros from `first` on, each stretch to a row of `sums` (HOST_LIST_ROWS x R). */
+/* Sums the nonzeros from `first` on, each stretch to a row of `sums` (LIST_ROWS x R). */
 static void sum_list(const struct host_mttkrp *p, const struct host_rows *rows, uint64_t first,
                      struct host_row_list *list, void *sums)
 {
-    const uint64_t count = least_of(HOST_LIST_ROWS, p->nnz - first);
+    const uint64_t count = least_of(LIST_ROWS, p->nnz - first);
     struct decoded d;
     struct host_row_sums s = {.m = sums, .low = UINT64_MAX, .high = UINT64_MAX};
     const uint64_t stretches = decode(p, first, count, &d);
     memcpy(list->row, d.row, stretches * sizeof *d.row);
-    host_row_list_sort(list, stretches);
+    sort_list(list, stretches);
     for (uint32_t i = 0; i < stretches; i++)
         d.row[i] = i;
     const struct host_nonzeros x = nonzeros_of(&d, p->x->value + first, p->shape.order - 1);
@@ -400,24 +460,23 @@ static void mttkrp_register(const struct host_mttkrp *p, const struct host_rows 
                             void *scratch)
 {
     const enum precision precision = rows->precision;
-    const uint64_t rank = rows->rank, all = host_row_lists_of(p->nnz);
+    const uint64_t rank = rows->rank, all = count_lists(p->nnz);
     zero_rows(m, p->shape.dims[p->mode], rows);
 #pragma omp parallel if (all > 1)
-    for (uint64_t first = 0; first < all + HOST_LISTS; first += HOST_LISTS) {
-        const uint64_t made = first < all ? least_of(HOST_LISTS, all - first) : 0;
-        const uint64_t added = first > 0 ? least_of(HOST_LISTS, all + HOST_LISTS - first) : 0;
-        const uint64_t half = first % (2 * HOST_LISTS), other = HOST_LISTS - half;
-        const uint64_t classes = added > 0 ? HOST_LIST_CLASSES : 0;
+    for (uint64_t first = 0; first < all + LISTS; first += LISTS) {
+        const uint64_t made = first < all ? least_of(LISTS, all - first) : 0;
+        const uint64_t added = first > 0 ? least_of(LISTS, all + LISTS - first) : 0;
+        const uint64_t half = first % (2 * LISTS), other = LISTS - half;
+        const uint64_t classes = added > 0 ? LIST_CLASSES : 0;
 #pragma omp for schedule(dynamic)
         for (uint64_t i = 0; i < classes + made; i++) {
             const uint64_t k = i - classes + half;
             if (i < classes)
-                host_row_lists_add(p->list + other, added, i, rows,
-                                   host_entry(scratch, other * HOST_LIST_ROWS * rank, precision),
-                                   m);
+                add_lists(p->list + other, added, i, rows,
+                          host_entry(scratch, other * LIST_ROWS * rank, precision), m);
             else
-                sum_list(p, rows, (first + i - classes) * HOST_LIST_ROWS, &p->list[k],
-                         host_entry(scratch, k * HOST_LIST_ROWS * rank, precision));
+                sum_list(p, rows, (first + i - classes) * LIST_ROWS, &p->list[k],
+                         host_entry(scratch, k * LIST_ROWS * rank, precision));
         }
     }
 }

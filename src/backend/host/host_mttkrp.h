@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "backend/host/host_entries.h"
-#include "backend/host/host_row_lists.h"
 #include "backend/host/host_slices.h"
 #include "base/error.h"
 #include "plan/conflict.h"
@@ -37,7 +36,7 @@ struct host_mttkrp {
     enum conflict conflict;
     uint64_t nruns;
     struct host_run *run;       /* (nruns); owned                                           */
-    struct host_row_list *list; /* REGISTER: as many as wait at a time; owned               */
+    struct host_row_list *list; /* REGISTER: as many as wait at a time (host_mttkrp.c); owned */
     uint64_t scratch_rows;      /* rows of R entries that host_mttkrp needs as scratch      */
     uint64_t other_rows;        /* rows of the other modes' factors together                */
     uint64_t near_bytes;        /* factors of up to this size count as in a core's cache    */
@@ -64,5 +63,9 @@ void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, v
 
 /* Accepts an empty *p. */
 void host_mttkrp_free(struct host_mttkrp *p);
+
+/* How many sums of rows wait at most where an MTTKRP of nnz nonzeros uses REGISTER: those that are
+ * being made, and those that are added at the same time. */
+uint64_t host_mttkrp_waiting_rows(uint64_t nnz);
 
 #endif

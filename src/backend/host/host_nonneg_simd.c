@@ -1,6 +1,6 @@
 /* The rows are transposed to columns of `b` and `m` (R x ROWS each), so that the rows of a vector
  * take the same steps together. */
-#include "backend/host/host_nonneg_simd.h"
+#include "backend/host/host_nonneg.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "backend/host/host_residual_simd.h"
 #include "backend/host/simd_width.h"
 #include "base/least.h"
 #include "base/memory.h"

@@ -1,10 +1,14 @@
 /* The two parts of the residual (backend_fit.h) that the host computes: a sum over the
- * nonzeros, and the Grams of factor matrices. Sums do not depend on the number of threads. */
+ * nonzeros, and the Grams of factor matrices. Sums do not depend on the number of threads.
+ * Implemented in host_residual.c and host_residual_simd.c. */
 #ifndef BLCO_HOST_RESIDUAL_H
 #define BLCO_HOST_RESIDUAL_H
 
+#include <stdint.h>
+
 #include "backend/host/host_sweep.h"
 #include "numerics/double_double.h"
+#include "tensor/shape.h"
 
 /* The sum over all nonzeros of dd_weighed_misfit, with unlisted entries of weight `unlisted`, where
  * m = sum over r of weight[r] times the product of the rows of factors->of[n] (I_n x R): a pass
@@ -18,5 +22,35 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s,
 enum status host_residual_gram(const void *a, uint64_t rows, uint64_t rank,
                                enum precision precision, struct double_double *gram,
                                struct error *error);
+
+/* The rest is only for host_residual.c and host_residual_simd.c: the inner loops, in twice the
+ * digits of a double. Compiled once for each kind of entries and each SIMD width, that of the
+ * vectors of doubles to which entries are widened. */
+
+/* Some nonzeros, and the model. Arrays are not owned. */
+struct host_residual_terms {
+    int order;
+    uint64_t rank;
+    const double *weight;             /* (R)                                                   */
+    const void *rows[MAX_ORDER];      /* (I_n x R): the factor matrices                        */
+    const double *value;              /* (count)                                               */
+    double unlisted;                  /* the weight of unlisted entries (dd_weighed_misfit)    */
+    const uint32_t *at[MAX_ORDER];    /* (count): coordinates in mode n, or in its group       */
+    const uint32_t *tuple[MAX_ORDER]; /* (tuples): coordinates in mode n of its group's tuples,
+                                       * where the group has several modes; else NULL          */
+};
+
+struct host_residual_kernels {
+    /* The sum over `count` nonzeros of dd_weighed_misfit. */
+    struct double_double (*nonzeros)(const struct host_residual_terms *p, uint64_t count);
+    /* row (R): entry j >= i becomes the inner product of the columns i and j of A (rows x R). */
+    void (*gram_row)(const void *a, uint64_t rows, uint64_t rank, uint64_t i,
+                     struct double_double *row);
+};
+
+extern const struct host_residual_kernels host_residual_double1, host_residual_double4,
+    host_residual_double8;
+extern const struct host_residual_kernels host_residual_float1, host_residual_float4,
+    host_residual_float8;
 
 #endif

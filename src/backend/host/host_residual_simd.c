@@ -1,4 +1,4 @@
-#include "backend/host/host_residual_simd.h"
+#include "backend/host/host_residual.h"
 
 #include <string.h>
 

@@ -5,18 +5,25 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "backend/host/host_blocks.h"
+#include "backend/host/host_systems_simd.h"
+#include "backend/host/simd_width.h"
 #include "base/least.h"
+#include "base/machine.h"
 #include "base/memory.h"
 
 /* Where runs are cut does not depend on the number of threads. */
-#define MAX_RUNS  1024
-#define MIN_RUNS  16
-#define JOINED    16                   /* runs that a thread joins at a time */
-#define RUN_NNZ   1024                 /* nonzeros of a run, at least       */
-#define ENDS_ROOM (UINT64_C(64) << 20) /* bytes of the runs' ends, at most */
+#define MAX_RUNS     1024
+#define MIN_RUNS     16
+#define JOINED       16                   /* runs that a thread joins at a time */
+#define RUN_NNZ      1024                 /* nonzeros of a run, at least       */
+#define ENDS_ROOM    (UINT64_C(64) << 20) /* bytes of the runs' ends, at most */
+#define AHEAD        16                   /* nonzeros from a row's prefetch to its use */
+#define LINE_DOUBLES 8                    /* of a cache */
+#define NEAR_BYTES   (16 * 1024) /* of a block's z and wz, which stay in the nearest cache */
 
 _Static_assert(SYSTEM_NUMBERS <= HOST_SYSTEM_PAD, "the numbers have room before b");
+_Static_assert(HOST_SYSTEM_PAD <= HOST_SLICES_PAD, "kernels read on after the last nonzero");
+_Static_assert(HOST_SYSTEM_BLOCK % HOST_SYSTEM_PAD == 0, "a block has room for what is read on");
 
 uint64_t host_system_length(uint64_t rank, bool matrix)
 {
@@ -59,16 +66,38 @@ struct run {
     struct host_value_sums values;
 };
 
+/* The nonzeros of a block that belong to one row. */
+struct block_part {
+    uint64_t slice;
+    uint64_t first, count; /* of the block's nonzeros */
+};
+
+/* Neighbouring nonzeros in the ordering of a mode, of one row or of several: what is worked on at a
+ * time, so that vectors are full where rows are short, too. In one thread's room. */
+struct block {
+    uint64_t first, count; /* nonzeros [first, first + count), at most p->most */
+    uint64_t parts;
+    struct block_part part[HOST_SYSTEM_BLOCK];
+    const double *row[HOST_SYSTEM_BLOCK]; /* of each nonzero, laid out, in `laid` */
+    double *laid;                         /* (HOST_SYSTEM_BLOCK x ld): the parts' rows */
+    uint64_t laid_slice;                  /* whose row stands first in `laid` */
+    double *z, *wz;                       /* (HOST_SYSTEM_BLOCK x ld) */
+    double *a;                            /* (ld) */
+    struct host_terms t;
+};
+
 /* One thread's room. */
-struct work {
+struct thread_room {
     struct host_system_rows rows; /* whose systems are whole; the next ones have room, too */
-    struct host_block block;
+    struct block block;
     double *scratch;
 };
 
 struct pass {
     const struct host_systems *s;
-    struct host_blocks blocks;
+    const struct host_systems_kernels *kernel;
+    struct host_products products;
+    uint64_t most; /* nonzeros of a block, a multiple of HOST_SYSTEM_PAD */
     uint64_t rank, ld, length;
     uint64_t runs;
     struct run *run; /* (runs); owned                           */
@@ -77,18 +106,114 @@ struct pass {
     uint64_t room;
 };
 
+static const struct host_systems_kernels *kernels(uint64_t rank)
+{
+#if SIMD_X86
+    const uint64_t simd = simd_width(rank, PRECISION_DOUBLE);
+    if (simd >= 4)
+        return simd == 8 ? &host_systems_double8 : &host_systems_double4;
+#else
+    (void)rank;
+#endif
+    return &host_systems_double2;
+}
+
+/* As many nonzeros as fit, at least two for each entry of the widest vectors. */
+static uint64_t nonzeros_of_block(uint64_t ld, bool matrix)
+{
+    const uint64_t fit = NEAR_BYTES / ((matrix ? 2 : 1) * ld * sizeof(double));
+    const uint64_t least = 2 * HOST_SYSTEM_PAD, most = least_of(HOST_SYSTEM_BLOCK, fit);
+    return most < least ? least : most / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+}
+
+/* Fills p->products. */
+static void find_products(struct pass *p)
+{
+    const struct host_slices *slices = p->s->slices;
+    const struct host_rows *factors = p->s->factors;
+    uint64_t bytes = 0; /* of the other modes' rows */
+    p->products = (struct host_products){.others = slices->shape.order - 1,
+                                         .nnz = slices->nnz,
+                                         .rank = p->rank,
+                                         .ld = p->ld,
+                                         .precision = factors->precision};
+    for (int n = 0, k = 0; n < slices->shape.order; n++) {
+        if (n == slices->mode)
+            continue;
+        bytes += slices->shape.dims[n] * p->rank * precision_bytes(factors->precision);
+        p->products.rows[k] = factors->of[n];
+        p->products.coordinate[k++] = slices->coordinate[n];
+    }
+    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
+}
+
+/* Doubles of a block's arrays, which are 0 at first. */
+static uint64_t block_room(uint64_t ld)
+{
+    return (3 * HOST_SYSTEM_BLOCK + 1) * ld;
+}
+
+/* a (ld) = row `row` as it is, with its weights. */
+static void read_row(const struct pass *p, uint64_t row, double *a)
+{
+    const struct host_rows *f = p->s->factors;
+    const void *entries = f->of[p->s->slices->mode];
+    p->kernel->read_row(&p->products, host_entry_of(entries, row * f->rank, f->precision),
+                        p->s->now, a);
+}
+
+/* *x = the next of nonzeros [first, last), of which the first is in `slice`: its parts, z and t.m.
+ */
+static void read_block(const struct pass *p, struct block *x, uint64_t slice, uint64_t first,
+                       uint64_t last)
+{
+    const struct host_slices *s = p->s->slices;
+    const uint64_t ld = p->ld, count = least_of(p->most, last - first);
+    x->first = first;
+    x->count = count;
+    x->parts = 0;
+    for (uint64_t k = 0; k < count; k += LINE_DOUBLES)
+        __builtin_prefetch(s->value + first + HOST_SYSTEM_BLOCK + k);
+    for (uint64_t k = 0; k < count; slice++) {
+        const uint64_t end = least_of(s->end[slice] - first, count);
+        if (x->parts > 0 || x->laid_slice != slice) {
+            read_row(p, s->row[slice], x->a);
+            p->kernel->lay_out(&p->products, x->a, x->laid + x->parts * ld);
+        }
+        x->part[x->parts++] = (struct block_part){slice, k, end - k};
+        k = end;
+    }
+    x->laid_slice = x->part[0].slice;
+    for (uint64_t n = 0; x->parts > 1 && n < x->parts; n++)
+        for (uint64_t k = 0; k < x->part[n].count; k++)
+            x->row[x->part[n].first + k] = x->laid + n * ld;
+    p->kernel->products(&p->products, &(struct host_products_block){.first = first,
+                                                                    .count = count,
+                                                                    .one = x->parts == 1,
+                                                                    .a = x->row,
+                                                                    .z = x->z,
+                                                                    .m = x->t.m});
+}
+
 static double *end_of(const struct pass *p, uint64_t run, int tail)
 {
     return p->ends + (2 * run + (uint64_t)tail) * p->length;
 }
 
-static void begin_work(const struct pass *p, int thread, struct work *w)
+static void begin_work(const struct pass *p, int thread, struct thread_room *w)
 {
     double *room = p->rooms + (uint64_t)thread * p->room;
+    struct block *x = &w->block;
     memset(room, 0, p->room * sizeof *room);
     w->rows.count = 0;
-    host_block_begin(&w->block, p->ld, room);
-    room += host_block_room(p->ld);
+    x->z = room;
+    x->wz = x->z + HOST_SYSTEM_BLOCK * p->ld;
+    x->laid = x->wz + HOST_SYSTEM_BLOCK * p->ld;
+    x->a = x->laid + HOST_SYSTEM_BLOCK * p->ld;
+    x->laid_slice = UINT64_MAX;
+    for (uint64_t k = 0; k < HOST_SYSTEM_BLOCK; k++)
+        x->row[k] = x->laid;
+    room += block_room(p->ld);
     for (uint64_t l = 0; l < p->s->rows; l++) {
         w->rows.system[l] = host_system_at(room, p->rank);
         w->rows.a[l] = room + p->length;
@@ -125,12 +250,14 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
 {
     const uint64_t rank = s->factors->rank, ld = host_system_ld(rank);
     *p = (struct pass){.s = s,
-                       .blocks = host_blocks_of(s->slices, s->factors, s->now, s->matrix),
+                       .kernel = kernels(rank),
+                       .most = nonzeros_of_block(ld, s->matrix),
                        .rank = rank,
                        .ld = ld,
                        .length = host_system_length(rank, s->matrix)};
+    find_products(p);
     p->runs = count_runs(p, nnz);
-    p->room = host_block_room(ld) + s->rows * (p->length + ld) + host_system_ld(s->scratch);
+    p->room = block_room(ld) + s->rows * (p->length + ld) + host_system_ld(s->scratch);
     p->run = memory_array(p->runs, sizeof *p->run, error);
     p->ends = memory_array(p->runs, 2 * p->length * sizeof *p->ends, error);
     p->rooms = memory_array((size_t)omp_get_max_threads(), p->room * sizeof *p->rooms, error);
@@ -147,7 +274,7 @@ static void end_pass(struct pass *p)
 }
 
 /* c, w and what else follows from m, of a block. */
-static void make_terms(const struct pass *p, struct host_block *x)
+static void make_terms(const struct pass *p, struct block *x)
 {
     const double *value = p->s->slices->value + x->first;
     if (p->s->loss == LOSS_POISSON)
@@ -158,11 +285,10 @@ static void make_terms(const struct pass *p, struct host_block *x)
 
 /* Adds a part of the block to the system of its row, or begins it; with Y where it is `short_row`.
  */
-static void add_part(const struct pass *p, const struct host_block *x,
-                     const struct host_block_part *part, bool begins, bool short_row,
-                     struct host_system *to)
+static void add_part(const struct pass *p, const struct block *x, const struct block_part *part,
+                     bool begins, bool short_row, struct host_system *to)
 {
-    const struct host_systems_kernels *kernel = p->blocks.kernel;
+    const struct host_systems_kernels *kernel = p->kernel;
     const uint64_t k = part->first, count = part->count;
     const double *value = p->s->slices->value + x->first + k, *z = x->z + k * p->ld;
     if (begins)
@@ -182,7 +308,7 @@ static void add_part(const struct pass *p, const struct host_block *x,
 }
 
 /* Gives the sink the rows whose systems are whole. */
-static void hand_over(const struct pass *p, struct work *w, struct host_row_totals *totals)
+static void hand_over(const struct pass *p, struct thread_room *w, struct host_row_totals *totals)
 {
     if (w->rows.count > 0)
         p->s->sink(p->s->context, &w->rows, w->scratch, totals);
@@ -190,19 +316,19 @@ static void hand_over(const struct pass *p, struct work *w, struct host_row_tota
 }
 
 /* Gives the sink one row with Y, before those that wait for others. */
-static void hand_over_one(const struct pass *p, uint64_t row, struct work *w,
+static void hand_over_one(const struct pass *p, uint64_t row, struct thread_room *w,
                           struct host_row_totals *totals)
 {
     const uint64_t l = w->rows.count;
     const struct host_system_rows one = {
         .count = 1, .row = {row}, .system = {w->rows.system[l]}, .a = {w->rows.a[l]}};
-    host_blocks_row(&p->blocks, row, w->rows.a[l]);
+    read_row(p, row, w->rows.a[l]);
     p->s->sink(p->s->context, &one, w->scratch, totals);
     w->rows.system[l].factor = 0;
 }
 
 /* The next system is whole: that of `row`. */
-static void end_row(const struct pass *p, uint64_t row, struct work *w,
+static void end_row(const struct pass *p, uint64_t row, struct thread_room *w,
                     struct host_row_totals *totals)
 {
     const uint64_t l = w->rows.count;
@@ -211,21 +337,21 @@ static void end_row(const struct pass *p, uint64_t row, struct work *w,
         return;
     }
     w->rows.row[l] = row;
-    host_blocks_row(&p->blocks, row, w->rows.a[l]);
+    read_row(p, row, w->rows.a[l]);
     if (++w->rows.count == p->s->rows)
         hand_over(p, w, totals);
 }
 
 /* Adds the parts of the block, which is of run k; *from is the first nonzero of the row that its
  * first part belongs to, and becomes that of the next block's. Returns the next block's slice. */
-static uint64_t add_block(const struct pass *p, uint64_t k, struct work *w, uint64_t *from)
+static uint64_t add_block(const struct pass *p, uint64_t k, struct thread_room *w, uint64_t *from)
 {
     struct run *run = &p->run[k];
     const struct host_slices *x = p->s->slices;
-    const struct host_block *block = &w->block;
+    const struct block *block = &w->block;
     uint64_t slice = run->slice;
     for (uint64_t n = 0; n < block->parts; n++) {
-        const struct host_block_part *part = &block->part[n];
+        const struct block_part *part = &block->part[n];
         const uint64_t first = block->first + part->first, last = first + part->count;
         slice = part->slice;
         const bool head = run->head && slice == run->slice, tail = x->end[slice] > run->last;
@@ -248,12 +374,12 @@ static uint64_t add_block(const struct pass *p, uint64_t k, struct work *w, uint
     return slice;
 }
 
-static void sum_run(const struct pass *p, uint64_t k, struct work *w)
+static void sum_run(const struct pass *p, uint64_t k, struct thread_room *w)
 {
     struct run *run = &p->run[k];
     uint64_t slice = run->slice, from = run->first;
     for (uint64_t i = run->first; i < run->last; i += w->block.count) {
-        host_block_read(&p->blocks, &w->block, slice, i, run->last);
+        read_block(p, &w->block, slice, i, run->last);
         make_terms(p, &w->block);
         slice = add_block(p, k, w, &from);
     }
@@ -261,7 +387,7 @@ static void sum_run(const struct pass *p, uint64_t k, struct work *w)
 }
 
 /* Sums the row that begins in run k and ends in a later one, in the order of the runs. */
-static void join_tail(const struct pass *p, uint64_t k, struct work *w,
+static void join_tail(const struct pass *p, uint64_t k, struct thread_room *w,
                       struct host_row_totals *totals)
 {
     const struct host_slices *x = p->s->slices;
@@ -274,7 +400,7 @@ static void join_tail(const struct pass *p, uint64_t k, struct work *w,
 }
 
 /* The same of all of JOINED runs from run `first` on. */
-static void join_tails(const struct pass *p, uint64_t first, struct work *w)
+static void join_tails(const struct pass *p, uint64_t first, struct thread_room *w)
 {
     struct host_row_totals *totals = &p->run[first].joined;
     for (uint64_t k = first; k < p->runs && k < first + JOINED; k++)
@@ -294,7 +420,7 @@ enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint6
     TRY_OR(done, begin_pass(&p, s, begin, x->end[last - 1] - begin, error));
 #pragma omp parallel if (p.runs > 1)
     {
-        struct work w;
+        struct thread_room w;
         begin_work(&p, omp_get_thread_num(), &w);
 #pragma omp for schedule(dynamic)
         for (uint64_t k = 0; k < p.runs; k++)
@@ -314,14 +440,14 @@ done:
 
 /* The sums over a run. */
 static struct host_value_sums run_values(const struct pass *p, const struct run *run,
-                                         struct work *w)
+                                         struct thread_room *w)
 {
     const struct host_slices *x = p->s->slices;
     struct host_value_sums sums = {0};
-    struct host_block *block = &w->block;
+    struct block *block = &w->block;
     uint64_t slice = run->slice;
     for (uint64_t i = run->first; i < run->last; i += block->count) {
-        host_block_read(&p->blocks, block, slice, i, run->last);
+        read_block(p, block, slice, i, run->last);
         slice = block->part[block->parts - 1].slice;
         slice += x->end[slice] == i + block->count;
         if (p->s->loss == LOSS_POISSON)
@@ -340,7 +466,7 @@ enum status host_systems_values(const struct host_systems *s, struct host_value_
     TRY_OR(done, begin_pass(&p, s, 0, s->slices->nnz, error));
 #pragma omp parallel if (p.runs > 1)
     {
-        struct work w;
+        struct thread_room w;
         begin_work(&p, omp_get_thread_num(), &w);
 #pragma omp for schedule(dynamic)
         for (uint64_t k = 0; k < p.runs; k++)

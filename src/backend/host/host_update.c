@@ -8,7 +8,6 @@
 #include "backend/host/host_ranks.h"
 #include "backend/host/host_residual.h"
 #include "backend/host/host_row_update.h"
-#include "backend/host/host_solver.h"
 
 #define FAR         256.0 /* the largest scale: those of 16 modes multiply to 2^128 at most ... */
 #define FAR_SINGLE  16.0  /* ... or to 2^64, where their products are floats                */
@@ -28,8 +27,17 @@ enum status host_state_mttkrp(void *state, int mode, struct error *error)
     return STATUS_OK;
 }
 
-/* From V in h->solve.v, which is destroyed, with h->solve.row and .column as scales. */
-static enum status create_solver(struct host_state *h, int mode, struct host_solver *s,
+/* Makes the rows of a factor matrix from those of M: by V^+, or, for a nonnegative matrix, by HALS.
+ */
+struct row_solver {
+    bool is_nonneg;                    /* which of the two is used  */
+    struct host_dense_inverse inverse; /* owned                     */
+    struct host_nonneg nonneg;         /* owned                     */
+};
+
+/* From V in h->solve.v, which is destroyed, with h->solve.row and .column as scales. *s is empty on
+ * failure. */
+static enum status create_solver(struct host_state *h, int mode, struct row_solver *s,
                                  struct error *error)
 {
     const struct host_model *model = &h->model;
@@ -41,12 +49,17 @@ static enum status create_solver(struct host_state *h, int mode, struct host_sol
                                             .rows = h->ranks->part.whole.dims[mode],
                                             .fit_rows = !model->weights_fit,
                                             .precision = model->precision};
-    return host_solver_create(s, h->rules.nonneg[mode], h->solve.v, &start, model->rank, error);
+    *s = (struct row_solver){.is_nonneg = h->rules.nonneg[mode]};
+    if (s->is_nonneg)
+        return host_nonneg_create(&s->nonneg, &start, model->rank, error);
+    TRY(host_dense_inverse_create(&s->inverse, h->solve.v, model->rank, model->precision, error));
+    host_dense_inverse_scale(&s->inverse, h->solve.row, h->solve.column);
+    return STATUS_OK;
 }
 
 /* a = what the solver makes of M, its Gram and, after the Gram, its columns' products with M's:
  * each rank solves some rows of the sum of all M, and gathers the others. */
-static enum status solve_rows(struct host_state *h, int mode, const struct host_solver *s, void *a,
+static enum status solve_rows(struct host_state *h, int mode, const struct row_solver *s, void *a,
                               struct error *error)
 {
     const struct host_model *model = &h->model;
@@ -58,7 +71,10 @@ static enum status solve_rows(struct host_state *h, int mode, const struct host_
     uint64_t square = model->rank * model->rank;
     double *gram = model->factor[mode].gram, *inner = gram + square;
     TRY(host_ranks_reduce_scatter(h, mode, h->solve.m, error));
-    TRY(host_solver_rows(s, &own, gram, inner, error));
+    if (s->is_nonneg)
+        TRY(host_dense_update_nonneg(&s->nonneg, &own, gram, inner, error));
+    else
+        TRY(host_dense_update(&s->inverse, &own, gram, inner, error));
     TRY(comm_allreduce_sum(h->ranks->all, gram, square + model->rank, error));
     return host_ranks_allgather(h, mode, a, error);
 }
@@ -83,7 +99,7 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     struct host_model *model = &h->model;
     struct host_solve *s = &h->solve;
     struct host_factor *f = &model->factor[mode];
-    struct host_solver solver;
+    struct row_solver solver;
     host_model_hadamard(model, mode, s->v);
     for (uint64_t r = 0; r < model->rank; r++)
         s->v[r * model->rank + r] += h->rules.ridge[mode];
@@ -107,7 +123,8 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     take_solution(model, mode, s);
     model->weights_fit = true;
 done:
-    host_solver_free(&solver);
+    host_dense_inverse_free(&solver.inverse);
+    host_nonneg_free(&solver.nonneg);
     return error->status;
 }
 
