@@ -1,14 +1,18 @@
 #include "backend/host/host_row_update.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "backend/host/host_dense.h"
 #include "backend/host/host_entries.h"
 #include "backend/host/host_ranks.h"
-#include "backend/host/host_row_common.h"
+#include "backend/host/host_row_steps.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "numerics/poisson_term.h"
+
+#define SENT_BYTES (UINT64_C(32) << 20) /* of systems that ranks sum at a time, about */
 
 enum status host_row_systems_create(struct host_row_systems *s, const struct host_model *model,
                                     struct error *error)
@@ -35,13 +39,243 @@ void host_row_systems_free(struct host_row_systems *s)
     memory_free(s->common);
 }
 
-/* Rows whose nonzeros this rank has; all, where it is alone. */
-static enum status solve_own(struct host_row_pass *s, int mode, struct error *error)
+/* Whether systems have G. */
+static bool has_matrix(const struct host_row_systems *s)
+{
+    return s->loss == LOSS_SQUARES || s->solver == SOLVER_NEWTON;
+}
+
+/* A pass of this mode, with the model as it stands; fills h->systems, h->solve.row and .column. */
+static struct host_row_pass begin_pass(struct host_state *h, int mode)
+{
+    const struct host_model *model = &h->model;
+    const struct host_row_systems *s = &h->systems;
+    const double *scale = model->factor[mode].scale;
+    double *apart = h->solve.row, *column = h->solve.column;
+    struct host_row_pass pass = {.h = h};
+    host_model_scale_of_m(model, mode, apart);
+    host_model_expected_norms(model, column);
+    for (uint64_t r = 0; r < model->rank; r++) {
+        s->now[r] = model->lambda[r] * scale[r] * apart[r];
+        s->out[r] = column[r] / apart[r];
+    }
+    if (host_state_counts(h)) {
+        pass.counts = host_row_counts_begin(h, mode);
+        pass.step = host_row_counts_improve;
+        pass.scratch = host_row_counts_scratch(&pass.counts);
+    } else {
+        pass.squares = host_row_squares_begin(h, mode);
+        pass.step = host_row_squares_solve;
+        pass.scratch = host_row_squares_scratch(&pass.squares);
+    }
+    return pass;
+}
+
+/* How many rows are solved together. */
+static uint64_t rows_together(const struct host_row_pass *s)
+{
+    return has_matrix(&s->h->systems) ? host_rows_kernels(s->h->model.rank)->rows : 1;
+}
+
+/* What the pass is, for host_systems.h. *factors outlives it. Rows that take the diagonal step need
+ * no G. */
+static struct host_systems systems_of(struct host_row_pass *s, int mode,
+                                      const struct host_rows *factors, host_system_sink *sink)
+{
+    const struct host_row_systems *systems = &s->h->systems;
+    const bool newton = systems->loss == LOSS_POISSON && systems->solver == SOLVER_NEWTON;
+    return (struct host_systems){
+        .slices = &s->h->sweep.ordered[mode],
+        .factors = factors,
+        .now = systems->now,
+        .loss = systems->loss,
+        .matrix = has_matrix(systems),
+        .unlisted = systems->count.weight,
+        .weighed = systems->weighed,
+        .sink = sink,
+        .context = s,
+        .factor = newton && sink == s->step ? (uint64_t)poisson_short_rows(factors->rank) : 0,
+        .rows = rows_together(s),
+        .scratch = s->scratch};
+}
+
+/* The first slice of rows `row` and later. */
+static uint64_t slice_from(const struct host_slices *x, uint64_t row)
+{
+    uint64_t low = 0, high = x->count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (x->row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Hands the systems of rows [first, last) that are here to the sink. STATUS_MEMORY. */
+static enum status sum_systems(struct host_row_pass *s, int mode, host_system_sink *sink,
+                               uint64_t first, uint64_t last, struct error *error)
+{
+    struct host_state *h = s->h;
+    const struct host_rows factors = host_model_rows(&h->model);
+    const struct host_systems x = systems_of(s, mode, &factors, sink);
+    if (x.slices->nnz == 0)
+        return STATUS_OK;
+    return host_systems_sum(&x, slice_from(x.slices, first), slice_from(x.slices, last),
+                            &h->systems.totals, error);
+}
+
+/* Doubles of a system that is sent: its numbers, b, of counts q, G's entries (i, j) with i <= j,
+ * and for each peer the least value in its part of the row. */
+static uint64_t sent_length(const struct host_row_pass *s, int peers)
+{
+    const struct host_row_systems *systems = &s->h->systems;
+    const uint64_t rank = s->h->model.rank;
+    return SYSTEM_NUMBERS + rank + (systems->loss == LOSS_POISSON ? rank : 0) +
+           (has_matrix(systems) ? rank * (rank + 1) / 2 : 0) + (uint64_t)peers;
+}
+
+static void copy_part(double *part, double **sent, uint64_t count, bool back)
+{
+    memcpy(back ? part : *sent, back ? *sent : part, count * sizeof *part);
+    *sent += count;
+}
+
+/* Copies the part of a system that counts to `sent`, or back. Returns where the least values are.
+ */
+static double *copy_system(const struct host_row_systems *s, const struct host_system *system,
+                           double *sent, uint64_t rank, bool back)
+{
+    const uint64_t ld = host_system_ld(rank);
+    copy_part(system->number, &sent, SYSTEM_NUMBERS, back);
+    copy_part(system->b, &sent, rank, back);
+    if (s->loss == LOSS_POISSON)
+        copy_part(system->q, &sent, rank, back);
+    for (uint64_t i = 0; has_matrix(s) && i < rank; i++)
+        copy_part(system->g + i * ld + i, &sent, rank - i, back);
+    return sent;
+}
+
+/* Keeps the systems of rows, to be summed with those of other ranks. */
+static void keep_systems(void *context, const struct host_system_rows *rows, double *scratch,
+                         struct host_row_totals *totals)
+{
+    const struct host_row_pass *s = context;
+    const struct comm *peers = s->peers;
+    (void)scratch, (void)totals;
+    for (uint64_t l = 0; l < rows->count; l++) {
+        const struct host_system *system = &rows->system[l];
+        double *sent = s->sent + (rows->row[l] - s->from) * sent_length(s, peers->size);
+        double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, false);
+        least[peers->rank] = system->number[SYSTEM_LEAST];
+    }
+}
+
+/* The summed system that was sent. */
+static void take_system(const struct host_row_pass *s, const struct host_system *system,
+                        double *sent)
+{
+    const double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, true);
+    system->number[SYSTEM_LEAST] = 0;
+    for (int k = 0; k < s->peers->size; k++)
+        system->number[SYSTEM_LEAST] = host_system_least(system->number[SYSTEM_LEAST], least[k]);
+}
+
+/* Solves common rows [first, first + count) after s->from, at most rows_together, whose summed
+ * systems are at `sent`. */
+static void solve_some(struct host_row_pass *s, int mode, double *sent, uint64_t first,
+                       uint64_t count, double *room, struct host_row_totals *totals)
+{
+    const struct host_state *h = s->h;
+    const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank, ld = host_system_ld(rank);
+    const uint64_t length = host_system_length(rank, has_matrix(&h->systems));
+    struct host_system_rows rows = {.count = count};
+    for (uint64_t l = 0; l < count; l++, room += length + ld) {
+        double *a = room + length;
+        const void *old = host_model_row(model, model->factor[mode].entries, s->from + first + l);
+        rows.row[l] = s->from + first + l;
+        rows.system[l] = host_system_at(room, rank);
+        rows.a[l] = a;
+        host_entries_read(a, old, rank, model->precision);
+        for (uint64_t r = 0; r < rank; r++)
+            a[r] *= h->systems.now[r];
+        take_system(s, &rows.system[l], sent + (first + l) * sent_length(s, s->peers->size));
+    }
+    s->step(s, &rows, room, totals);
+}
+
+/* Solves `count` common rows from s->from on, whose summed systems are in `sent`. */
+static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, uint64_t count,
+                              struct error *error)
+{
+    struct host_state *h = s->h;
+    const uint64_t rank = h->model.rank, some = rows_together(s);
+    const uint64_t length = host_system_length(rank, has_matrix(&h->systems));
+    const uint64_t room = some * (length + host_system_ld(rank)) + s->scratch;
+    const uint64_t times = (count + some - 1) / some;
+    struct host_row_totals *totals = memory_zeros(times, sizeof *totals, error);
+    double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
+    TRY_OR(done, error->status);
+#pragma omp parallel for schedule(static) if (times > 1)
+    for (uint64_t k = 0; k < times; k++)
+        solve_some(s, mode, sent, k * some, least_of(some, count - k * some),
+                   rooms + (uint64_t)omp_get_thread_num() * room, &totals[k]);
+    for (uint64_t k = 0; k < times; k++)
+        host_row_totals_add(&h->systems.totals, &totals[k]);
+done:
+    memory_free(totals);
+    memory_free(rooms);
+    return error->status;
+}
+
+/* The common rows of stripe k that are summed after `done` rows of each stripe. */
+struct rows_at_once {
+    uint64_t first, count;
+};
+
+static struct rows_at_once rows_at_once(const struct mode_rows *rows, int k, uint64_t done,
+                                        uint64_t step)
+{
+    const uint64_t begin = rows->stripe_first[k], common = mode_rows_common(rows, k);
+    const uint64_t at = least_of(done, common);
+    return (struct rows_at_once){begin + at, least_of(step, common - at)};
+}
+
+/* The common rows of the mode (ranks/rank_rows.h) that this rank solves, of which several ranks
+ * have nonzeros (ranks/row_deal.h): their systems are summed where a row is solved, some rows of
+ * every stripe at a time. Every peer calls it. */
+static enum status solve_common(struct host_row_pass *s, int mode, struct error *error)
 {
     const struct mode_rows *rows = &s->h->ranks->mode[mode];
-    const uint64_t common = mode_rows_common(rows, rows->peers->rank);
-    return host_row_pass_sum(s, mode, host_row_pass_solve, rows->first + common,
-                             rows->first + rows->count, error);
+    const int peers = rows->peers->size, me = rows->peers->rank;
+    const uint64_t length = sent_length(s, peers);
+    const uint64_t most = SENT_BYTES / ((uint64_t)peers * length * sizeof *s->sent);
+    const uint64_t common = mode_rows_common(rows, 0), step = least_of(common, most > 0 ? most : 1);
+    uint64_t *first = memory_array((size_t)peers + 1, sizeof *first, error);
+    s->peers = rows->peers;
+    s->sent = memory_array((uint64_t)peers * step, length * sizeof *s->sent, error);
+    TRY_OR(done, error->status);
+    for (int k = 0; k <= peers; k++)
+        first[k] = (uint64_t)k * step;
+    for (uint64_t done = 0; done < common; done += step) {
+        const struct comm_rows sums = {first, length};
+        memset(s->sent, 0, (uint64_t)peers * step * length * sizeof *s->sent);
+        for (int k = 0; k < peers; k++) {
+            const struct rows_at_once at = rows_at_once(rows, k, done, step);
+            s->from = at.first - first[k]; /* may wrap around: row - from is right */
+            TRY_OR(done, sum_systems(s, mode, keep_systems, at.first, at.first + at.count, error));
+        }
+        TRY_OR(done, comm_reduce_scatter(rows->peers, s->sent, &sums, error));
+        const struct rows_at_once mine = rows_at_once(rows, me, done, step);
+        s->from = mine.first;
+        TRY_OR(done, solve_sent(s, mode, s->sent + first[me] * length, mine.count, error));
+    }
+done:
+    memory_free(first);
+    memory_free(s->sent);
+    return error->status;
 }
 
 /* No step of counts leaves a zero, so that none may be there at the start: zeros of factor matrix n
@@ -95,7 +329,7 @@ static enum status sum_values(struct host_row_pass *s, int mode, struct host_val
 {
     struct host_state *h = s->h;
     const struct host_rows factors = host_model_rows(&h->model);
-    const struct host_systems x = host_row_pass_systems(s, mode, &factors, NULL);
+    const struct host_systems x = systems_of(s, mode, &factors, NULL);
     *sums = (struct host_value_sums){0};
     if (x.slices->nnz > 0)
         TRY(host_systems_values(&x, sums, error));
@@ -128,7 +362,7 @@ static enum status fit_weights(struct host_state *h, int mode, struct error *err
         if (!h->rules.fixed[n] && lift_zeros(h, n, error) != STATUS_OK)
             return error->status;
     scale_columns(h);
-    struct host_row_pass s = host_row_pass_begin(h, mode);
+    struct host_row_pass s = begin_pass(h, mode);
     struct host_model *model = &h->model;
     struct host_value_sums sums;
     TRY(sum_values(&s, mode, &sums, error));
@@ -159,13 +393,15 @@ enum status host_row_update_solve(struct host_state *h, int mode, struct error *
     const struct host_model *model = &h->model;
     if (!model->weights_fit)
         TRY(fit_weights(h, mode, error));
-    struct host_row_pass s = host_row_pass_begin(h, mode);
+    struct host_row_pass s = begin_pass(h, mode);
     struct host_row_totals *totals = &h->systems.totals;
     *totals = (struct host_row_totals){0};
     host_entries_zero(h->solve.m, model->shape.dims[mode] * model->rank, model->precision);
-    if (h->ranks->mode[mode].common > 0)
-        TRY(host_row_common_solve(&s, mode, error));
-    TRY(solve_own(&s, mode, error));
+    const struct mode_rows *rows = &h->ranks->mode[mode];
+    if (rows->common > 0)
+        TRY(solve_common(&s, mode, error));
+    const uint64_t own = rows->first + mode_rows_common(rows, rows->peers->rank);
+    TRY(sum_systems(&s, mode, s.step, own, rows->first + rows->count, error));
     double sums[] = {totals->misfit, totals->size, totals->penalty};
     TRY(comm_allreduce_sum(h->ranks->all, sums, 3, error));
     *totals = (struct host_row_totals){sums[0], sums[1], sums[2], totals->violation};
@@ -232,7 +468,7 @@ enum status host_row_update_fit_counts(struct host_state *h, int mode, struct ba
 {
     struct host_value_sums sums;
     const double all = mass(h), null = h->systems.null.deviance;
-    struct host_row_pass s = host_row_pass_begin(h, mode);
+    struct host_row_pass s = begin_pass(h, mode);
     TRY(sum_values(&s, mode, &sums, error));
     TRY(backend_fit_of_counts(fit, sums.misfit + all, null, all, mode + 1, error));
     for (int n = 0; n < h->model.shape.order; n++)

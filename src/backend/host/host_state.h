@@ -1,7 +1,7 @@
 /* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
  * host_model.c (loading models), host_store.c (storing them), host_values.c (their values),
  * host_update.c (the steps of an iteration), host_row_update.c (those where each row has its own
- * system, with host_row_pass.c and host_row_common.c) and host_momentum.c (extrapolation). */
+ * system) and host_momentum.c (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -67,7 +67,7 @@ struct host_row_systems {
     double *v;                   /* (R x ld) h V, for products of entries; owned, as all below  */
     double *ridge, *now, *out;   /* (R): of each component; of the old rows; of the new        */
     double *cell;                /* (R) of row_whole                                           */
-    double *apart, *common;      /* (R), with LOSS_POISSON: struct host_poisson_rows             */
+    double *apart, *common;      /* (R), with LOSS_POISSON: struct host_row_counts               */
     struct host_row_totals totals; /* of the last pass                                         */
 };
 

@@ -1,26 +1,45 @@
-#include "backend/host/host_poisson_row.h"
+#include "backend/host/host_row_steps.h"
 
 #include <math.h>
 
+#include "backend/host/host_entries.h"
 #include "backend/host/host_inner.h"
-#include "backend/host/host_rows_simd.h"
 #include "base/vector_clones.h"
 #include "numerics/poisson_term.h"
 
-uint64_t host_poisson_row_room(uint64_t rank, enum solver solver)
+struct host_row_counts host_row_counts_begin(struct host_state *h, int mode)
 {
-    return solver == SOLVER_NEWTON ? host_rows_room_size(rank) : 0;
+    const struct host_model *model = &h->model;
+    const struct host_row_systems *s = &h->systems;
+    const double *apart = h->solve.row;
+    for (uint64_t r = 0; r < model->rank; r++) {
+        s->apart[r] = apart[r];
+        s->common[r] = s->count.weight / apart[r];
+        for (int n = 0; n < model->shape.order; n++)
+            s->common[r] *= n == mode ? 1 : model->factor[n].sum[r];
+    }
+    return (struct host_row_counts){.rank = model->rank,
+                                    .ld = host_system_ld(model->rank),
+                                    .solver = s->solver,
+                                    .common = s->common,
+                                    .unit = s->apart,
+                                    .count = s->of_count};
+}
+
+uint64_t host_row_counts_scratch(const struct host_row_counts *s)
+{
+    return s->solver == SOLVER_NEWTON ? host_rows_room_size(s->rank) : 0;
 }
 
 /* The part of the gradient that does not depend on the row. */
-static inline double common_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+static inline double common_of(const struct host_row_counts *s, const struct host_system *x,
                                uint64_t r)
 {
     return s->common[r] + x->q[r];
 }
 
-VECTOR_CLONES static double largest_violation(const struct host_poisson_rows *s,
-                                              const struct host_poisson_row *x, const double *a)
+VECTOR_CLONES static double largest_violation(const struct host_row_counts *s,
+                                              const struct host_system *x, const double *a)
 {
     double most = 0;
 #pragma omp simd reduction(max : most)
@@ -34,7 +53,7 @@ VECTOR_CLONES static double largest_violation(const struct host_poisson_rows *s,
 }
 
 /* By what the multiplicative step multiplies entry r; without a branch. */
-static inline double factor_of(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+static inline double factor_of(const struct host_row_counts *s, const struct host_system *x,
                                uint64_t r)
 {
     const double common = common_of(s, x, r);
@@ -42,8 +61,8 @@ static inline double factor_of(const struct host_poisson_rows *s, const struct h
     return common > 0 ? factor : 1;
 }
 
-VECTOR_CLONES static void multiply(const struct host_poisson_rows *s,
-                                   const struct host_poisson_row *x, double *a)
+VECTOR_CLONES static void multiply(const struct host_row_counts *s, const struct host_system *x,
+                                   double *a)
 {
 #pragma omp simd
     for (uint64_t r = 0; r < s->rank; r++)
@@ -51,8 +70,8 @@ VECTOR_CLONES static void multiply(const struct host_poisson_rows *s,
 }
 
 /* What the multiplicative step surely gains. */
-static double gain_of_multiplying(const struct host_poisson_rows *s,
-                                  const struct host_poisson_row *x, const double *a)
+static double gain_of_multiplying(const struct host_row_counts *s, const struct host_system *x,
+                                  const double *a)
 {
     double gain = 0;
     for (uint64_t r = 0; r < s->rank; r++) {
@@ -63,14 +82,14 @@ static double gain_of_multiplying(const struct host_poisson_rows *s,
 }
 
 /* For entries that H does not bind: the ridge of entry r, from the trace of H. */
-static double ridge_of(const struct host_poisson_rows *s, double trace, uint64_t r)
+static double ridge_of(const struct host_row_counts *s, double trace, uint64_t r)
 {
     return POISSON_RIDGE * trace / ((double)s->rank * s->unit[r] * s->unit[r]);
 }
 
 /* Fills the part of row l, one of `rows`. */
-static void begin_row(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                      const double *a, const struct host_rows_room *room, uint64_t l, uint64_t rows)
+static void begin_row(const struct host_row_counts *s, const struct host_system *x, const double *a,
+                      const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
     double trace = 0;
     for (uint64_t r = 0; r < s->rank; r++)
@@ -82,20 +101,20 @@ static void begin_row(const struct host_poisson_rows *s, const struct host_poiss
         room->diagonal[at] = ridge_of(s, trace, r);
         room->least[at] = 0;
     }
-    room->settled[l] = POISSON_SETTLED * POISSON_SETTLED * x->least;
+    room->settled[l] = POISSON_SETTLED * POISSON_SETTLED * x->number[SYSTEM_LEAST];
 }
 
 /* Row l takes the step d, damped where it is not small, or the multiplicative one. */
-static void end_row(const struct host_poisson_rows *s, const struct host_poisson_row *x, double *a,
+static void end_row(const struct host_row_counts *s, const struct host_system *x, double *a,
                     const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
     double square = 0, damped = 1; /* d'Hd */
     for (uint64_t r = 0; r < s->rank; r++)
         square += room->d[r * rows + l] * (x->b[r] - common_of(s, x, r) - room->q[r * rows + l]);
-    const double length = sqrt((square > 0 ? square : 0) / x->least);
+    const double length = sqrt((square > 0 ? square : 0) / x->number[SYSTEM_LEAST]);
     if (!(length < POISSON_WHOLE)) {
         damped = 1 / (1 + length);
-        if (gain_of_multiplying(s, x, a) > x->least * (length - log1p(length))) {
+        if (gain_of_multiplying(s, x, a) > x->number[SYSTEM_LEAST] * (length - log1p(length))) {
             multiply(s, x, a);
             return;
         }
@@ -104,7 +123,7 @@ static void end_row(const struct host_poisson_rows *s, const struct host_poisson
         a[r] += damped * room->d[r * rows + l];
 }
 
-static void step_newton(const struct host_poisson_rows *s, const struct host_poisson_row *x,
+static void step_newton(const struct host_row_counts *s, const struct host_system *x,
                         uint64_t count, double *const *a, double *scratch)
 {
     const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
@@ -124,8 +143,8 @@ static void step_newton(const struct host_poisson_rows *s, const struct host_poi
 }
 
 /* h (R) = the diagonal of G. */
-VECTOR_CLONES static void fill_diagonal(const struct host_poisson_row *x, uint64_t rank,
-                                        uint64_t ld, double *h)
+VECTOR_CLONES static void fill_diagonal(const struct host_system *x, uint64_t rank, uint64_t ld,
+                                        double *h)
 {
     for (uint64_t r = 0; r < rank; r++)
         h[r] = x->factor > 0 ? 0 : x->g[r * ld + r];
@@ -135,8 +154,8 @@ VECTOR_CLONES static void fill_diagonal(const struct host_poisson_row *x, uint64
 }
 
 /* d'Gd. */
-VECTOR_CLONES static double square_of(const struct host_poisson_rows *s,
-                                      const struct host_poisson_row *x, const double *d)
+VECTOR_CLONES static double square_of(const struct host_row_counts *s, const struct host_system *x,
+                                      const double *d)
 {
     double sum = 0;
     for (uint64_t k = 0; k < x->factor; k++) {
@@ -166,9 +185,8 @@ VECTOR_CLONES static double find_direction(const double *b, const double *linear
 }
 
 /* scratch (2 R). */
-VECTOR_CLONES static void step_diagonal(const struct host_poisson_rows *s,
-                                        const struct host_poisson_row *x, double *a,
-                                        double *scratch)
+VECTOR_CLONES static void step_diagonal(const struct host_row_counts *s,
+                                        const struct host_system *x, double *a, double *scratch)
 {
     double *d = scratch, *linear = scratch + s->rank, trace = 0;
     fill_diagonal(x, s->rank, s->ld, d);
@@ -185,40 +203,49 @@ VECTOR_CLONES static void step_diagonal(const struct host_poisson_rows *s,
         a[r] *= scale;
     const double slope = find_direction(x->b, linear, s->rank, inverse, a, d);
     const double square = square_of(s, x, d) * inverse * inverse;
-    const double part = poisson_diagonal_part(slope, square > 0 ? square : 0, x->least);
+    const double part =
+        poisson_diagonal_part(slope, square > 0 ? square : 0, x->number[SYSTEM_LEAST]);
     for (uint64_t r = 0; r < s->rank; r++)
         a[r] += part * d[r];
 }
 
-/* Short rows take the diagonal step, the others Newton's, together. */
-static void step(const struct host_poisson_rows *s, const struct host_poisson_row *x,
-                 uint64_t count, double *const *a, double *scratch)
+void host_row_counts_improve(void *context, const struct host_system_rows *rows, double *scratch,
+                             struct host_row_totals *totals)
 {
-    struct host_poisson_row others[HOST_ROWS_MOST] = {0};
-    double *rows[HOST_ROWS_MOST] = {0};
-    uint64_t left = 0;
-    for (uint64_t l = 0; l < count; l++) {
-        if (x[l].known <= poisson_short_rows(s->rank)) {
-            step_diagonal(s, &x[l], a[l], scratch);
+    const struct host_row_pass *pass = context;
+    const struct host_row_counts *s = &pass->counts;
+    const struct host_model *model = &pass->h->model;
+    const double floor =
+        model->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR;
+    struct host_system newton[HOST_ROWS_MOST] = {0};
+    double *of_newton[HOST_ROWS_MOST] = {0};
+    uint64_t count = 0; /* of rows that take Newton's step, together */
+    for (uint64_t l = 0; l < rows->count; l++) {
+        const struct host_system *x = &rows->system[l];
+        double *a = rows->a[l];
+        if (x->number[SYSTEM_LEAST] == 0)
+            continue;
+        totals->violation = fmax(totals->violation, largest_violation(s, x, a));
+        if (s->solver == SOLVER_MU) {
+            multiply(s, x, a);
+        } else if (x->number[SYSTEM_KNOWN] <= poisson_short_rows(s->rank)) {
+            step_diagonal(s, x, a, scratch);
         } else {
-            others[left] = x[l];
-            rows[left++] = a[l];
+            newton[count] = *x;
+            of_newton[count++] = a;
         }
     }
-    if (left > 0)
-        step_newton(s, others, left, rows, scratch);
-}
-
-double host_poisson_rows_improve(const struct host_poisson_rows *s,
-                                 const struct host_poisson_row *x, uint64_t count, double *const *a,
-                                 double *scratch)
-{
-    double violation = 0;
-    for (uint64_t l = 0; l < count; l++)
-        violation = fmax(violation, largest_violation(s, &x[l], a[l]));
-    if (s->solver == SOLVER_NEWTON)
-        step(s, x, count, a, scratch);
-    for (uint64_t l = 0; l < count && s->solver == SOLVER_MU; l++)
-        multiply(s, &x[l], a[l]);
-    return violation;
+    if (count > 0)
+        step_newton(s, newton, count, of_newton, scratch);
+    for (uint64_t l = 0; l < rows->count; l++) {
+        double *a = rows->a[l];
+        if (rows->system[l].number[SYSTEM_LEAST] == 0)
+            continue;
+        for (uint64_t r = 0; r < s->rank; r++) {
+            a[r] *= pass->h->systems.out[r];
+            a[r] = a[r] < floor ? floor : a[r]; /* a NaN stays */
+        }
+        host_entries_write(host_model_row(model, pass->h->solve.m, rows->row[l]), a, s->rank,
+                           model->precision);
+    }
 }
