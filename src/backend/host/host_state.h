@@ -1,7 +1,7 @@
 /* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
- * host_model.c (loading models), host_store.c (storing them), host_values.c (their values),
- * host_update.c (the steps of an iteration), host_row_update.c (those where each row has its own
- * system) and host_momentum.c (extrapolation). */
+ * host_model.c (loading models), host_store.c (what leaves the backend), host_update.c (the steps of
+ * an iteration), host_row_update.c (those where each row has its own system) and host_momentum.c
+ * (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 

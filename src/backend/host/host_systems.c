@@ -315,30 +315,24 @@ static void hand_over(const struct pass *p, struct thread_room *w, struct host_r
     w->rows.count = 0;
 }
 
-/* Gives the sink one row with Y, before those that wait for others. */
-static void hand_over_one(const struct pass *p, uint64_t row, struct thread_room *w,
-                          struct host_row_totals *totals)
-{
-    const uint64_t l = w->rows.count;
-    const struct host_system_rows one = {
-        .count = 1, .row = {row}, .system = {w->rows.system[l]}, .a = {w->rows.a[l]}};
-    read_row(p, row, w->rows.a[l]);
-    p->s->sink(p->s->context, &one, w->scratch, totals);
-    w->rows.system[l].factor = 0;
-}
-
-/* The next system is whole: that of `row`. */
+/* The next system is whole: that of `row`. A row with Y goes to the sink alone, before those that
+ * wait for others. */
 static void end_row(const struct pass *p, uint64_t row, struct thread_room *w,
                     struct host_row_totals *totals)
 {
-    const uint64_t l = w->rows.count;
-    if (w->rows.system[l].factor > 0) {
-        hand_over_one(p, row, w, totals);
+    struct host_system_rows *rows = &w->rows;
+    const uint64_t l = rows->count;
+    struct host_system *system = &rows->system[l];
+    read_row(p, row, rows->a[l]);
+    if (system->factor > 0) {
+        const struct host_system_rows one = {
+            .count = 1, .row = {row}, .system = {*system}, .a = {rows->a[l]}};
+        p->s->sink(p->s->context, &one, w->scratch, totals);
+        system->factor = 0;
         return;
     }
-    w->rows.row[l] = row;
-    read_row(p, row, w->rows.a[l]);
-    if (++w->rows.count == p->s->rows)
+    rows->row[l] = row;
+    if (++rows->count == p->s->rows)
         hand_over(p, w, totals);
 }
 
