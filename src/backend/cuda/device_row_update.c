@@ -6,18 +6,134 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "kernels/dense/dense_columns.h"
 #include "numerics/poisson_term.h"
 
+#define USUAL_RANKS 64 /* more take more memory than the plan knows of */
+
 static const char doing[] = "systems of rows on the GPU";
+
+/* Device memory that systems of common rows take for a tensor of this shape, about. */
+static uint64_t common_bytes(const struct shape *shape, const struct device_row_size *size)
+{
+    const uint64_t numbers = row_sent_length((uint32_t)size->rank, size->matrix, USUAL_RANKS);
+    const uint64_t system = numbers * sizeof(double) + sizeof(struct row_totals);
+    const uint64_t few = USUAL_RANKS * ROW_DEAL_SHARES, all = ROW_DEAL_SENT / system;
+    return least_of(shape_longest(shape), few > all ? few : all) * system;
+}
+
+/* Accepts one rank. counts: as in struct row_systems_args. The caller closes *c, also after a
+ * failure. STATUS_MEMORY. */
+static enum status open_common(struct device_common_rows *c, const struct rank_rows *ranks,
+                               const struct device_row_size *size, bool counts, struct error *error)
+{
+    const uint32_t all = (uint32_t)ranks->all->size;
+    uint64_t most = 0;
+    *c = (struct device_common_rows){.ranks = ranks, .least = counts && size->matrix};
+    c->length = row_sent_length((uint32_t)size->rank, size->matrix, c->least ? all : 0);
+    for (int n = 0; n < ranks->part.whole.order; n++) {
+        c->rows[n] = mode_rows_common(&ranks->mode[n], 0);
+        most = c->rows[n] > most ? c->rows[n] : most;
+    }
+    return device_array_into(&c->sent, all * most * c->length, sizeof *c->sent, error);
+}
+
+/* Accepts an empty one. */
+static void close_common(struct device_common_rows *c)
+{
+    device_free(c->sent);
+    *c = (struct device_common_rows){0};
+}
+
+/* The piece of the common rows of stripe k; that of the rank's other rows comes after those of its
+ * own stripe. */
+static uint32_t piece_of(const struct device_common_rows *c, int k)
+{
+    return (uint32_t)(k + (k > c->ranks->all->rank));
+}
+
+static uint32_t own_piece(const struct device_common_rows *c, int n)
+{
+    return c->rows[n] > 0 ? (uint32_t)c->ranks->all->rank + 1 : 0;
+}
+
+static uint32_t pieces_of(const struct device_common_rows *c, int n)
+{
+    return c->rows[n] > 0 ? (uint32_t)c->ranks->all->size + 1 : 1;
+}
+
+/* Where the ordering of mode n is cut: the common rows of each stripe and, as one piece, the rows
+ * whose nonzeros this rank has, in the order of their rows. The caller frees *cuts, also after a
+ * failure. STATUS_MEMORY. */
+static enum status cut_common(const struct device_common_rows *c, int n,
+                              struct device_row_cuts *cuts, struct error *error)
+{
+    const struct mode_rows *m = &c->ranks->mode[n];
+    const uint32_t count = pieces_of(c, n) - 1, own = own_piece(c, n);
+    uint64_t *row = memory_array(count, sizeof *row, error);
+    *cuts = (struct device_row_cuts){row, count};
+    if (!row || count == 0)
+        return error->status;
+    for (int k = 1; k < m->peers->size; k++)
+        row[piece_of(c, k) - 1] = m->stripe_first[k];
+    row[own - 1] = m->first + mode_rows_common(m, m->peers->rank);
+    return STATUS_OK;
+}
+
+/* The place of the common rows of stripe k in what is sent. */
+static struct row_sent place_of(const struct device_common_rows *c, int n, int k)
+{
+    return (struct row_sent){.system = c->sent + (uint64_t)k * c->rows[n] * c->length,
+                             .first = (uint32_t)c->ranks->mode[n].stripe_first[k],
+                             .length = c->length,
+                             .peers = c->least ? (uint32_t)c->ranks->all->size : 0,
+                             .peer = (uint32_t)c->ranks->all->rank};
+}
+
+/* Sums the systems of common rows, and solves those of this rank. */
+static enum status solve_common(const struct device_common_rows *c, struct device_ranks *ranks,
+                                struct device_row_systems *systems,
+                                const struct device_row_pass *pass, struct error *error)
+{
+    const int n = pass->mode, size = c->ranks->all->size, me = c->ranks->all->rank;
+    const uint64_t numbers = c->rows[n] * c->length;
+    const size_t bytes = (size_t)size * numbers * sizeof *c->sent;
+    TRY(cuda_status(cudaMemsetAsync(c->sent, 0, bytes, pass->stream),
+                    "systems of rows on several GPUs", error));
+    for (int k = 0; k < size; k++) {
+        const struct row_sent sent = place_of(c, n, k);
+        TRY(device_row_systems_piece(systems, pass, piece_of(c, k), &sent, error));
+    }
+    TRY(device_ranks_scatter_numbers(ranks, n, c->sent, numbers, pass->stream, error));
+    const struct row_sent mine = place_of(c, n, me);
+    return device_row_systems_take(systems, pass, &mine, mode_rows_common(&c->ranks->mode[n], me),
+                                   error);
+}
+
+/* All steps of a pass that has begun, over an ordering that is cut so; they are at most one more
+ * than the cuts. Asynchronous; every rank calls it. */
+static enum status pass_common(const struct device_common_rows *c, struct device_ranks *ranks,
+                               struct device_row_systems *systems,
+                               const struct device_row_pass *pass, struct error *error)
+{
+    const int n = pass->mode;
+    for (uint32_t piece = 0; pass->values && piece < pieces_of(c, n); piece++)
+        TRY(device_row_systems_piece(systems, pass, piece, NULL, error));
+    if (pass->values)
+        return STATUS_OK;
+    if (c->rows[n] > 0)
+        TRY(solve_common(c, ranks, systems, pass, error));
+    return device_row_systems_piece(systems, pass, own_piece(c, n), NULL, error);
+}
 
 /* Several GPUs do not stream. */
 static void plan_common(struct plan_request *request, const struct device_row_size *size)
 {
     const struct plan_tensor *tensor = &request->tensor;
     request->can_stream = request->must_stream = false;
-    request->system_bytes += device_common_rows_bytes(&tensor->shape, size) +
+    request->system_bytes += common_bytes(&tensor->shape, size) +
                              (uint64_t)tensor->shape.order * device_row_spans_bytes(tensor->nnz);
 }
 
@@ -72,10 +188,10 @@ static enum status open_pieces(struct device_state *s, struct device_row_source 
 {
     struct device_row_update *u = &s->rows;
     struct device_row_cuts cuts[MAX_ORDER] = {{0}};
-    TRY_OR(done, device_common_rows_open(&u->common, s->ranks.ranks, size, u->counts, error));
+    TRY_OR(done, open_common(&u->common, s->ranks.ranks, size, u->counts, error));
     from->cuts = cuts;
     for (int n = 0; n < s->order; n++) {
-        TRY_OR(done, device_common_rows_cut(&u->common, n, &cuts[n], error));
+        TRY_OR(done, cut_common(&u->common, n, &cuts[n], error));
         const uint64_t steps = cuts[n].count + 1, rows = u->common.rows[n];
         from->steps = steps > from->steps ? steps : from->steps;
         from->sums = rows > from->sums ? rows : from->sums;
@@ -118,7 +234,7 @@ void device_row_update_close(struct device_state *s)
 {
     struct device_row_update *u = &s->rows;
     device_row_systems_close(&u->systems);
-    device_common_rows_close(&u->common);
+    close_common(&u->common);
     for (int n = 0; n < s->order; n++)
         device_free(u->sum[n]);
     device_free(u->made);
@@ -192,7 +308,7 @@ static enum status queue_pass(struct device_state *s, int mode, bool values, str
     TRY(device_row_systems_begin(&u->systems, &s->sweep.factors, &rules, &pass, error));
     return device_ranks_alone(&s->ranks)
                ? device_row_systems_solve(&u->systems, &pass, error)
-               : device_common_rows_pass(&u->common, &s->ranks, &u->systems, &pass, error);
+               : pass_common(&u->common, &s->ranks, &u->systems, &pass, error);
 }
 
 #define TOTALS (sizeof(struct row_totals) / sizeof(double))

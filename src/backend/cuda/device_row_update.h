@@ -1,7 +1,7 @@
 /* The update of a mode where each row has a system of its own (numerics/row_term.h), because
  * unlisted entries do not count as listed ones do, or because values are counts. Each mode has an
  * ordering of its own, in device memory or, on one GPU, streamed; several GPUs sum the systems of
- * common rows (device_common_rows.h). */
+ * common rows. */
 #ifndef BLCO_DEVICE_ROW_UPDATE_H
 #define BLCO_DEVICE_ROW_UPDATE_H
 

@@ -9,7 +9,6 @@
 #include "backend/backend_kind.h"
 #include "backend/cuda/dense/device_dense.h"
 #include "backend/cuda/dense/device_dense_columns.h"
-#include "backend/cuda/device_common_rows.h"
 #include "backend/cuda/device_ranks.h"
 #include "backend/cuda/device_sweep.h"
 #include "backend/cuda/rows/device_row_systems.h"
@@ -94,6 +93,18 @@ struct device_momentum {
     int last_mode;       /* of the model of the sweep, while a step is begun                */
     double *raw;         /* (modes x R x R): Y'Y of the modes that have one; device, owned  */
     cudaEvent_t decided; /* on `side` */
+};
+
+/* The systems of common rows (row_deal.h), which several GPUs sum: every GPU leaves its systems in
+ * an array, these are summed, and each GPU solves those of its stripe. It sends all others,
+ * (R (R + 1) / 2 + 2 R) doubles a row: common rows are few, or all rows of modes that are short
+ * beside another one. */
+struct device_common_rows {
+    const struct rank_rows *ranks; /* borrowed                                               */
+    double *sent; /* (ranks x rows x length) of the mode with most; device, owned             */
+    uint64_t rows[MAX_ORDER]; /* [n]: of each stripe of mode n, at most                       */
+    uint32_t length;          /* numbers of a system                                          */
+    bool least;               /* each rank sends the least value of a row                     */
 };
 
 /* Where each row has a system of its own (device_row_update.h). */

@@ -9,6 +9,53 @@
 
 static const char doing[] = "systems of rows on the GPU";
 
+/* *to = a copy of `count` numbers on the device. */
+static enum status send(uint64_t **to, const uint64_t *from, uint64_t count, cudaStream_t stream,
+                        struct error *error)
+{
+    TRY(device_array_into(to, count, sizeof **to, error));
+    return device_send(*to, from, count * sizeof **to, stream, doing, error);
+}
+
+/* first (cuts + 2) = the first nonzero of each piece, in the ordering of `mode`, and the number of
+ * nonzeros. Waits for the stream. STATUS_MEMORY. */
+static enum status find_cuts(const struct device_row_cuts *cuts, const struct device_tensor *tensor,
+                             int mode, uint64_t *first, cudaStream_t stream, struct error *error)
+{
+    const struct device_blco *b = &tensor->blco;
+    struct row_search_args search = {.blocks = b->nblocks, .nnz = b->nnz, .count = cuts->count};
+    uint64_t *block = NULL, *of_block = NULL, *row = NULL;
+    first[0] = 0;
+    first[cuts->count + 1] = b->nnz;
+    if (cuts->count == 0)
+        return STATUS_OK;
+    block = memory_array(b->nblocks, sizeof *block, error);
+    if (!block)
+        return error->status;
+    for (uint64_t k = 0; k < b->nblocks; k++)
+        block[k] = b->block[k].first;
+    device_tensor_args(tensor, 0, mode, &search.mttkrp);
+    TRY_OR(done, send(&of_block, block, b->nblocks, stream, error));
+    TRY_OR(done, send(&row, cuts->row, cuts->count, stream, error));
+    TRY_OR(done, device_array_into(&search.first, cuts->count, sizeof *first, error));
+    search.block = of_block;
+    search.row = row;
+    TRY_OR(done, cuda_status(row_first_nonzeros(&search, stream), doing, error));
+    device_fetch(first + 1, search.first, cuts->count * sizeof *first, stream, doing, error);
+done:
+    memory_free(block);
+    device_free(of_block);
+    device_free(row);
+    device_free(search.first);
+    return error->status;
+}
+
+void device_row_cuts_free(struct device_row_cuts *cuts)
+{
+    memory_free(cuts->row);
+    *cuts = (struct device_row_cuts){0};
+}
+
 uint64_t device_row_spans_bytes(uint64_t nnz)
 {
     const uint64_t span = sizeof(uint64_t) + 2 * sizeof(uint32_t) + 2 * sizeof(struct row_join);
@@ -304,7 +351,7 @@ enum status device_row_spans_open(struct device_row_spans *d, const struct devic
         return error->status;
     TRY_OR(done,
            spans_open(d, &spans, room_for(&of->tensor->blco, of->most, pieces), pieces, error));
-    TRY_OR(done, device_row_cuts_find(cuts, of->tensor, of->mode, first, stream, error));
+    TRY_OR(done, find_cuts(cuts, of->tensor, of->mode, first, stream, error));
     for (uint64_t p = 0; p < pieces; p++)
         cut_piece(d, &spans, first[p], first[p + 1], of->most, &block);
     build(d, &spans, NULL, of->mode, stream, error);

@@ -5,10 +5,16 @@
 #ifndef BLCO_DEVICE_ROW_SPANS_H
 #define BLCO_DEVICE_ROW_SPANS_H
 
-#include "backend/cuda/rows/device_row_cuts.h"
 #include "backend/cuda/stream/device_stream.h"
 #include "backend/cuda/tensor/device_tensor.h"
 #include "kernels/rows/row_systems.h"
+
+/* Where an ordering `mode n` in device memory is cut into pieces of whole rows: the first row of
+ * each piece but the first one, ascending; a piece may have no nonzeros. */
+struct device_row_cuts {
+    uint64_t *row; /* (count); owned */
+    uint32_t count;
+};
 
 struct device_row_piece {
     uint32_t first, spans;            /* its spans: [first, first + spans)                  */
@@ -58,6 +64,9 @@ enum status device_row_spans_open(struct device_row_spans *d, const struct devic
  * it once. STATUS_INPUT where the tensor is damaged. */
 enum status device_row_spans_stream(struct device_row_spans *d, struct device_stream *s, int mode,
                                     uint64_t most, cudaStream_t stream, struct error *error);
+
+/* Accepts an empty one. */
+void device_row_cuts_free(struct device_row_cuts *cuts);
 
 /* Accepts a zeroed one. */
 void device_row_spans_close(struct device_row_spans *d);

@@ -16,9 +16,151 @@
 
 static const char doing[] = "systems of rows on the GPU";
 
+/* Bytes of a span's two parts, with G or without. */
 static uint64_t span_bytes(const struct device_row_size *size)
 {
-    return device_row_room_span_bytes(size->rank, size->matrix);
+    return 2 * row_system_length((uint32_t)size->rank, size->matrix) * sizeof(double);
+}
+
+/* For so many spans of so many bytes, and totals. The caller closes it, also after a failure.
+ * STATUS_MEMORY. */
+static enum status open_room(struct device_row_room *room, uint64_t bytes, uint64_t spans,
+                             uint64_t totals, struct error *error)
+{
+    TRY(device_array_into(&room->part, spans, bytes, error));
+    TRY(device_array_into(&room->left, spans, sizeof *room->left, error));
+    TRY(device_array_into(&room->totals, totals, sizeof *room->totals, error));
+    return device_array_into(&room->next, 1, sizeof *room->next, error);
+}
+
+/* Accepts a zeroed one. */
+static void close_room(struct device_row_room *room)
+{
+    device_free(room->part);
+    device_free(room->left);
+    device_free(room->totals);
+    device_free(room->next);
+    *room = (struct device_row_room){0};
+}
+
+/* args->part, left, totals and next. */
+static void room_args(const struct device_row_room *room, struct row_systems_args *args)
+{
+    args->part = room->part;
+    args->left = room->left;
+    args->totals = room->totals;
+    args->next = room->next;
+}
+
+/* *args for the pieces' totals, and for the rows that they share. */
+static void stream_args(const struct device_row_stream *s, const struct device_row_spans *d,
+                        struct row_systems_args *args)
+{
+    args->spans = d->pieces;
+    args->join = d->shared;
+    args->joins = d->shared_rows;
+    args->slices = 0;
+    args->first_is_part = args->last_is_part = 0;
+    room_args(&s->pieces, args);
+}
+
+/* A pass over an ordering that is streamed. */
+struct pass {
+    const struct device_row_stream *rows;
+    const struct device_row_spans *spans;
+    const struct row_systems_args *args;
+    bool values;
+};
+
+/* Keeps the parts of the rows that piece b shares with others. */
+static cudaError_t keep_parts(const struct pass *pass, uint64_t b, const double *part,
+                              cudaStream_t stream)
+{
+    const struct device_row_piece *piece = &pass->spans->piece[b];
+    const uint64_t length = row_system_length(pass->args->rank, pass->args->matrix),
+                   bytes = length * sizeof *part;
+    double *to = pass->rows->pieces.part + 2 * b * length;
+    cudaError_t code = cudaSuccess;
+    if (piece->enters)
+        code = cudaMemcpyAsync(to, part, bytes, cudaMemcpyDeviceToDevice, stream);
+    if (piece->leaves && code == cudaSuccess)
+        code = cudaMemcpyAsync(to + length, part + piece->leaving * length, bytes,
+                               cudaMemcpyDeviceToDevice, stream);
+    return code;
+}
+
+static cudaError_t run_piece(void *context, const struct device_packed_tensor *o, uint64_t b,
+                             const struct device_stream_workspace *workspace)
+{
+    const struct pass *pass = context;
+    const struct device_row_stream *s = pass->rows;
+    const struct row_model_args none = {.lambda = NULL};
+    struct row_systems_args args = *pass->args;
+    device_row_spans_args(pass->spans, b, &args);
+    room_args(&s->workspace[workspace - s->from->workspace], &args);
+    device_stream_batch(o, b, workspace, &args.mttkrp);
+    cudaError_t code = device_stream_workspace_ready(workspace);
+    if (code != cudaSuccess)
+        return code;
+    code = pass->values ? row_systems_values(&args, workspace->product)
+                        : row_systems_solve(&args, workspace->product);
+    if (code == cudaSuccess && !pass->values)
+        code = keep_parts(pass, b, args.part, workspace->product);
+    if (code != cudaSuccess)
+        return code;
+    return row_totals_sum(&args, args.spans + (pass->values ? 0 : row_systems_joined(&args)),
+                          s->pieces.totals + b, &none, workspace->product);
+}
+
+/* A pass over the mode of d. args: what is the same for all pieces; values: no row is solved.
+ * Asynchronous. */
+static cudaError_t stream_pass(struct device_row_stream *s, const struct device_row_spans *d,
+                               const struct row_systems_args *args, bool values,
+                               cudaStream_t stream)
+{
+    struct pass pass = {.rows = s, .spans = d, .args = args, .values = values};
+    const struct device_stream_pass batches = {.ordering = s->from->serves[d->mode],
+                                               .following =
+                                                   s->from->serves[(d->mode + 1) % s->from->order],
+                                               .precision = s->from->precision,
+                                               .consume = run_piece,
+                                               .context = &pass};
+    struct row_systems_args shared = *args;
+    cudaError_t code = device_stream_pass(s->from, &batches, stream);
+    if (code != cudaSuccess || values)
+        return code;
+    stream_args(s, d, &shared);
+    return row_systems_join(&shared, stream);
+}
+
+/* Room for the pieces of all modes of `from`; bytes: of a span. The caller closes *s,
+ * also after a failure. STATUS_MEMORY. */
+static enum status open_stream(struct device_row_stream *s, struct device_stream *from,
+                               const struct device_row_spans *modes, uint64_t bytes,
+                               struct error *error)
+{
+    uint64_t spans = 0, totals = 0, pieces = 0, all = 0;
+    s->from = from;
+    for (int n = 0; n < from->order; n++) {
+        const struct device_row_spans *d = &modes[n];
+        const uint64_t of_pieces = (uint64_t)d->pieces + d->shared_rows;
+        spans = d->most_spans > spans ? d->most_spans : spans;
+        totals = d->most_totals > totals ? d->most_totals : totals;
+        pieces = d->pieces > pieces ? d->pieces : pieces;
+        all = of_pieces > all ? of_pieces : all;
+    }
+    for (int k = 0; k < PLAN_WORKSPACES; k++)
+        TRY(open_room(&s->workspace[k], bytes, spans, totals, error));
+    return open_room(&s->pieces, bytes, pieces, all, error);
+}
+
+/* Accepts a zeroed one. */
+static void close_stream(struct device_row_stream *s)
+{
+    for (int k = 0; k < PLAN_WORKSPACES; k++)
+        close_room(&s->workspace[k]);
+    close_room(&s->pieces);
+    *s = (struct device_row_stream){0};
 }
 
 static uint64_t most_spans(const struct device_row_size *size, uint64_t nnz)
@@ -106,17 +248,17 @@ enum status device_row_systems_open(struct device_row_systems *s,
     }
     totals = source->sums > totals ? source->sums : totals;
     TRY(device_array_into(&s->step, source->steps, sizeof *s->step, error));
-    return source->stream ? device_row_stream_open(&s->stream, source->stream, s->mode,
-                                                   span_bytes(size), error)
-                          : device_row_room_open(&s->room, span_bytes(size), spans, totals, error);
+    return source->stream
+               ? open_stream(&s->stream, source->stream, s->mode, span_bytes(size), error)
+               : open_room(&s->room, span_bytes(size), spans, totals, error);
 }
 
 void device_row_systems_close(struct device_row_systems *s)
 {
     for (int n = 0; n < MAX_ORDER; n++)
         device_row_spans_close(&s->mode[n]);
-    device_row_room_close(&s->room);
-    device_row_stream_close(&s->stream);
+    close_room(&s->room);
+    close_stream(&s->stream);
     device_free(s->step);
     device_free(s->common.v);
     device_free(s->common.v_inverse);
@@ -136,12 +278,12 @@ static void set_spans(const struct device_row_systems *s, int mode, uint32_t p,
 {
     const struct device_row_spans *d = &s->mode[mode];
     if (s->stream.from) {
-        device_row_stream_args(&s->stream, d, args);
+        stream_args(&s->stream, d, args);
         return;
     }
     if (device_row_spans_any(d, p))
         device_row_spans_args(d, p, args);
-    device_row_room_args(&s->room, args);
+    room_args(&s->room, args);
 }
 
 /* The place of mode n's row number in the index, where `mode` is passed over. */
@@ -245,10 +387,9 @@ enum status device_row_systems_solve(struct device_row_systems *s,
 {
     struct row_systems_args args = pass->args;
     set_spans(s, pass->mode, 0, &args);
-    const cudaError_t code = s->stream.from
-                                 ? device_row_stream_pass(&s->stream, &s->mode[pass->mode], &args,
+    const cudaError_t code = s->stream.from ? stream_pass(&s->stream, &s->mode[pass->mode], &args,
                                                           pass->values, pass->stream)
-                                 : run(pass, &args);
+                                            : run(pass, &args);
     return cuda_status(code, doing, error);
 }
 
@@ -285,7 +426,7 @@ enum status device_row_systems_take(struct device_row_systems *s,
     struct row_systems_args args = pass->args;
     if (rows == 0)
         return STATUS_OK;
-    device_row_room_args(&s->room, &args);
+    room_args(&s->room, &args);
     args.sent = *sent;
     cudaError_t code = row_sent_solve(&args, (uint32_t)rows, pass->stream);
     if (code == cudaSuccess)

@@ -5,9 +5,7 @@
 #define BLCO_DEVICE_ROW_SYSTEMS_H
 
 #include "backend/cuda/mttkrp/device_factors.h"
-#include "backend/cuda/rows/device_row_room.h"
 #include "backend/cuda/rows/device_row_spans.h"
-#include "backend/cuda/rows/device_row_stream.h"
 #include "backend/cuda/stream/device_stream.h"
 #include "backend/cuda/tensor/device_tensor.h"
 #include "kernels/rows/row_systems.h"
@@ -16,6 +14,24 @@
 struct device_row_size {
     uint64_t rank;
     bool matrix; /* as in struct row_systems_args */
+};
+
+/* Room on the device for the parts of rows that spans share, and the totals, as in struct
+ * row_systems_args. Device, owned. */
+struct device_row_room {
+    double *part;
+    uint32_t *left;
+    struct row_totals *totals;
+    uint32_t *next;
+};
+
+/* Of modes whose orderings are streamed: each batch is a piece. Its rows are solved while it is
+ * there, except for those that it shares with other pieces: their parts are kept until the pass
+ * ends, and then joined in the order of the pieces, so that results repeat bit for bit. */
+struct device_row_stream {
+    struct device_stream *from; /* borrowed; NULL: orderings are in device memory     */
+    struct device_row_room workspace[PLAN_WORKSPACES]; /* for spans of the largest piece */
+    struct device_row_room pieces; /* for as many pieces as a mode has, in place of spans */
 };
 
 /* Device arrays are owned. */
