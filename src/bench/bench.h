@@ -5,7 +5,6 @@
 
 #include "backend/backend.h"
 #include "bench/bench_reference.h"
-#include "bench/bench_statistics.h"
 #include "ranks/rank_tensor.h"
 
 /* Samples of an MTTKRP if the user gives no number: at least BENCH_SAMPLES, and up to BENCH_MOST
@@ -14,6 +13,13 @@
 #define BENCH_MOST        100
 #define BENCH_SECONDS     0.2
 #define BENCH_RESOLUTIONS 4 /* conflict resolutions */
+
+/* Of a series of samples, in their unit. Quartiles by linear interpolation between the sorted
+ * samples.
+ */
+struct bench_statistics {
+    double least, lower, median, upper, most;
+};
 
 /* MTTKRP of one mode with one conflict resolution. */
 struct bench_series {

@@ -4,6 +4,10 @@
 
 #include "bench/bench.h"
 
+/* *s = the statistics of sample (count), in any order; count is 1 or more. STATUS_MEMORY. */
+enum status bench_statistics(const double *sample, uint64_t count, struct bench_statistics *s,
+                             struct error *error);
+
 /* Bytes of factor rows that MTTKRP of one mode gathers: nnz x (order - 1) rows, whatever the mode.
  */
 double bench_gathered_bytes(const struct bench_result *r);
