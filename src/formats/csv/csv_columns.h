@@ -5,7 +5,7 @@
 
 #include "formats/csv/csv_bin.h"
 #include "formats/csv/csv_options.h"
-#include "formats/csv/csv_record.h"
+#include "formats/csv/csv_text.h"
 #include "formats/names/name_table.h"
 #include "tensor/coo.h"
 #include "tensor/mode_names.h"

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "formats/csv/csv_record.h"
+#include "formats/csv/csv_text.h"
 #include "formats/ktensor/matrix_text.h"
 #include "formats/ktensor/model_text.h"
 #include "formats/ktensor/npy.h"

@@ -1,15 +1,302 @@
 #include "formats/tns/tns_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/digits.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "formats/tns/foreign_file.h"
+
+/* --- text lines: entries are parsed fast, and errors are explained --- */
+
+#define MAX_COLUMNS (MAX_ORDER + 1)
+
+/* Arrays to which entries are parsed: the first entry at [0]. */
+struct place {
+    uint32_t *index[MAX_ORDER];
+    double *value;
+};
+
+/* A column of a text line. */
+struct token {
+    const char *begin, *end;
+};
+
+#define QUOTED_BYTES 200
+
+#define QUOTED_LENGTH 40 /* bytes of a token that a message shows */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Puts the columns of the text line [line, end), without its comment, into
+ * token[0..MAX_COLUMNS). Returns the number of columns, also of those that do not fit. */
+static uint64_t cut_columns(const char *line, const char *end, struct token *token)
+{
+    const char *comment = memchr(line, '#', (size_t)(end - line));
+    if (comment)
+        end = comment;
+    else if (end > line && end[-1] == '\r')
+        end--;
+    uint64_t count = 0;
+    for (const char *p = line;; count++) {
+        while (p < end && is_blank(*p))
+            p++;
+        if (p == end)
+            return count;
+        const char *begin = p;
+        while (p < end && !is_blank(*p))
+            p++;
+        if (count < MAX_COLUMNS)
+            token[count] = (struct token){begin, p};
+    }
+}
+
+/* Whether the token is one whole unsigned number, leading zeros allowed; *value is UINT64_MAX if
+ * the number does not fit. */
+static bool read_unsigned(struct token token, uint64_t *value)
+{
+    return number_parse_unsigned(token.begin, token.end, value) == token.end;
+}
+
+/* Writes the token in quotes to text[0..QUOTED_BYTES): long tokens are cut, bytes that do not
+ * print are escaped. Returns text. */
+static const char *quote(struct token token, char *text)
+{
+    char *out = text;
+    *out++ = '\'';
+    const char *p = token.begin;
+    for (; p < token.end && p < token.begin + QUOTED_LENGTH; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c < ' ' || c > '~')
+            out += sprintf(out, "\\x%02x", c);
+        else
+            *out++ = *p;
+    }
+    strcpy(out, p < token.end ? "...'" : "'");
+    return text;
+}
+
+static uint64_t columns_of(const struct tns_format *f)
+{
+    return (uint64_t)f->order + !f->valueless;
+}
+
+/* Parses a value: a finite number, or a word for an unknown one (COO_UNKNOWN). Returns its end, or
+ * NULL. */
+static const char *parse_value(const char *text, const char *end, double *value)
+{
+    const char *after = number_parse(text, end, value);
+    if (after && isfinite(*value))
+        return after;
+    *value = COO_UNKNOWN;
+    return number_parse_unknown(text, end);
+}
+
+enum line_kind { LINE_EMPTY, LINE_ENTRY, LINE_BAD };
+
+/* Parses a text line that fast_line() has refused. */
+static enum line_kind parse_line(const struct tns_format *f, const char *line, const char *end,
+                                 const struct place *place, uint64_t at)
+{
+    struct token token[MAX_COLUMNS];
+    uint64_t columns = cut_columns(line, end, token);
+    if (columns == 0)
+        return LINE_EMPTY;
+    if (columns != columns_of(f))
+        return LINE_BAD;
+    for (int n = 0; n < f->order; n++) {
+        uint64_t index;
+        if (!read_unsigned(token[n], &index) || index - f->index_base >= f->limit[n])
+            return LINE_BAD;
+        place->index[n][at] = (uint32_t)(index - f->index_base);
+    }
+    place->value[at] = COO_UNKNOWN;
+    if (f->valueless)
+        return LINE_ENTRY;
+    struct token last = token[f->order];
+    double value;
+    if (parse_value(last.begin, last.end, &value) != last.end)
+        return LINE_BAD;
+    place->value[at] = value;
+    return LINE_ENTRY;
+}
+
+static enum status explain_columns(const struct tns_format *f, uint64_t number, uint64_t columns,
+                                   bool cut_off, struct error *error)
+{
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": %s%" PRIu64 " column%s, expected %" PRIu64 ": %d ind%s %s "
+                     "value, as %s says",
+                     f->name, number, cut_off ? "the last line is cut off: " : "", columns,
+                     columns == 1 ? "" : "s", columns_of(f), f->order,
+                     f->order == 1 ? "ex" : "ices", f->valueless ? "without a" : "and a",
+                     f->order_origin);
+}
+
+/* Explains what is wrong with an index of mode n; STATUS_OK if nothing is. */
+static enum status explain_index(const struct tns_format *f, uint64_t number, int n,
+                                 struct token token, struct error *error)
+{
+    char quoted[QUOTED_BYTES], origin[64] = "";
+    struct token digits = {token.begin + (*token.begin == '-'), token.end};
+    uint64_t index;
+    if (!read_unsigned(digits, &index))
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": mode %d: index %s, expected a whole number", f->name,
+                         number, n + 1, quote(token, quoted));
+    int length =
+        token.end - token.begin > QUOTED_LENGTH ? QUOTED_LENGTH : (int)(token.end - token.begin);
+    if (digits.begin != token.begin || index < f->index_base)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": mode %d: index %.*s, expected %" PRIu32 " or more%s",
+                         f->name, number, n + 1, length, token.begin, f->index_base,
+                         f->index_base == 1 && index == 0 ? " (--index-base 0 for zero-based files)"
+                                                          : "");
+    if (index - f->index_base < f->limit[n])
+        return STATUS_OK;
+    if (f->limit_origin[n])
+        snprintf(origin, sizeof origin, ", as %s says", f->limit_origin[n]);
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": mode %d: index %.*s, expected at most %" PRIu64 "%s", f->name,
+                     number, n + 1, length, token.begin, f->limit[n] - 1 + f->index_base, origin);
+}
+
+/* Explains what is wrong with the bad text line [line, end), number `number` of the file.
+ * `cut_off`: the line is the last of the file and lacks its newline. Returns STATUS_INPUT. */
+static enum status explain_line(const struct tns_format *f, const char *line, const char *end,
+                                uint64_t number, bool cut_off, struct error *error)
+{
+    struct token token[MAX_COLUMNS];
+    uint64_t columns = cut_columns(line, end, token);
+    if (end - line > 1 && memchr(line, '\r', (size_t)(end - line) - 1))
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": a carriage return within the line, expected lines that "
+                         "end in LF or CR LF",
+                         f->name, number);
+    if (columns != columns_of(f))
+        return explain_columns(f, number, columns, cut_off && columns < columns_of(f), error);
+    for (int n = 0; n < f->order; n++)
+        TRY(explain_index(f, number, n, token[n], error));
+
+    struct token last = token[f->order];
+    char quoted[QUOTED_BYTES];
+    double value;
+    bool is_number = number_parse(last.begin, last.end, &value) == last.end;
+    bool has_comma = memchr(last.begin, ',', (size_t)(last.end - last.begin));
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": value %s, expected a %snumber%s, or nan for an unknown entry",
+                     f->name, number, quote(last, quoted), is_number ? "finite " : "",
+                     has_comma ? " with a decimal point" : "");
+}
+
+/* --- the usual text line, fast --- */
+
+/* Parses an unsigned number of up to 15 digits at p, where 16 bytes must be readable. Returns its
+ * end, or NULL if there is no such number. A newline ends it at the latest. */
+static inline const char *fast_unsigned(const char *p, const char *readable, uint64_t *value)
+{
+    if (readable - p < 16)
+        return NULL;
+    int count = digits_upto_eight(p, value);
+    if (count == 0)
+        return NULL;
+    p += count;
+    if (count == 8 && is_digit(*p)) {
+        uint64_t low = 0;
+        count = digits_upto_eight(p, &low);
+        if (count > 7)
+            return NULL;
+        static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+        *value = *value * power[count] + low;
+        p += count;
+    }
+    return p;
+}
+
+/* Parses a value at p: a whole number fast, others by parse_value(). Returns its end or NULL. */
+static inline const char *fast_value(const char *p, const char *readable, double *value)
+{
+    uint64_t whole;
+    bool negative = *p == '-';
+    const char *end = fast_unsigned(p + negative, readable, &whole);
+    if (end && (unsigned char)*end <= ' ') {
+        *value = negative ? -(double)whole : (double)whole;
+        return end;
+    }
+    return parse_value(p, readable, value);
+}
+
+static inline const char *skip_blanks(const char *p)
+{
+    while (is_blank(*p))
+        p++;
+    return p;
+}
+
+/* Parses the entry of the text line at p into place [at]. Returns the beginning of the next line,
+ * or NULL if the line is not a plain entry. The newline that ends every line ends each loop. */
+static inline const char *fast_line(const struct tns_format *f, const char *p, const char *readable,
+                                    const struct place *place, uint64_t at)
+{
+    const int columns = (int)columns_of(f);
+    p = skip_blanks(p);
+    for (int n = 0; n < f->order; n++) {
+        uint64_t index;
+        p = fast_unsigned(p, readable, &index);
+        if (!p || (!is_blank(*p) && n + 1 < columns))
+            return NULL;
+        index -= f->index_base;
+        if (index >= f->limit[n])
+            return NULL;
+        place->index[n][at] = (uint32_t)index;
+        p = skip_blanks(p);
+    }
+    if (f->valueless)
+        place->value[at] = COO_UNKNOWN;
+    else
+        p = fast_value(p, readable, &place->value[at]);
+    if (!p)
+        return NULL;
+    p = skip_blanks(p);
+    if (*p == '\r')
+        p++;
+    return *p == '\n' ? p + 1 : NULL;
+}
+
+/* Parses whole text lines (end[-1] is a newline) into *place, which has room for an entry a line;
+ * *entries is the number of entries. Returns end, or the beginning of the first bad line; entries
+ * before that line are parsed. Bytes up to `readable`, which is end or later, may be read. */
+static const char *parse_lines(const struct tns_format *f, const char *begin, const char *end,
+                               const char *readable, const struct place *place, uint64_t *entries)
+{
+    uint64_t at = 0;
+    const char *line = begin;
+    while (line < end) {
+        const char *next = fast_line(f, line, readable, place, at);
+        if (next) {
+            at++;
+            line = next;
+            continue;
+        }
+        const char *line_end = memchr(line, '\n', (size_t)(end - line));
+        enum line_kind kind = parse_line(f, line, line_end, place, at);
+        if (kind == LINE_BAD)
+            break;
+        at += kind == LINE_ENTRY;
+        line = line_end + 1;
+    }
+    *entries = at;
+    return line;
+}
 
 /* --- Reads the header of FROSTT text (see enum tns_header), one text line at a time, until the
  * form of the entries is known. --- */
@@ -31,7 +318,7 @@ const char *tns_dims_origin(const struct tns_options *options, int n)
     return options->dims_origin[n] ? options->dims_origin[n] : order_origin(options);
 }
 
-static bool is_word(struct tns_token token, const char *word)
+static bool is_word(struct token token, const char *word)
 {
     return (size_t)(token.end - token.begin) == strlen(word) &&
            strncasecmp(token.begin, word, strlen(word)) == 0;
@@ -39,8 +326,8 @@ static bool is_word(struct tns_token token, const char *word)
 
 bool tns_is_sptensor(const char *line, const char *end)
 {
-    struct tns_token token[TNS_MAX_COLUMNS];
-    return tns_tokens(line, end, token) == 1 && is_word(token[0], SPTENSOR);
+    struct token token[MAX_COLUMNS];
+    return cut_columns(line, end, token) == 1 && is_word(token[0], SPTENSOR);
 }
 
 /* Sets the form of the entries: `order` indices, which is known from `origin`. */
@@ -87,59 +374,59 @@ static enum status first_entry(struct tns_head *h, uint64_t columns, uint64_t nu
                      h->options->order_origin);
 }
 
-static enum status header_order(struct tns_head *h, struct tns_token token, uint64_t columns,
+static enum status header_order(struct tns_head *h, struct token token, uint64_t columns,
                                 uint64_t number, struct error *error)
 {
-    char quoted[TNS_QUOTED_BYTES];
+    char quoted[QUOTED_BYTES];
     uint64_t order;
-    if (columns != 1 || !tns_token_unsigned(token, &order) || order < 1 || order > MAX_ORDER)
+    if (columns != 1 || !read_unsigned(token, &order) || order < 1 || order > MAX_ORDER)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %s, expected the header's number of modes, 1 to %d",
-                         h->name, number, tns_quote(token, quoted), MAX_ORDER);
+                         h->name, number, quote(token, quoted), MAX_ORDER);
     h->shape.order = (int)order;
     h->awaited = TNS_AWAIT_LENGTHS;
     return STATUS_OK;
 }
 
-static enum status header_lengths(struct tns_head *h, const struct tns_token *token,
-                                  uint64_t columns, uint64_t number, struct error *error)
+static enum status header_lengths(struct tns_head *h, const struct token *token, uint64_t columns,
+                                  uint64_t number, struct error *error)
 {
-    char quoted[TNS_QUOTED_BYTES];
+    char quoted[QUOTED_BYTES];
     if (columns != (uint64_t)h->shape.order)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d length%s",
                          h->name, number, columns, columns == 1 ? "" : "s", h->shape.order,
                          h->shape.order == 1 ? "" : "s");
     for (int n = 0; n < h->shape.order; n++)
-        if (!tns_token_unsigned(token[n], &h->shape.dims[n]) || h->shape.dims[n] < 1 ||
+        if (!read_unsigned(token[n], &h->shape.dims[n]) || h->shape.dims[n] < 1 ||
             h->shape.dims[n] > MAX_LENGTH)
             return error_set(error, STATUS_INPUT,
                              "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32, h->name,
-                             number, n + 1, tns_quote(token[n], quoted), MAX_LENGTH);
+                             number, n + 1, quote(token[n], quoted), MAX_LENGTH);
     if (h->dialect == TNS_HEADER_DIMS)
         return ready(h, h->shape.order, "the header", error);
     h->awaited = TNS_AWAIT_COUNT;
     return STATUS_OK;
 }
 
-static enum status header_count(struct tns_head *h, struct tns_token token, uint64_t columns,
+static enum status header_count(struct tns_head *h, struct token token, uint64_t columns,
                                 uint64_t number, struct error *error)
 {
-    char quoted[TNS_QUOTED_BYTES];
-    if (columns != 1 || !tns_token_unsigned(token, &h->count) || h->count > MAX_NNZ)
+    char quoted[QUOTED_BYTES];
+    if (columns != 1 || !read_unsigned(token, &h->count) || h->count > MAX_NNZ)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64
                          ": %s, expected the header's number of entries, 0 to %" PRIu64,
-                         h->name, number, tns_quote(token, quoted), MAX_NNZ);
+                         h->name, number, quote(token, quoted), MAX_NNZ);
     return ready(h, h->shape.order, "the header", error);
 }
 
 /* A text line of one column cannot be an entry, so it begins a header, unless it can be an index
  * without a value; any other is the first entry. */
-static enum status head_begins(struct tns_head *h, const struct tns_token *token, uint64_t columns,
+static enum status head_begins(struct tns_head *h, const struct token *token, uint64_t columns,
                                uint64_t number, bool *is_entry, struct error *error)
 {
-    char quoted[TNS_QUOTED_BYTES], origin[32];
+    char quoted[QUOTED_BYTES], origin[32];
     uint64_t order;
     const struct tns_options *o = h->options;
     const bool header = columns == 1 && !(o->values_optional && o->ndims == 1);
@@ -148,7 +435,7 @@ static enum status head_begins(struct tns_head *h, const struct tns_token *token
         h->awaited = TNS_AWAIT_ORDER;
         return STATUS_OK;
     }
-    if (header && tns_token_unsigned(token[0], &order)) {
+    if (header && read_unsigned(token[0], &order)) {
         h->dialect = TNS_HEADER_DIMS;
         return header_order(h, token[0], columns, number, error);
     }
@@ -156,12 +443,12 @@ static enum status head_begins(struct tns_head *h, const struct tns_token *token
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %s, expected indices and a value with blanks between "
                          "them, or a header",
-                         h->name, number, tns_quote(token[0], quoted));
-    if (columns > TNS_MAX_COLUMNS)
+                         h->name, number, quote(token[0], quoted));
+    if (columns > MAX_COLUMNS)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %" PRIu64 " columns, expected at most %d: %d indices and "
                          "a value",
-                         h->name, number, columns, TNS_MAX_COLUMNS, MAX_ORDER);
+                         h->name, number, columns, MAX_COLUMNS, MAX_ORDER);
     *is_entry = true;
     snprintf(origin, sizeof origin, "line %" PRIu64, number);
     if (!o->order_origin)
@@ -176,8 +463,8 @@ static enum status head_begins(struct tns_head *h, const struct tns_token *token
 static enum status tns_head_line(struct tns_head *h, const char *line, const char *end,
                                  uint64_t number, bool *is_entry, struct error *error)
 {
-    struct tns_token token[TNS_MAX_COLUMNS];
-    uint64_t columns = tns_tokens(line, end, token);
+    struct token token[MAX_COLUMNS];
+    uint64_t columns = cut_columns(line, end, token);
     *is_entry = false;
     if (columns == 0)
         return STATUS_OK;
@@ -321,9 +608,9 @@ static const char *line_end(const char *line, const char *end)
     return memchr(line, '\n', (size_t)(end - line));
 }
 
-static struct tns_place place_at(const struct coo *x, uint64_t at)
+static struct place place_at(const struct coo *x, uint64_t at)
 {
-    struct tns_place place = {.value = x->value + at};
+    struct place place = {.value = x->value + at};
     for (int n = 0; n < x->shape.order; n++)
         place.index[n] = x->index[n] + at;
     return place;
@@ -332,8 +619,8 @@ static struct tns_place place_at(const struct coo *x, uint64_t at)
 static void parse_section(struct tns_section *c, const struct tns_format *f, const char *readable,
                           const struct coo *x, uint64_t used)
 {
-    struct tns_place place = place_at(x, used + c->first_line);
-    c->bad = tns_lines_parse(f, c->begin, c->end, readable, &place, &c->entries);
+    struct place place = place_at(x, used + c->first_line);
+    c->bad = parse_lines(f, c->begin, c->end, readable, &place, &c->entries);
     for (int n = 0; n < f->order; n++) {
         uint32_t largest = 0;
         for (uint64_t i = 0; i < c->entries; i++)
@@ -348,8 +635,8 @@ static void gather(struct tns_text *t, struct coo *x, uint64_t *used)
     uint64_t at = *used;
     for (size_t i = 0; i < t->count; i++) {
         const struct tns_section *c = &t->section[i];
-        struct tns_place from = place_at(x, *used + c->first_line);
-        struct tns_place to = place_at(x, at);
+        struct place from = place_at(x, *used + c->first_line);
+        struct place to = place_at(x, at);
         for (int n = 0; n < x->shape.order; n++) {
             if (to.value != from.value)
                 memmove(to.index[n], from.index[n], c->entries * sizeof *to.index[n]);
@@ -369,13 +656,13 @@ static uint64_t lines_before(const struct tns_section *c, const struct tns_forma
 {
     uint32_t index[MAX_ORDER];
     double value;
-    struct tns_place one = {.value = &value};
+    struct place one = {.value = &value};
     uint64_t lines = 0, entries = 0, found;
     for (int n = 0; n < f->order; n++)
         one.index[n] = &index[n];
     for (const char *line = c->begin; line < c->end; lines++) {
         const char *next = line_end(line, c->end) + 1;
-        tns_lines_parse(f, line, next, next, &one, &found);
+        parse_lines(f, line, next, next, &one, &found);
         entries += found;
         if (entries > entry)
             break;
@@ -422,7 +709,7 @@ static enum status explain_bad(const struct tns_text *t, const struct line_windo
     const uint64_t number = first_line(t) + c->first_line + line_count(c->begin, c->bad);
     const char *stop = line_end(c->bad, c->end);
     const bool cut_off = window->unterminated && stop + 1 == window->end;
-    return tns_line_explain(&t->head.format, c->bad, stop, number, cut_off, error);
+    return explain_line(&t->head.format, c->bad, stop, number, cut_off, error);
 }
 
 /* Counts the values below 0 of the window, whose entries begin at x's entry `from`. */

@@ -6,9 +6,19 @@
 
 #include "base/progress.h"
 #include "formats/tns/line_reader.h"
-#include "formats/tns/tns_line.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/coo.h"
+
+/* The form that every entry of a file must have. */
+struct tns_format {
+    const char *name;          /* of the file, for messages; not owned                     */
+    int order;                 /* an entry has `order` indices and a value                 */
+    bool valueless;            /* or no value: it is read as NaN                           */
+    uint32_t index_base;       /* 0 or 1                                                   */
+    uint64_t limit[MAX_ORDER]; /* zero-based indices are below it; at most MAX_LENGTH      */
+    const char *limit_origin[MAX_ORDER]; /* what sets the limit ("--dims"), or NULL: MAX_LENGTH */
+    char order_origin[48]; /* what sets the number of columns ("line 1")                */
+};
 
 /* What must come in the next text line that is not blank. */
 enum tns_awaited {
