@@ -8,7 +8,6 @@
 
 #include "report/page_subject.h"
 #include "report/plot.h"
-#include "report/plot_scale.h"
 
 #define PAGE_DIGITS 4 /* of the largest number of a column of a table */
 
