@@ -1,4 +1,4 @@
-#include "selftest/selftest_place.h"
+#include "selftest/selftest_checks.h"
 
 #include <omp.h>
 
