@@ -1,5 +1,5 @@
 /* Improves a row of a model of counts (numerics/poisson_term.h), by a warp. The steps are those of
- * host_poisson_row.c. */
+ * host_row_counts.c. */
 #ifndef BLCO_ROW_COUNTS_CUH
 #define BLCO_ROW_COUNTS_CUH
 

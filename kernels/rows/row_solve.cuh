@@ -1,5 +1,5 @@
 /* Solves the system of a row (numerics/row_term.h), by a warp. The steps are those of
- * host_row_solve.c. */
+ * host_row_squares.c. */
 #ifndef BLCO_ROW_SOLVE_CUH
 #define BLCO_ROW_SOLVE_CUH
 

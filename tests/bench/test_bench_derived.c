@@ -1,4 +1,4 @@
-/* Numbers that follow from measurements, quartiles among them, against numbers worked out by hand. */
+/* Numbers that follow from measurements, and quartiles, against numbers worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

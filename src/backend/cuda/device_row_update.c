@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "backend/cuda/rows/device_row_spans.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"

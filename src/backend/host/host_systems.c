@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/host/host_systems_simd.h"
+#include "backend/host/host_terms.h"
 #include "backend/host/simd_width.h"
 #include "base/least.h"
 #include "base/machine.h"
@@ -72,8 +73,8 @@ struct block_part {
     uint64_t first, count; /* of the block's nonzeros */
 };
 
-/* Neighbouring nonzeros in the ordering of a mode, of one row or of several: what is worked on at a
- * time, so that vectors are full where rows are short, too. In one thread's room. */
+/* A block of neighbouring nonzeros in the ordering of a mode, of one row or of several, which are
+ * worked on together, so that vectors are full even where rows are short. In one thread's room. */
 struct block {
     uint64_t first, count; /* nonzeros [first, first + count), at most p->most */
     uint64_t parts;

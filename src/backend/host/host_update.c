@@ -4,7 +4,9 @@
 #include <math.h>
 
 #include "backend/host/host_dense.h"
+#include "backend/host/host_dense_inverse.h"
 #include "backend/host/host_entries.h"
+#include "backend/host/host_nonneg.h"
 #include "backend/host/host_ranks.h"
 #include "backend/host/host_residual.h"
 #include "backend/host/host_row_update.h"
