@@ -86,75 +86,52 @@ static enum status prepare(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* What one rank works with. */
-struct work {
-    struct job *job;
-    struct comm *comm;
-    struct bench_request request;
-    struct rank_tensor tensor;
-    struct device_comm *devices; /* owned */
-    struct progress *progress;   /* rank 0's; NULL on the others */
-};
-
-static enum status open_tensor(struct work *w, struct error *error)
-{
-    struct job *job = w->job;
-    struct rank_place place[CMD_MAX_GPUS];
-    struct rank_request split = {0};
-    if (w->comm->size > 1) {
-        TRY(rank_places(place, w->comm, &job->common, w->request.kind, error));
-        split = rank_split(&job->common, w->request.kind, place, w->comm);
-        w->request.options.device = place[w->comm->rank].device;
-        TRY(rank_meet(&w->devices, w->request.kind, place, w->comm, error));
-    }
-    split.path = job->tensor;
-    split.tns = &job->common.tns;
-    split.csv = &job->common.csv;
-    TRY(rank_tensor_open(&w->tensor, w->comm, &split, w->progress, error));
-    w->tensor.rows.devices = w->devices;
-    TRY(cmd_check_grid(&job->common.ranks, w->tensor.shape.order, error));
-    if (job->cache_tiles > w->tensor.shape.order)
-        return error_set(error, STATUS_INPUT, "--cache-tiles: mode %d, but the tensor has %d",
-                         job->cache_tiles, w->tensor.shape.order);
-    return STATUS_OK;
-}
-
-static enum status measure_bench(struct work *w, struct error *error)
-{
-    struct bench_ranks ranks = {0};
-    struct bench_result result;
-    bool several = w->comm->size > 1;
-    w->request.tensor = &w->tensor;
-    w->request.als_only |= several;
-    bench_run(&result, &w->request, w->progress, error);
-    if (error->status != STATUS_OK)
-        comm_abort(w->comm, error);
-    else if (several)
-        bench_ranks_gather(&ranks, &w->tensor, &result, error);
-    if (w->comm->rank == 0) {
-        w->job->ranks = ranks;
-        w->job->result = result;
-    } else {
-        bench_ranks_free(&ranks);
-        bench_free(&result);
-    }
-    return error->status;
-}
-
 /* One rank: alone, or a thread of this process. */
 static enum status measure_rank(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
-    struct work w = {.job = job,
-                     .comm = c,
-                     .request = job->request,
-                     .progress = c->rank == 0 ? &job->progress : NULL};
-    TRY_OR(done, open_tensor(&w, error));
-    measure_bench(&w, error);
+    const bool several = c->size > 1;
+    struct bench_request request = job->request;
+    struct bench_ranks ranks = {0};
+    struct bench_result result = {0};
+    struct rank_tensor tensor = {0};
+    struct rank_place place[CMD_MAX_GPUS];
+    struct rank_request split = {0};
+    struct device_comm *devices = NULL;
+    struct progress *progress = c->rank == 0 ? &job->progress : NULL;
+    if (several) {
+        TRY_OR(done, rank_places(place, c, &job->common, request.kind, error));
+        split = rank_split(&job->common, request.kind, place, c);
+        request.options.device = place[c->rank].device;
+        TRY_OR(done, rank_meet(&devices, request.kind, place, c, error));
+    }
+    split.path = job->tensor;
+    split.tns = &job->common.tns;
+    split.csv = &job->common.csv;
+    TRY_OR(done, rank_tensor_open(&tensor, c, &split, progress, error));
+    tensor.rows.devices = devices;
+    TRY_OR(done, cmd_check_grid(&job->common.ranks, tensor.shape.order, error));
+    if (job->cache_tiles > tensor.shape.order)
+        TRY_OR(done, error_set(error, STATUS_INPUT, "--cache-tiles: mode %d, but the tensor has %d",
+                               job->cache_tiles, tensor.shape.order));
+    request.tensor = &tensor;
+    request.als_only |= several;
+    bench_run(&result, &request, progress, error);
+    if (error->status != STATUS_OK)
+        comm_abort(c, error);
+    else if (several)
+        bench_ranks_gather(&ranks, &tensor, &result, error);
+    if (c->rank == 0) {
+        job->ranks = ranks;
+        job->result = result;
+    } else {
+        bench_ranks_free(&ranks);
+        bench_free(&result);
+    }
 done:
-    rank_tensor_close(&w.tensor);
-    if (w.devices)
-        w.request.kind->leave(w.devices);
+    rank_tensor_close(&tensor);
+    if (devices)
+        request.kind->leave(devices);
     return error->status;
 }
 
@@ -225,19 +202,14 @@ static enum status show_machine(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static void show_tables(const struct job *job)
-{
-    printf("verified by  %s\n", BENCH_REFERENCE);
-    bench_table(stdout, &job->result);
-    if (job->ranks.ranks > 0)
-        bench_table_ranks(stdout, &job->ranks, job->result.shape.order);
-}
-
 static enum status show(const struct job *job, struct error *error)
 {
     show_tensor(job);
     TRY(show_machine(job, error));
-    show_tables(job);
+    printf("verified by  %s\n", BENCH_REFERENCE);
+    bench_table(stdout, &job->result);
+    if (job->ranks.ranks > 0)
+        bench_table_ranks(stdout, &job->ranks, job->result.shape.order);
     return STATUS_OK;
 }
 

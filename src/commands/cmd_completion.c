@@ -172,12 +172,6 @@ static void offer_options(const struct last_word *w, const struct command *comma
             offer(w, o->name, strlen(o->name), cli_help_text(o, help));
 }
 
-static void offer_commands(const struct last_word *w)
-{
-    for (const struct command *const *c = command_table; *c; c++)
-        offer(w, (*c)->name, strlen((*c)->name), (*c)->summary);
-}
-
 /* `previous` is the word before the last one. */
 static void offer_of_command(struct last_word *w, const struct command *command,
                              const char *previous)
@@ -230,7 +224,8 @@ static void print_words(FILE *stream, int count, char **words)
         if (words[i][0] && words[i][0] != '-')
             name = words[i];
     if (!name || strcmp(name, "help") == 0)
-        offer_commands(&w);
+        for (const struct command *const *c = command_table; *c; c++)
+            offer(&w, (*c)->name, strlen((*c)->name), (*c)->summary);
     if (!name)
         offer(&w, "help", strlen("help"), "print the help of a command");
     if (!name && w.text[0] == '-') {

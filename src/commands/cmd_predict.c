@@ -31,13 +31,6 @@ struct job {
     struct progress progress;
 };
 
-static enum status set_labels(const struct cli_option *o, void *to, const char *text,
-                              struct error *error)
-{
-    (void)o;
-    return labels_add(to, text, error);
-}
-
 static const struct cli_option input_options[] = {
     {"--index-base", 0, "0|1",
      "the number of the first index, in COORDS and in the\noutput "
@@ -56,7 +49,8 @@ static const struct cli_option output_options[] = {
      "write labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
      "for several\nmodes, separate them by commas or repeat the option;\nnone: indices "
      "(STEM.modeN.map, if it exists)",
-     CLI_OWN(set_labels, struct labels, struct job, labels), CLI_GIVEN(struct job, labels_given)},
+     CLI_OWN(cmd_set_labels, struct labels, struct job, labels),
+     CLI_GIVEN(struct job, labels_given)},
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, residuals)},
     {"--loss", 0, "WHAT",
@@ -133,15 +127,6 @@ static enum status check_target(const struct job *job, struct error *error)
 
 /* --- the entries, some at a time --- */
 
-static enum status make_room(struct job *job, uint64_t entries, struct error *error)
-{
-    if (entries <= job->room)
-        return STATUS_OK;
-    TRY(memory_resize(&job->value, entries, sizeof *job->value, error));
-    job->room = entries;
-    return STATUS_OK;
-}
-
 static enum residual_kind kind_of(const struct job *job)
 {
     return job->common.options.problem.loss == LOSS_POISSON ? RESIDUAL_POISSON
@@ -168,7 +153,10 @@ static enum status refuse_negative(const struct job *job, const struct coo *piec
 static enum status take(void *context, struct coo *piece, struct error *error)
 {
     struct job *job = context;
-    TRY(make_room(job, piece->nnz, error));
+    if (piece->nnz > job->room) {
+        TRY(memory_resize(&job->value, piece->nnz, sizeof *job->value, error));
+        job->room = piece->nnz;
+    }
     if (kind_of(job) == RESIDUAL_POISSON)
         TRY(refuse_negative(job, piece, error));
     ktensor_at(job->value, &job->model, piece);
@@ -210,24 +198,6 @@ static enum status make_json(struct json *j, const struct job *job,
     return error->status;
 }
 
-/* slices[n] = the strangest slices of each mode n of the model. */
-static enum status find_slices(const struct job *job, struct top_entries *slices,
-                               struct error *error)
-{
-    for (int n = 0; n < job->model.shape.order; n++)
-        TRY(residuals_slices(&slices[n], &job->sums, n, error));
-    return STATUS_OK;
-}
-
-static void print_strangest(const struct job *job, const struct residual_view *view,
-                            const struct json *j)
-{
-    if (job->json)
-        cmd_print_json(j);
-    else
-        residual_print(stdout, view);
-}
-
 /* Gives the output file its name when all that may fail is done. */
 static enum status finish(struct job *job, struct error *error)
 {
@@ -239,15 +209,17 @@ static enum status finish(struct job *job, struct error *error)
                                        .labels = &job->labels,
                                        .index_base = job->common.tns.index_base};
     residuals_rank(&job->sums);
-    if (job->count)
-        TRY_OR(done, find_slices(job, slices, error));
+    for (int n = 0; job->count && n < job->model.shape.order; n++)
+        TRY_OR(done, residuals_slices(&slices[n], &job->sums, n, error));
     if (job->json)
         TRY_OR(done, make_json(&j, job, &view, error));
     if (job->writes)
         TRY_OR(done, prediction_file_commit(&job->file, error));
     progress_clear(&job->progress);
-    if (job->count)
-        print_strangest(job, &view, &j);
+    if (job->json)
+        cmd_print_json(&j);
+    else if (job->count)
+        residual_print(stdout, &view);
     else if (job->residuals)
         progress_note(&job->progress, "%s", residual_text(&job->sums, text));
 done:

@@ -33,13 +33,6 @@ struct job {
     struct progress progress;
 };
 
-static enum status set_labels(const struct cli_option *o, void *to, const char *text,
-                              struct error *error)
-{
-    (void)o;
-    return labels_add(to, text, error);
-}
-
 /* The modes separated by commas, or none. */
 static enum status set_ordered(const struct cli_option *o, void *to, const char *text,
                                struct error *error)
@@ -62,7 +55,7 @@ static const struct cli_option report_options[] = {
     {"--labels", 0, "MODE=FILE",
      "labels of a mode, one on each text line; for several\nmodes, separate them by commas or "
      "repeat the option;\nnone: indices (STEM.modeN.map, if it exists)",
-     CLI_OWN(set_labels, struct labels, struct job, labels)},
+     CLI_OWN(cmd_set_labels, struct labels, struct job, labels)},
     {"--ordered", 0, "LIST",
      "modes whose indices have an order, as 1,3, or none;\nlong ones are plotted as curves (modes "
      "in which\nneighbours are alike)",
@@ -165,17 +158,13 @@ static enum status check_ranks(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static enum status read_ranks(struct job *job, struct error *error)
-{
-    TRY(check_ranks(job, error));
-    TRY(json_read(&job->json, job->ranks_path, error));
-    return page_ranks_check(job->json, job->ranks_path, error);
-}
-
 static enum status prepare(struct job *job, struct error *error)
 {
-    if (job->ranks_path)
-        return read_ranks(job, error);
+    if (job->ranks_path) {
+        TRY(check_ranks(job, error));
+        TRY(json_read(&job->json, job->ranks_path, error));
+        return page_ranks_check(job->json, job->ranks_path, error);
+    }
     TRY(read_all(job, error));
     return mode_views_make(job->view, &job->model, job->order, job->top, error);
 }

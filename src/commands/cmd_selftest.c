@@ -169,13 +169,6 @@ done:
     return error->status;
 }
 
-static void begin_json(struct json *j)
-{
-    json_put_object(j, NULL);
-    json_put_string(j, "version", version_text);
-    json_put_array(j, "checks");
-}
-
 /* Ends the array of checks, and the object. */
 static void print_json(const struct selftest *t, double seconds)
 {
@@ -216,7 +209,9 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
     if (comm_world_expected())
         ranks_join(&world, line, sections, error);
     TRY_OR(done, error->status);
-    begin_json(&j);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "version", version_text);
+    json_put_array(&j, "checks");
     world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
     TRY_OR(done, error->status);
     conclude(&t, start, world, error);

@@ -27,13 +27,6 @@ struct settings {
     bool json;
 };
 
-static enum status set_labels(const struct cli_option *o, void *to, const char *text,
-                              struct error *error)
-{
-    (void)o;
-    return labels_add(to, text, error);
-}
-
 static enum status set_given(const struct cli_option *o, void *to, const char *text,
                              struct error *error)
 {
@@ -54,7 +47,7 @@ static const struct cli_option top_options[] = {
      "show labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
      "for several\nmodes, separate them by commas or repeat the option;\nnone: indices "
      "(STEM.modeN.map, if it exists)",
-     CLI_OWN(set_labels, struct labels, struct settings, labels)},
+     CLI_OWN(cmd_set_labels, struct labels, struct settings, labels)},
     {"--component", 0, "N", "only component N",
      CLI_UNSIGNED(struct settings, component, 1, UINT64_MAX - 1)},
     {"--mode", 0, "N", "only mode N", CLI_UNSIGNED(struct settings, mode, 1, MAX_ORDER)},

@@ -84,13 +84,6 @@ static enum status describe(struct request *r, struct cli_line *line,
     return add_line(r, "file", without_folder(line->operand[0]), error);
 }
 
-static void free_request(struct request *r)
-{
-    for (int i = 0; i < r->options; i++)
-        memory_free(r->value[i]);
-    memory_free(r->text);
-}
-
 /* The next text line of *text, of `length` bytes; of length 0 at the end. */
 static const char *next_line(const char **text, int *length)
 {
@@ -145,7 +138,9 @@ static enum status compare_requests(struct comm *world, struct cli_line line,
     compare_with_first(&mine, world, error);
     comm_end_phase(world, error);
 done:
-    free_request(&mine);
+    for (int i = 0; i < mine.options; i++)
+        memory_free(mine.value[i]);
+    memory_free(mine.text);
     return error->status;
 }
 

@@ -46,12 +46,6 @@ static enum status find_stems(struct stems *s, const struct tensor_maps *m, stru
     return error->status;
 }
 
-static void free_stems(struct stems *s)
-{
-    memory_free(s->in);
-    memory_free(s->out);
-}
-
 static bool is_there(const char *path)
 {
     struct stat s;
@@ -98,7 +92,8 @@ enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
     for (int i = 0; i < NAME_MAPS; i++)
         TRY_OR(done, check_map(m, &s, i, error));
 done:
-    free_stems(&s);
+    memory_free(s.in);
+    memory_free(s.out);
     return error->status;
 }
 

@@ -41,13 +41,6 @@ static enum status open_common(struct device_common_rows *c, const struct rank_r
     return device_array_into(&c->sent, all * most * c->length, sizeof *c->sent, error);
 }
 
-/* Accepts an empty one. */
-static void close_common(struct device_common_rows *c)
-{
-    device_free(c->sent);
-    *c = (struct device_common_rows){0};
-}
-
 /* The piece of the common rows of stripe k; that of the rank's other rows comes after those of its
  * own stripe. */
 static uint32_t piece_of(const struct device_common_rows *c, int k)
@@ -235,7 +228,7 @@ void device_row_update_close(struct device_state *s)
 {
     struct device_row_update *u = &s->rows;
     device_row_systems_close(&u->systems);
-    close_common(&u->common);
+    device_free(u->common.sent);
     for (int n = 0; n < s->order; n++)
         device_free(u->sum[n]);
     device_free(u->made);

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "commands/options/cli_values.h"
 #include "formats/ktensor/ktensor_io.h"
+#include "formats/names/labels.h"
 #include "plan/process_grid.h"
 
 static const struct word help_words[] = {{"all", true}, {NULL, 0}};
@@ -36,6 +37,13 @@ static enum status set_sharing(const struct cli_option *o, void *to, const char 
     TRY(cli_choice(o->name, text, o->words, &off, error));
     *(bool *)to = off;
     return STATUS_OK;
+}
+
+enum status cmd_set_labels(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
+{
+    (void)o;
+    return labels_add(to, text, error);
 }
 
 enum status cmd_set_dims(const struct cli_option *o, void *to, const char *text,

@@ -120,6 +120,9 @@ const char *cmd_take_seed(const char *option, const char *text, uint64_t *seed,
 
 cli_setter cmd_set_dims, cmd_set_nonneg, cmd_set_unlisted, cmd_set_values;
 
+/* Adds MODE=FILE to a struct labels. */
+cli_setter cmd_set_labels;
+
 /* The row of --values, and its words but for tfidf:MODE. */
 extern const struct word cmd_value_words[];
 #define CMD_VALUES                                                                                 \
