@@ -2,21 +2,7 @@
 
 #include "backend/host/host_entries.h"
 
-/* The common rows of the peers, and the stripe of them that this rank solves: where the stripe's
- * sums are, and how many rows it has. */
-struct common_rows {
-    uint64_t all, first, mine;
-};
-
-static struct common_rows common_rows(const struct mode_rows *rows)
-{
-    const uint64_t *stripe = rows->stripe_first;
-    int rank = rows->peers->rank;
-    return (struct common_rows){.all = stripe[rows->peers->size],
-                                .first = rows->first,
-                                .mine = stripe[rank + 1] - stripe[rank]};
-}
-
+/* Rows of the model's entries to h->solve.sent, or back. */
 static void read_rows(struct host_state *h, void *from, uint64_t first, uint64_t count)
 {
     const struct host_model *model = &h->model;
@@ -31,6 +17,13 @@ static void write_rows(struct host_state *h, void *to, uint64_t first, uint64_t 
                        count * model->rank, model->precision);
 }
 
+/* How many rows the stripe of this rank has, which begins at rows->first. */
+static uint64_t own_rows(const struct mode_rows *rows)
+{
+    const uint64_t *stripe = rows->stripe_first + rows->peers->rank;
+    return stripe[1] - stripe[0];
+}
+
 enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, struct error *error)
 {
     const struct mode_rows *rows = &h->ranks->mode[mode];
@@ -38,10 +31,9 @@ enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, s
         return rank_rows_reduce_scatter(h->ranks, mode, m, h->model.rank, error);
     if (rows->peers->size == 1)
         return STATUS_OK;
-    const struct common_rows common = common_rows(rows);
-    read_rows(h, m, 0, common.all);
+    read_rows(h, m, 0, rows->stripe_first[rows->peers->size]);
     TRY(rank_rows_reduce_scatter(h->ranks, mode, h->solve.sent, h->model.rank, error));
-    write_rows(h, m, common.first, common.mine);
+    write_rows(h, m, rows->first, own_rows(rows));
     return STATUS_OK;
 }
 
@@ -52,9 +44,8 @@ enum status host_ranks_allgather(struct host_state *h, int mode, void *a, struct
         return rank_rows_allgather(h->ranks, mode, a, h->model.rank, error);
     if (rows->peers->size == 1)
         return STATUS_OK;
-    const struct common_rows common = common_rows(rows);
-    read_rows(h, a, common.first, common.mine);
+    read_rows(h, a, rows->first, own_rows(rows));
     TRY(rank_rows_allgather(h->ranks, mode, h->solve.sent, h->model.rank, error));
-    write_rows(h, a, 0, common.all);
+    write_rows(h, a, 0, rows->stripe_first[rows->peers->size]);
     return STATUS_OK;
 }

@@ -170,18 +170,6 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
     return error->status;
 }
 
-static enum status build_reduced(struct host_sweep *s, const struct tensor_source *source,
-                                 struct grouped_tensor *grouped, struct progress *progress,
-                                 struct error *error)
-{
-    TRY(build_decided(s, source, &grouped->reduced, progress, error));
-    for (int g = 0; g < s->sweep.groups.groups; g++)
-        if (mode_groups_size(&s->sweep.groups, g) > 1 &&
-            build_tuples(s, g, &grouped->tuples[g], error) != STATUS_OK)
-            return error->status;
-    return STATUS_OK;
-}
-
 /* Bytes that mode groups take beside an ordering for each group: for each tuple two rows and, for
  * each mode of the group, a coordinate and an ordering of the tuples. */
 static uint64_t bytes_of_groups(const struct grouped_tensor *grouped, uint64_t row_bytes)
@@ -216,21 +204,6 @@ static bool grouping_fits(const struct plan *plan)
     return r->budget - plan->total_bytes >= 2 * r->nonzero_bytes + r->tensor.nnz * sizeof(uint32_t);
 }
 
-/* Builds with these mode groups if they fit. */
-static enum status build_grouped(struct host_sweep *s, const struct mode_groups *groups,
-                                 const struct tensor_source *source, const struct plan *plan,
-                                 struct progress *progress, struct error *error)
-{
-    struct grouped_tensor grouped;
-    TRY(mode_groups_apply(&grouped, groups, source->x, error));
-    if (groups_fit(&grouped, plan)) {
-        sweep_decide(&s->sweep, plan, groups);
-        build_reduced(s, source, &grouped, progress, error);
-    }
-    grouped_tensor_free(&grouped);
-    return error->status;
-}
-
 /* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.grouped
  * stays false. */
 static enum status try_groups(struct host_sweep *s, const struct tensor_source *source,
@@ -242,38 +215,23 @@ static enum status try_groups(struct host_sweep *s, const struct tensor_source *
                                      .cache_bytes = CACHES * machine_core_cache(),
                                      .beyond = BEYOND};
     struct mode_groups groups;
+    struct grouped_tensor grouped = {0};
     double start = clock_now();
     TRY(mode_groups_choose(&groups, x, &cost, error));
-    const bool some = groups.groups < x->shape.order;
-    if (some)
-        TRY(build_grouped(s, &groups, source, plan, progress, error));
+    if (groups.groups < x->shape.order) {
+        TRY(mode_groups_apply(&grouped, &groups, x, error));
+        if (groups_fit(&grouped, plan)) {
+            sweep_decide(&s->sweep, plan, &groups);
+            TRY_OR(done, build_decided(s, source, &grouped.reduced, progress, error));
+            for (int g = 0; g < groups.groups; g++)
+                if (mode_groups_size(&groups, g) > 1)
+                    TRY_OR(done, build_tuples(s, g, &grouped.tuples[g], error));
+        }
+    }
     s->seconds.grouping = clock_now() - start - backend_build_seconds(&s->seconds);
-    return STATUS_OK;
-}
-
-static enum status build(struct host_sweep *s, const struct tensor_source *source,
-                         const struct plan *plan, struct progress *progress, struct error *error)
-{
-    const bool may_group = sweep_may_group(plan) && grouping_fits(plan);
-    if (may_group)
-        TRY(try_groups(s, source, plan, progress, error));
-    return s->sweep.grouped ? STATUS_OK : build_decided(s, source, source->x, progress, error);
-}
-
-/* Raises *rows to the scratch rows that this MTTKRP needs. */
-static void need_scratch(uint64_t *rows, const struct host_mttkrp *mttkrp)
-{
-    if (mttkrp->scratch_rows > *rows)
-        *rows = mttkrp->scratch_rows;
-}
-
-static enum status prepare_reduced(struct host_sweep *s, int group, uint64_t copies,
-                                   struct error *error)
-{
-    enum conflict conflict = s->sweep.conflict[group];
-    if (conflict == CONFLICT_ORDERED)
-        return host_mttkrp_prepare_ordered(&s->reduced[group], &s->ordered[group], error);
-    return host_mttkrp_prepare(&s->reduced[group], &s->alto, group, conflict, copies, error);
+done:
+    grouped_tensor_free(&grouped);
+    return error->status;
 }
 
 /* Prepares every MTTKRP of the sweep, and allocates scratch rows for the one that needs most. */
@@ -282,15 +240,20 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
     const struct mode_groups *groups = &s->sweep.groups;
     uint64_t rows = 0;
     for (int g = 0; g < groups->groups; g++) {
+        const enum conflict conflict = s->sweep.conflict[g];
+        struct host_mttkrp *reduced = &s->reduced[g];
         if (!s->sweep.alto && s->ordered[g].nnz == 0)
             continue;
-        TRY(prepare_reduced(s, g, copies, error));
-        need_scratch(&rows, &s->reduced[g]);
+        if (conflict == CONFLICT_ORDERED)
+            TRY(host_mttkrp_prepare_ordered(reduced, &s->ordered[g], error));
+        else
+            TRY(host_mttkrp_prepare(reduced, &s->alto, g, conflict, copies, error));
+        rows = reduced->scratch_rows > rows ? reduced->scratch_rows : rows;
         if (mode_groups_size(groups, g) == 1)
             continue;
         for (int n = groups->first[g]; n < groups->first[g + 1]; n++) {
             TRY(host_mttkrp_prepare_ordered(&s->within[n], &s->tuple_tensor[n], error));
-            need_scratch(&rows, &s->within[n]);
+            rows = s->within[n].scratch_rows > rows ? s->within[n].scratch_rows : rows;
         }
     }
     s->scratch = memory_array(rows, s->row_bytes, error);
@@ -310,7 +273,10 @@ enum status host_sweep_open(struct host_sweep *s, const struct tensor_source *so
     sweep_decide(&s->sweep, plan, &none);
     if (x->nnz == 0 && !source->ranks->dealt)
         return STATUS_OK;
-    TRY_OR(failed, build(s, source, plan, progress, error));
+    if (sweep_may_group(plan) && grouping_fits(plan))
+        TRY_OR(failed, try_groups(s, source, plan, progress, error));
+    if (!s->sweep.grouped)
+        TRY_OR(failed, build_decided(s, source, x, progress, error));
     TRY_OR(failed, prepare_mttkrps(s, plan->request.copies, error));
     return STATUS_OK;
 failed:
@@ -342,42 +308,29 @@ static void make_products(struct host_sweep *s, int group, const struct host_row
     }
 }
 
-/* MTTKRP of the reduced tensor: the group's partial products, or m where the group is one mode. */
-static void run_reduced(struct host_sweep *s, int group, const struct host_rows *factors, void *m)
-{
-    const struct mode_groups *groups = &s->sweep.groups;
-    struct host_rows rows = {.rank = factors->rank, .precision = factors->precision};
-    for (int g = 0; g < groups->groups; g++)
-        rows.of[g] = s->product[g] ? s->product[g] : factors->of[groups->first[g]];
-    host_mttkrp(&s->reduced[group], &rows, s->partial[group] ? s->partial[group] : m, s->scratch);
-}
-
-/* m = MTTKRP of the group's tuples, with the partial products as one more factor. */
-static void run_within(struct host_sweep *s, int group, int mode, const struct host_rows *factors,
-                       void *m)
-{
-    int first = s->sweep.groups.first[group], size = mode_groups_size(&s->sweep.groups, group);
-    struct host_rows rows = {.rank = factors->rank, .precision = factors->precision};
-    for (int k = 0; k < size; k++)
-        rows.of[k] = factors->of[first + k];
-    rows.of[size] = s->partial[group];
-    host_mttkrp(&s->within[mode], &rows, m, s->scratch);
-}
-
 void host_sweep_mttkrp(struct host_sweep *s, int mode, const struct host_rows *factors, void *m)
 {
-    struct sweep_steps steps = sweep_steps(&s->sweep, mode);
+    const struct mode_groups *groups = &s->sweep.groups;
+    const struct sweep_steps steps = sweep_steps(&s->sweep, mode);
     for (int i = 0; i < steps.count; i++) {
-        int group = steps.step[i].group;
+        const int group = steps.step[i].group, first = groups->first[group];
+        const int size = mode_groups_size(groups, group);
+        struct host_rows rows = {.rank = factors->rank, .precision = factors->precision};
         switch (steps.step[i].action) {
         case SWEEP_PRODUCTS:
             make_products(s, group, factors);
             break;
-        case SWEEP_REDUCED:
-            run_reduced(s, group, factors, m);
+        case SWEEP_REDUCED: /* the group's partial products, or m where the group is one mode */
+            for (int g = 0; g < groups->groups; g++)
+                rows.of[g] = s->product[g] ? s->product[g] : factors->of[groups->first[g]];
+            host_mttkrp(&s->reduced[group], &rows, s->partial[group] ? s->partial[group] : m,
+                        s->scratch);
             break;
-        case SWEEP_TUPLES:
-            run_within(s, group, mode, factors, m);
+        case SWEEP_TUPLES: /* the group's tuples, with the partial products as one more factor */
+            for (int k = 0; k < size; k++)
+                rows.of[k] = factors->of[first + k];
+            rows.of[size] = s->partial[group];
+            host_mttkrp(&s->within[mode], &rows, m, s->scratch);
             break;
         }
     }
