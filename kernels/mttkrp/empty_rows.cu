@@ -1,8 +1,6 @@
 #include "kernels/mttkrp/empty_rows.h"
 
-#include <cub/device/device_select.cuh>
-#include <thrust/iterator/counting_iterator.h>
-
+#include "kernels/arrays/arrays.h"
 #include "kernels/mttkrp/output_row.cuh"
 #include "numerics/thread_blocks.cuh"
 
@@ -37,19 +35,13 @@ __global__ void mark_rows_at_ends(const __grid_constant__ mttkrp_args a, unsigne
     wanted[output_row(a, c.first + c.count - 1, base)] = 1;
 }
 
-cudaError_t select(void *temporary, size_t *bytes, const unsigned char *wanted, uint32_t *row,
-                   uint64_t *count, uint64_t rows, cudaStream_t stream)
-{
-    return cub::DeviceSelect::Flagged(temporary, *bytes, thrust::counting_iterator<uint32_t>(0),
-                                      wanted, row, count, static_cast<int64_t>(rows), stream);
-}
-
 } // namespace
 
 extern "C" cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
 {
     size_t for_select = 0;
-    cudaError_t code = select(nullptr, &for_select, nullptr, nullptr, nullptr, rows, nullptr);
+    cudaError_t code = arrays_select(nullptr, &for_select, nullptr, nullptr, sizeof(uint32_t),
+                                     nullptr, rows, nullptr);
     *bytes = aligned(sizeof(uint64_t)) + aligned(rows) + aligned(for_select);
     return code;
 }
@@ -75,7 +67,8 @@ extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, u
         if ((code = cudaGetLastError()) != cudaSuccess)
             return code;
     }
-    if ((code = select(for_select, &left, wanted, row, selected, rows, stream)) != cudaSuccess)
+    code = arrays_select(for_select, &left, wanted, row, sizeof *row, selected, rows, stream);
+    if (code != cudaSuccess)
         return code;
     code = cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream);
     return code == cudaSuccess ? cudaStreamSynchronize(stream) : code;

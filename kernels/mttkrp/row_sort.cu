@@ -1,7 +1,6 @@
 #include "kernels/mttkrp/row_sort.h"
 
-#include <cub/device/device_radix_sort.cuh>
-
+#include "kernels/arrays/arrays.h"
 #include "kernels/mttkrp/output_row.cuh"
 
 namespace
@@ -19,20 +18,21 @@ __global__ void list_rows(const __grid_constant__ mttkrp_args a, uint32_t *__res
     }
 }
 
-cudaError_t sort(void *temporary, size_t *bytes, cub::DoubleBuffer<uint32_t> &row,
-                 cub::DoubleBuffer<uint32_t> &position, uint32_t nnz, int begin, int end,
-                 cudaStream_t stream)
+array_pairs pairs_of(const row_sort &s, uint32_t nnz)
 {
-    return cub::DeviceRadixSort::SortPairs(temporary, *bytes, row, position, nnz, begin, end,
-                                           stream);
+    return {nnz,
+            {s.row[0], s.row[1]},
+            {s.position[0], s.position[1]},
+            sizeof *s.row[0],
+            sizeof *s.position[0]};
 }
 
 } // namespace
 
 extern "C" cudaError_t row_sort_temporary(uint32_t nnz, size_t *bytes)
 {
-    cub::DoubleBuffer<uint32_t> row, position;
-    return sort(nullptr, bytes, row, position, nnz, 0, ROW_SORT_BITS, nullptr);
+    array_pairs pairs = pairs_of({}, nnz);
+    return arrays_sort(nullptr, bytes, &pairs, 0, ROW_SORT_BITS, nullptr);
 }
 
 extern "C" cudaError_t row_sort_launch(const row_sort *s, mttkrp_args *args, uint32_t nnz,
@@ -44,14 +44,13 @@ extern "C" cudaError_t row_sort_launch(const row_sort *s, mttkrp_args *args, uin
     if (nnz)
         list_rows<<<(nnz - 1) / THREADS + 1, THREADS, 0, stream>>>(*args, s->row[0], s->position[0],
                                                                    nnz);
-    cub::DoubleBuffer<uint32_t> row(s->row[0], s->row[1]);
-    cub::DoubleBuffer<uint32_t> position(s->position[0], s->position[1]);
+    array_pairs pairs = pairs_of(*s, nnz);
     size_t bytes = s->temporary_bytes;
     cudaError_t code = cudaGetLastError();
     if (code != cudaSuccess)
         return code;
-    code = sort(s->temporary, &bytes, row, position, nnz,
-                bits > ROW_SORT_BITS ? bits - ROW_SORT_BITS : 0, bits, stream);
-    args->position = position.Current();
+    code = arrays_sort(s->temporary, &bytes, &pairs,
+                       bits > ROW_SORT_BITS ? bits - ROW_SORT_BITS : 0, bits, stream);
+    args->position = static_cast<uint32_t *>(pairs.value[0]);
     return code;
 }

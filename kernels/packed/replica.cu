@@ -1,8 +1,6 @@
 #include "kernels/packed/replica.h"
 
-#include <algorithm>
-#include <cub/device/device_radix_sort.cuh>
-
+#include "kernels/arrays/arrays.h"
 #include "numerics/thread_blocks.cuh"
 
 namespace
@@ -116,26 +114,6 @@ __global__ void append(const __grid_constant__ replica_batch batch,
     }
 }
 
-/* Lines and values are swapped together or not at all. */
-template <typename Line>
-cudaError_t sort(void *temporary, size_t *temporary_bytes, void *line[2], double *value[2],
-                 uint64_t n, int bits, cudaStream_t stream)
-{
-    cub::DoubleBuffer<Line> lines(static_cast<Line *>(line[0]), static_cast<Line *>(line[1]));
-    cub::DoubleBuffer<double> values(value[0], value[1]);
-    cudaError_t code = cub::DeviceRadixSort::SortPairs(temporary, *temporary_bytes, lines, values,
-                                                       n, 0, bits, stream);
-    if (code != cudaSuccess || !temporary)
-        return code;
-    if (lines.selector != values.selector)
-        return cudaErrorUnknown;
-    if (lines.selector == 1) {
-        std::swap(line[0], line[1]);
-        std::swap(value[0], value[1]);
-    }
-    return cudaSuccess;
-}
-
 } // namespace
 
 extern "C" cudaError_t replica_count_rows(const replica_batch *batch, const replica_map *map,
@@ -165,7 +143,15 @@ extern "C" cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, vo
 {
     if (temporary && (n < 2 || bits == 0))
         return cudaSuccess;
-    return words == 1
-               ? sort<line_words_1>(temporary, temporary_bytes, line, value, n, bits, stream)
-               : sort<line_words_2>(temporary, temporary_bytes, line, value, n, bits, stream);
+    array_pairs pairs = {n,
+                         {line[0], line[1]},
+                         {value[0], value[1]},
+                         words * static_cast<int>(sizeof(uint64_t)),
+                         sizeof(double)};
+    const cudaError_t code = arrays_sort(temporary, temporary_bytes, &pairs, 0, bits, stream);
+    for (int k = 0; k < 2; k++) {
+        line[k] = pairs.key[k];
+        value[k] = static_cast<double *>(pairs.value[k]);
+    }
+    return code;
 }

@@ -1,9 +1,6 @@
 #include "kernels/tensor/linearise.h"
 
 #include <algorithm>
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_select.cuh>
-#include <thrust/iterator/counting_iterator.h>
 
 #include "numerics/thread_blocks.cuh"
 
@@ -167,24 +164,6 @@ cudaError_t launch_flags(const Changes &changes, uint8_t *flag, uint64_t *count,
     return cudaGetLastError();
 }
 
-template <typename Payload>
-cudaError_t sort_pairs(void *temporary, size_t *temporary_bytes, uint64_t *key[2], void *payload[2],
-                       uint64_t n, int begin, int end, cudaStream_t stream)
-{
-    cub::DoubleBuffer<uint64_t> keys(key[0], key[1]);
-    cub::DoubleBuffer<Payload> payloads(static_cast<Payload *>(payload[0]),
-                                        static_cast<Payload *>(payload[1]));
-    cudaError_t code = cub::DeviceRadixSort::SortPairs(temporary, *temporary_bytes, keys, payloads,
-                                                       n, begin, end, stream);
-    if (code == cudaSuccess && temporary) {
-        key[0] = keys.Current();
-        key[1] = keys.Alternate();
-        payload[0] = payloads.Current();
-        payload[1] = payloads.Alternate();
-    }
-    return code;
-}
-
 } // namespace
 
 cudaError_t linearise_words(const uint64_t *in, uint64_t *out, uint64_t n,
@@ -234,16 +213,6 @@ cudaError_t linearise_gather(const void *in, int in_size, const void *position, 
     return launch_gather<uint32_t, uint32_t>(in, position, position_size, out, n, stream);
 }
 
-cudaError_t linearise_sort(void *temporary, size_t *temporary_bytes, uint64_t *key[2],
-                           void *payload[2], int payload_size, uint64_t n, int begin, int end,
-                           cudaStream_t stream)
-{
-    return payload_size == 4 ? sort_pairs<uint32_t>(temporary, temporary_bytes, key, payload, n,
-                                                    begin, end, stream)
-                             : sort_pairs<uint64_t>(temporary, temporary_bytes, key, payload, n,
-                                                    begin, end, stream);
-}
-
 cudaError_t linearise_flag_lines(const uint64_t *line, int cut, uint8_t *flag, uint64_t *count,
                                  uint64_t n, cudaStream_t stream)
 {
@@ -262,12 +231,4 @@ cudaError_t linearise_flag_coordinates(const struct linearise_coordinates *x, co
                             count, n, stream);
     });
     return code;
-}
-
-cudaError_t linearise_select(void *temporary, size_t *temporary_bytes, const uint8_t *flag,
-                             uint64_t *first, uint64_t *count, uint64_t n, cudaStream_t stream)
-{
-    return cub::DeviceSelect::Flagged(temporary, *temporary_bytes,
-                                      thrust::counting_iterator<uint64_t>(0), flag, first, count,
-                                      int64_t(n), stream);
 }

@@ -6,7 +6,6 @@
 #define BLCO_LINEARISE_H
 
 #include <cuda_runtime.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "numerics/bit_move.h"
@@ -38,13 +37,6 @@ cudaError_t linearise_positions(void *position, int position_size, uint64_t n, c
 cudaError_t linearise_gather(const void *in, int in_size, const void *position, int position_size,
                              void *out, int out_size, uint64_t n, cudaStream_t stream);
 
-/* Stable sort of n pairs by bits [begin, end) of their keys; payload_size is 4 or 8. The pairs
- * start and end in key[0] and payload[0]: if sorting leaves them in key[1] and payload[1], the
- * pointers are swapped. With temporary NULL only *temporary_bytes is set. */
-cudaError_t linearise_sort(void *temporary, size_t *temporary_bytes, uint64_t *key[2],
-                           void *payload[2], int payload_size, uint64_t n, int begin, int end,
-                           cudaStream_t stream);
-
 /* flag[i] (n) = 1 where nonzero i of the sorted lines (n) differs from its predecessor in the bits
  * from `cut` (0 to 63) on, and for i = 0; *count (device) = the sum of the flags. */
 cudaError_t linearise_flag_lines(const uint64_t *line, int cut, uint8_t *flag, uint64_t *count,
@@ -55,11 +47,6 @@ cudaError_t linearise_flag_lines(const uint64_t *line, int cut, uint8_t *flag, u
 cudaError_t linearise_flag_coordinates(const struct linearise_coordinates *x, const uint32_t *above,
                                        const void *position, int position_size, uint8_t *flag,
                                        uint64_t *count, uint64_t n, cudaStream_t stream);
-
-/* first[] (*count, which the caller knows) = the i with flag[i] = 1, ascending. With temporary
- * NULL only *temporary_bytes is set. */
-cudaError_t linearise_select(void *temporary, size_t *temporary_bytes, const uint8_t *flag,
-                             uint64_t *first, uint64_t *count, uint64_t n, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

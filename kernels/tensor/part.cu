@@ -1,8 +1,5 @@
 #include "kernels/tensor/part.h"
 
-#include <cub/device/device_reduce.cuh>
-#include <thrust/iterator/transform_iterator.h>
-
 #include "numerics/thread_blocks.cuh"
 #include "kernels/tensor/select.cuh"
 
@@ -11,13 +8,6 @@ namespace
 
 constexpr int THREADS = 256;
 constexpr uint64_t MOST_THREAD_BLOCKS = 1 << 20;
-
-struct Square {
-    __host__ __device__ double operator()(double x) const
-    {
-        return x * x;
-    }
-};
 
 /* Mode n's coordinate in the words of nonzero i, counted from the range's first row; wraps around
  * if it is below that row. */
@@ -86,14 +76,6 @@ cudaError_t part_select(const part_nonzeros *x, const uint64_t *begin, uint32_t 
         selection.coordinate[n] = coordinate[n];
     select_put<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(selection, begin);
     return cudaGetLastError();
-}
-
-cudaError_t part_norm_sq(void *temporary, size_t *temporary_bytes, const double *value, uint64_t n,
-                         double *sum, cudaStream_t stream)
-{
-    return cub::DeviceReduce::Sum(temporary, *temporary_bytes,
-                                  thrust::make_transform_iterator(value, Square()), sum,
-                                  static_cast<int64_t>(n), stream);
 }
 
 cudaError_t part_touch(const uint32_t *index, uint64_t n, uint8_t *touched, cudaStream_t stream)

@@ -5,7 +5,6 @@
 #define BLCO_PART_H
 
 #include <cuda_runtime.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "numerics/packed_group.h"
@@ -31,11 +30,6 @@ cudaError_t part_count(const struct part_nonzeros *x, uint64_t *count, cudaStrea
  * Coordinates count from the first row of the range. */
 cudaError_t part_select(const struct part_nonzeros *x, const uint64_t *begin,
                         uint32_t *const *coordinate, double *value, cudaStream_t stream);
-
-/* *sum (device) = the sum of the squares of value (n), the same bits at each call. With temporary
- * NULL only *temporary_bytes is set. */
-cudaError_t part_norm_sq(void *temporary, size_t *temporary_bytes, const double *value, uint64_t n,
-                         double *sum, cudaStream_t stream);
 
 /* touched[index[i]] = 1 for each i (n). */
 cudaError_t part_touch(const uint32_t *index, uint64_t n, uint8_t *touched, cudaStream_t stream);

@@ -5,13 +5,14 @@
 #ifndef BLCO_SELECT_CUH
 #define BLCO_SELECT_CUH
 
-#include <cub/block/block_scan.cuh>
 #include <stdint.h>
 
 #include "kernels/tensor/select.h"
 
 constexpr int SELECT_THREADS = 256;
 constexpr int SELECT_ITEMS = SELECT_TILE / SELECT_THREADS;
+constexpr uint32_t SELECT_WARP = 32;
+constexpr uint32_t SELECT_WARPS = SELECT_THREADS / SELECT_WARP;
 
 template <typename S>
 __global__ void __launch_bounds__(SELECT_THREADS)
@@ -25,21 +26,41 @@ __global__ void __launch_bounds__(SELECT_THREADS)
         count[blockIdx.x] = static_cast<uint64_t>(sum);
 }
 
+/* The selected nonzeros before that of this thread; *all = those of the thread block. of_warp is
+ * shared. */
+__device__ __forceinline__ uint32_t selected_before(bool selected,
+                                                    uint32_t (&of_warp)[SELECT_WARPS],
+                                                    uint32_t *all)
+{
+    const uint32_t lane = threadIdx.x % SELECT_WARP, warp = threadIdx.x / SELECT_WARP;
+    const uint32_t votes = __ballot_sync(~0u, selected);
+    uint32_t before = static_cast<uint32_t>(__popc(votes & ((1u << lane) - 1)));
+    *all = 0;
+    if (lane == 0)
+        of_warp[warp] = static_cast<uint32_t>(__popc(votes));
+    __syncthreads();
+    for (uint32_t w = 0; w < SELECT_WARPS; w++) {
+        before += w < warp ? of_warp[w] : 0;
+        *all += of_warp[w];
+    }
+    __syncthreads();
+    return before;
+}
+
 template <typename S>
 __global__ void __launch_bounds__(SELECT_THREADS)
     select_put(const __grid_constant__ S selection, const uint64_t *__restrict__ begin)
 {
-    using scan = cub::BlockScan<int, SELECT_THREADS>;
-    __shared__ typename scan::TempStorage shared;
+    __shared__ uint32_t of_warp[SELECT_WARPS];
     uint64_t tile = static_cast<uint64_t>(blockIdx.x) * SELECT_TILE, at = begin[blockIdx.x];
     for (int k = 0; k < SELECT_ITEMS; k++) {
         uint64_t i = tile + k * SELECT_THREADS + threadIdx.x;
-        int selected = selection.has(i), before, all;
-        scan(shared).ExclusiveSum(selected, before, all);
+        const bool selected = selection.has(i);
+        uint32_t all;
+        const uint32_t before = selected_before(selected, of_warp, &all);
         if (selected)
             selection.put(i, at + before);
         at += all;
-        __syncthreads();
     }
 }
 

@@ -1,9 +1,6 @@
 #include "kernels/tensor/tuples.h"
 
 #include <algorithm>
-#include <cub/device/device_scan.cuh>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
 
 #include "numerics/fiber_sample.h"
 #include "numerics/thread_blocks.cuh"
@@ -125,16 +122,6 @@ __global__ void count_drawn(const __grid_constant__ tuples_nonzeros x, int mode,
     add_found(sum, found);
 }
 
-struct CountBits {
-    const uint64_t *bits;
-    uint64_t words;
-
-    __device__ uint32_t operator()(uint64_t w) const
-    {
-        return w < words ? uint32_t(__popcll(bits[w])) : 0;
-    }
-};
-
 __device__ uint32_t number_of(const tuples_map &map, uint32_t key)
 {
     uint64_t below = map.bits[key / 64] & ((uint64_t(1) << (key % 64)) - 1);
@@ -241,15 +228,6 @@ extern "C" cudaError_t tuples_mark(const tuples_nonzeros *x, const tuples_map *m
         return cudaSuccess;
     mark<<<grid(n), THREADS, 0, stream>>>(*x, *map, n);
     return cudaGetLastError();
-}
-
-extern "C" cudaError_t tuples_number(void *temporary, size_t *temporary_bytes,
-                                     const tuples_map *map, cudaStream_t stream)
-{
-    auto counts = thrust::make_transform_iterator(thrust::counting_iterator<uint64_t>(0),
-                                                  CountBits{map->bits, map->words});
-    return cub::DeviceScan::ExclusiveSum(temporary, *temporary_bytes, counts, map->before,
-                                         int64_t(map->words + 1), stream);
 }
 
 extern "C" cudaError_t tuples_reduce(const tuples_nonzeros *x, const tuples_map *map, int maps,

@@ -6,7 +6,6 @@
 #define BLCO_TUPLES_H
 
 #include <cuda_runtime.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "numerics/max_order.h"
@@ -78,10 +77,6 @@ cudaError_t tuples_count_drawn(const struct tuples_nonzeros *x, int mode, uint32
 /* Sets the bits of n nonzeros' tuples in map->bits. */
 cudaError_t tuples_mark(const struct tuples_nonzeros *x, const struct tuples_map *map, uint64_t n,
                         cudaStream_t stream);
-
-/* map->before from map->bits. With temporary NULL only *temporary_bytes is set. */
-cudaError_t tuples_number(void *temporary, size_t *temporary_bytes, const struct tuples_map *map,
-                          cudaStream_t stream);
 
 /* Coordinate k of each of n nonzeros becomes the number of its tuple of map[k] (maps). The target's
  * arrays may be those of x where a nonzero's place is the same in both. */

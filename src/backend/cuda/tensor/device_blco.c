@@ -5,6 +5,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/tensor/device_pairs.h"
 #include "base/memory.h"
+#include "kernels/arrays/arrays.h"
 #include "kernels/tensor/linearise.h"
 #include "tensor/ordering.h"
 
@@ -163,12 +164,14 @@ static enum status find_first(struct build *w, uint64_t *first, struct error *er
 {
     size_t bytes = 0;
     const uint64_t nnz = w->x->nnz;
-    cudaError_t code = linearise_select(NULL, &bytes, w->flag, first, w->count, nnz, w->stream);
+    cudaError_t code =
+        arrays_select(NULL, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
     TRY(cuda_status(code, cutting, error));
     void *temporary = device_pool_take(w->pool, bytes, 1, error);
     if (!temporary)
         return error->status;
-    code = linearise_select(temporary, &bytes, w->flag, first, w->count, nnz, w->stream);
+    code =
+        arrays_select(temporary, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
     device_pool_give(w->pool, temporary);
     return cuda_status(code, cutting, error);
 }

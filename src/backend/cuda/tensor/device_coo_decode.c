@@ -9,6 +9,7 @@
 #include "formats/blco/packed_tensor.h"
 #include "formats/blco/segment_pack.h"
 #include "formats/blco/segment_rows.h"
+#include "kernels/arrays/arrays.h"
 #include "kernels/packed/unpack.h"
 #include "kernels/tensor/part.h"
 
@@ -334,12 +335,12 @@ static enum status add_up(struct selection *s, uint64_t *nnz, struct error *erro
 {
     size_t bytes = 0;
     cudaStream_t stream = s->pool->stream;
-    cudaError_t code = select_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
+    cudaError_t code = arrays_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
     TRY(cuda_status(code, decoding, error));
     void *temporary = device_pool_take(s->pool, bytes, 1, error);
     if (!temporary)
         return error->status;
-    code = select_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
+    code = arrays_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
     TRY_OR(done, cuda_status(code, decoding, error));
     device_fetch(nnz, s->count + s->tiles, sizeof *nnz, stream, decoding, error);
 done:
@@ -389,12 +390,12 @@ static enum status sum_squares(struct device_coo *d, struct error *error)
     double *sum = device_pool_take(d->pool, 1, sizeof *sum, error);
     if (!sum)
         return error->status;
-    cudaError_t code = part_norm_sq(NULL, &bytes, d->value, d->nnz, sum, stream);
+    cudaError_t code = arrays_sum_squares(NULL, &bytes, d->value, d->nnz, sum, stream);
     TRY_OR(done, cuda_status(code, decoding, error));
     temporary = device_pool_take(d->pool, bytes, 1, error);
     if (!temporary)
         goto done;
-    code = part_norm_sq(temporary, &bytes, d->value, d->nnz, sum, stream);
+    code = arrays_sum_squares(temporary, &bytes, d->value, d->nnz, sum, stream);
     TRY_OR(done, cuda_status(code, decoding, error));
     code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
     cuda_status(code, decoding, error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
+#include "kernels/arrays/arrays.h"
 #include "kernels/tensor/linearise.h"
 #include "kernels/tensor/tuples.h"
 
@@ -21,12 +22,13 @@ static enum status number_tuples(const struct tuples_map *map, const struct devi
                                  struct error *error)
 {
     size_t bytes = 0;
-    cudaError_t code = tuples_number(NULL, &bytes, map, pool->stream);
+    cudaError_t code =
+        arrays_scan_bits(NULL, &bytes, map->bits, map->words, map->before, pool->stream);
     TRY(cuda_status(code, doing, error));
     void *temporary = device_pool_take(pool, bytes, 1, error);
     if (!temporary)
         return error->status;
-    code = tuples_number(temporary, &bytes, map, pool->stream);
+    code = arrays_scan_bits(temporary, &bytes, map->bits, map->words, map->before, pool->stream);
     device_pool_give(pool, temporary);
     return cuda_status(code, doing, error);
 }

@@ -2,7 +2,7 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "base/memory.h"
-#include "kernels/tensor/linearise.h"
+#include "kernels/arrays/arrays.h"
 
 static const char doing[] = "sorting the nonzeros";
 
@@ -49,6 +49,23 @@ void device_pairs_give(struct device_pairs *p, const struct device_pool *pool)
     p->payload[0] = NULL;
 }
 
+/* As arrays_sort. */
+static cudaError_t sort_in(void *temporary, size_t *bytes, struct device_pairs *p, int begin,
+                           int end, cudaStream_t stream)
+{
+    struct array_pairs pairs = {p->n,
+                                {p->key[0], p->key[1]},
+                                {p->payload[0], p->payload[1]},
+                                sizeof *p->key[0],
+                                p->payload_size};
+    const cudaError_t code = arrays_sort(temporary, bytes, &pairs, begin, end, stream);
+    for (int i = 0; i < 2; i++) {
+        p->key[i] = pairs.key[i];
+        p->payload[i] = pairs.value[i];
+    }
+    return code;
+}
+
 enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
                               const struct device_pool *pool, struct error *error)
 {
@@ -57,15 +74,13 @@ enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
     TRY(take_arrays(p, 1, pool, error));
     cudaStream_t stream = pool->stream;
     size_t bytes = 0;
-    cudaError_t code =
-        linearise_sort(NULL, &bytes, p->key, p->payload, p->payload_size, p->n, begin, end, stream);
+    cudaError_t code = sort_in(NULL, &bytes, p, begin, end, stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
     void *temporary = device_pool_take(pool, bytes, 1, error);
     if (!temporary)
         return error->status;
-    code = linearise_sort(temporary, &bytes, p->key, p->payload, p->payload_size, p->n, begin, end,
-                          stream);
+    code = sort_in(temporary, &bytes, p, begin, end, stream);
     device_pool_give(pool, temporary);
     return cuda_status(code, doing, error);
 }
@@ -125,7 +140,7 @@ static enum status take_room(struct piecewise_sort *s, struct error *error)
         most = nnz > most ? nnz : most;
     }
     s->tiles = (s->x.nnz + SELECT_TILE - 1) / SELECT_TILE;
-    cudaError_t code = select_scan(NULL, &s->bytes, NULL, s->tiles + 1, s->pool->stream);
+    cudaError_t code = arrays_scan(NULL, &s->bytes, NULL, s->tiles + 1, s->pool->stream);
     TRY(cuda_status(code, piecewise, error));
     TRY(device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error));
     s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
@@ -147,7 +162,7 @@ static cudaError_t select_piece(struct piecewise_sort *s, uint32_t first, uint32
     cudaError_t code = line_pieces_count(&s->x, first, end, s->count, stream);
     if (code != cudaSuccess)
         return code;
-    code = select_scan(s->temporary, &s->bytes, s->count, s->tiles, stream);
+    code = arrays_scan(s->temporary, &s->bytes, s->count, s->tiles, stream);
     if (code != cudaSuccess)
         return code;
     return line_pieces_select(&s->x, first, end, s->count, s->all->key[0] + at,
