@@ -130,15 +130,19 @@ ifeq ($(VARIANT),cuda)
   CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC)))/..)
   KERNELS   := $(shell find kernels -name '*.cu')
   # Machine code for the first architecture of every generation from sm_70 on that nvcc knows, which
-  # serves the others of its generation, and PTX of the last for later ones; ARCH=native builds for the
-  # card at hand, ARCH=newest for the newest of these only, which is enough for tests on a machine without
-  # a GPU. No GPU of generation 11 is in a machine with x86.
+  # serves the others of its generation, and PTX for later ones; ARCH=native builds for the card at hand,
+  # ARCH=newest for the newest of these only, which is enough for tests on a machine without a GPU.
+  # No GPU of generation 11 is in a machine with x86. From generation 10 on, kernels become the same
+  # PTX for all generations, which then is made once, for the first of them: each is MACHINE:PTX.
   MAJORS    := $(shell $(NVCC) --list-gpu-code | sed -n 's/^sm_\([0-9]*\)$$/\1/p' | sort -n | \
                  awk -v cpu=$$(uname -m) \
-                 '$$1 >= 70 && !(cpu == "x86_64" && int($$1 / 10) == 11) && !seen[int($$1 / 10)]++')
+                 '$$1 >= 70 && !(cpu == "x86_64" && int($$1 / 10) == 11) && !seen[int($$1 / 10)]++ { \
+                    ptx = ptx >= 100 ? ptx : $$1; print $$1 ":" ptx }')
   MACHINES  := $(if $(filter newest,$(ARCH)),$(lastword $(MAJORS)),$(MAJORS))
-  GENCODE   := $(if $(filter-out newest,$(ARCH)),-arch=$(ARCH),$(foreach a,$(MACHINES),-gencode arch=compute_$a,code=sm_$a) \
-                 -gencode arch=compute_$(lastword $(MAJORS)),code=compute_$(lastword $(MAJORS)))
+  LAST_PTX  := $(lastword $(subst :, ,$(lastword $(MACHINES))))
+  GENCODE   := $(if $(filter-out newest,$(ARCH)),-arch=$(ARCH),$(foreach m,$(MACHINES),-gencode \
+                 arch=compute_$(lastword $(subst :, ,$m)),code=sm_$(firstword $(subst :, ,$m))) \
+                 -gencode arch=compute_$(LAST_PTX),code=compute_$(LAST_PTX))
   # All device code is compressed. From CUDA 13 on, all modes of that make Zstandard frames, which every driver
   # reads that reads those of the default; `size` makes the smallest.
   # LINEINFO=1 adds the source lines that profilers show, which makes the device code four times as large.
