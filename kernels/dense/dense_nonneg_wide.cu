@@ -105,13 +105,12 @@ struct row_fit {
     double inner, square; /* m b' and b V b' */
 };
 
-/* All columns in turn. Where `fit`, nothing changes but *fit. `w` and `behind` are in shared
- * memory.
- */
+/* All columns in turn; or, if they are fitted, nothing changes but *fit. `w` and `behind` are in
+ * shared memory. */
 template <typename Real, int COLUMNS, int LANES>
 __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COLUMNS], double *w,
                                      const double *behind, const nonneg_args<Real> &args,
-                                     uint32_t lane, row_fit *fit)
+                                     uint32_t lane, bool fits, row_fit *fit)
 {
     using S = shape<COLUMNS, LANES>;
 #pragma unroll
@@ -134,7 +133,7 @@ __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COL
                     if ((int)lane != first + l)
                         continue;
                     const double x = b[2 * k + e];
-                    if (fit) {
+                    if (fits) {
                         const double weighted = x * behind[DIAGONAL * S::WIDTH + r];
                         fit->inner += weighted * m[2 * k + e];
                         fit->square += weighted * (sum + x);
@@ -149,16 +148,9 @@ __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COL
 }
 
 /* Multiplies the row b by m b' / (b V b'), or by 0. */
-template <typename Real, int COLUMNS, int LANES>
-__device__ __forceinline__ void fit_row(double (&b)[COLUMNS], const double (&m)[COLUMNS], double *w,
-                                        const double *behind, const nonneg_args<Real> &args,
-                                        uint32_t lane)
+template <int COLUMNS, int LANES>
+__device__ __forceinline__ void fit_row(double (&b)[COLUMNS], const row_fit &fit)
 {
-    row_fit fit = {0, 0};
-#pragma unroll
-    for (int i = 0; i < COLUMNS; i++)
-        b[i] = b[i] < 0 ? 0 : b[i]; /* a start of negative weights */
-    pass<Real, COLUMNS, LANES>(b, m, w, behind, args, lane, &fit);
     const double inner = row_sum<LANES>(fit.inner), square = row_sum<LANES>(fit.square);
     const double alpha = inner > 0 && square > 0 ? inner / square : 0;
 #pragma unroll
@@ -187,11 +179,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_ar
                                        behind + SCALE_OF_M * S::WIDTH, lane);
         load_row<Real, COLUMNS, LANES>(b, args.a + row * args.ld, inside, args,
                                        behind + SCALE_OF_A * S::WIDTH, lane);
-        if (args.fit_rows)
-            fit_row<Real, COLUMNS, LANES>(b, m, w, behind, args, lane);
+        row_fit fit = {0, 0};
+#pragma unroll
+        for (int i = 0; args.fit_rows && i < COLUMNS; i++)
+            b[i] = b[i] < 0 ? 0 : b[i]; /* a start of negative weights */
 #pragma unroll 1
-        for (int i = 0; i < NONNEG_PASSES; i++)
-            pass<Real, COLUMNS, LANES>(b, m, w, behind, args, lane, nullptr);
+        for (int i = args.fit_rows ? -1 : 0; i < NONNEG_PASSES; i++) {
+            pass<Real, COLUMNS, LANES>(b, m, w, behind, args, lane, i < 0, &fit);
+            if (i < 0)
+                fit_row<COLUMNS, LANES>(b, fit);
+        }
         if (inside)
             store_row<Real, COLUMNS, LANES>(b, args.a + row * args.ld, args, lane);
     }
