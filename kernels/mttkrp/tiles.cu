@@ -223,15 +223,13 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
                     b.far[g][u][v] = far_row(g, b.index[u], v);
     }
 
-    /* The product of the rows of nonzero u, but for its value. */
+    /* The product of the rows of nonzero u, but for its value, and for those of any number of far
+     * gathers. */
     __device__ __forceinline__ V product_of(const B &b, int u, int v) const
     {
         V product = near_row(0, b.index[u], v);
         if constexpr (NEAR > 1)
             product = product * near_row(1, b.index[u], v);
-        if constexpr (GATHERS == ANY)
-            for (int g = 0; g < a.gathers - NEAR; g++)
-                product = product * far_row(g, b.index[u], v);
 #pragma unroll
         for (int g = 0; g < FAR; g++)
             product = product * b.far[g][u][v];
@@ -267,6 +265,14 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
 #pragma unroll
             for (int v = 0; v < WIDTH; v++)
                 product[u][v] = product_of(b, u, v);
+        if constexpr (GATHERS == ANY)
+#pragma unroll 1
+            for (int g = 0; g < a.gathers - NEAR; g++)
+#pragma unroll
+                for (int u = 0; u < B::SIZE; u++)
+#pragma unroll
+                    for (int v = 0; v < WIDTH; v++)
+                        product[u][v] = product[u][v] * far_row(g, b.index[u], v);
         if (!has_other_row(b)) {
 #pragma unroll
             for (int u = 0; u < B::SIZE; u++)
