@@ -222,11 +222,11 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
             constexpr tile_pair p = tile_pair_at<BLOCKS>(k);
             constexpr int below = p.row + 1 < BLOCKS ? p.row + 1 : p.row;
             if constexpr (WARPS > 1) /* fewer blocks are rows than columns */
-                multiply_tiles(sum[k], w[0] * z[0][p.row], w[0] * z[0][below], w[1] * z[1][p.row],
-                               w[1] * z[1][below], z[0][p.column], z[1][p.column]);
+                multiply_add(sum[k], w[0] * z[0][p.row], w[0] * z[0][below], w[1] * z[1][p.row],
+                             w[1] * z[1][below], z[0][p.column], z[1][p.column]);
             else
-                multiply_tiles(sum[k], z[0][p.row], z[0][below], z[1][p.row], z[1][below],
-                               w[0] * z[0][p.column], w[1] * z[1][p.column]);
+                multiply_add(sum[k], z[0][p.row], z[0][below], z[1][p.row], z[1][below],
+                             w[0] * z[0][p.column], w[1] * z[1][p.column]);
         });
     }
 

@@ -75,8 +75,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
 #pragma unroll
         for (int i = 0; i < TILES; i++) {
             const int below = i + 1 < TILES ? i + 1 : i;
-            multiply_tiles(sum.near[i], z[i][0], z[below][0], z[i][1], z[below][1], right[i][0],
-                           right[i][1]);
+            multiply_add(sum.near[i], z[i][0], z[below][0], z[i][1], z[below][1], right[i][0],
+                         right[i][1]);
             if constexpr (FAR)
                 for (int half = 0; half < 2 && i + 2 < TILES; half++)
                     multiply_8x8x4(sum.far[i][0], sum.far[i][1], z[i + 2][half], right[i][half]);

@@ -36,7 +36,7 @@ template <int COLUMNS> struct short_tiles {
         return i < rank && column < rank ? __ldg(matrix + i * rank + column) : 0;
     }
 
-    /* sum += a step of the rows times the matrix: of each two tiles as in multiply_tiles, where
+    /* sum += a step of the rows times the matrix: of each two tiles as in multiply_add, where
      * lanes 4 g + t have column g, as `column` says. */
     template <int TILES>
     __device__ __forceinline__ static void
@@ -48,8 +48,8 @@ template <int COLUMNS> struct short_tiles {
                                  entry(matrix, rank, component(step, t, 1), column)};
 #pragma unroll
         for (int i = 0; i < TILES; i += 2)
-            multiply_tiles(sum[i / 2], x[i][0], x[i + 1][0], x[i][1], x[i + 1][1], right[0],
-                           right[1]);
+            multiply_add(sum[i / 2], x[i][0], x[i + 1][0], x[i][1], x[i + 1][1], right[0],
+                         right[1]);
     }
 };
 
