@@ -14,6 +14,12 @@ tree() {
     printf '| `src/low` | low |\n| `src/high` | high |\n' >ARCHITECTURE.md
 }
 
+# A test that includes these headers.
+tested() {
+    mkdir -p tests/low
+    printf '#include "%s"\n' "$@" >tests/low/test_low.c
+}
+
 check() { run "$ROOT/scripts/check-layers" .; }
 
 @test "check-layers: this project" {
@@ -50,6 +56,7 @@ check() { run "$ROOT/scripts/check-layers" .; }
     printf '#include "low/c.h"\n' >src/low/b.c
     printf 'int b(void);\n' >src/low/b.h
     printf '#include "low/a.h"\n' >src/low/c.h
+    tested low/a.h low/b.h low/c.h
     check
     [ "$status" -eq 1 ]
     [ "$output" = "circle of includes: src/low/a -> src/low/b -> src/low/c -> src/low/a" ]
@@ -62,6 +69,7 @@ three_files() {
     printf '#include "low/abc.h"\n\nint a(int x)\n{\n    return x + b();\n}\n' >src/low/a.c
     printf 'static int (*const table[])(void) = {c};\n\nint b(void)\n{\n    return table[0]();\n}\n' >src/low/b.c
     printf 'int c(void)\n{\n    return %b;\n}\n' "$1" >src/low/c.c
+    tested low/abc.h
 }
 
 @test "check-layers: a circle of calls" {
@@ -158,4 +166,32 @@ three_files() {
     [ "$status" -eq 1 ]
     [[ $output == *"src/high/high.h: says \"Implemented in one.c\", but there is no such file"* ]]
     [[ $output == *'src/low/inner/one.c: no header of its name'* ]]
+}
+
+@test "check-layers: a header that only a module of its own folder includes" {
+    tree
+    printf 'int part(void);\n' >src/low/part.h
+    printf '#include "low/part.h"\n' | tee src/low/part.c >>src/low/low.c
+    check
+    [ "$status" -eq 1 ]
+    [ "$output" = "src/low/part.h: only src/low/low includes it, and no test does: make it part of that" ]
+    tested low/part.h
+    check
+    [ "$status" -eq 0 ]
+    rm -r tests
+    printf '#include "low/part.h"\n' >>src/high/high.h # another folder needs it
+    check
+    [ "$status" -eq 0 ]
+    printf '#include "low/low.h"\n' >src/low/low.c
+    check
+    [ "$status" -eq 0 ]
+    printf '#include "low/low.h"\n' >src/high/high.h
+    mkdir kernels/k
+    sed -i '1i kernels/k' src/LAYERS
+    printf '| `kernels/k` | kernels |\n' >>ARCHITECTURE.md
+    touch kernels/k/part_of.cuh
+    printf '#include "kernels/k/part_of.cuh"\n' >kernels/k/k.cu
+    touch kernels/k/k.h
+    check
+    [ "$status" -eq 0 ] # a part of one kernel
 }
