@@ -1,5 +1,5 @@
 /* The core consistency against its definition, with a dense core and normal equations in long
- * double; its known values; and what it is not computed for. */
+ * double; its known values; what it is not computed for; the signs and the mean of an estimate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -416,6 +416,55 @@ static void test_passes(void **state)
     assert_true(core_consistency_passes(16, UINT64_C(1) << 40) == CORE_PASSES + 1);
 }
 
+#define SIGNS_RANK 40
+
+/* The correlation of two lists of signs. */
+static double correlation(const double *a, const double *b)
+{
+    double sum = 0;
+    for (int e = 0; e < SIGNS_RANK * SIGNS_RANK; e++)
+        sum += a[e] * b[e];
+    return sum / (SIGNS_RANK * SIGNS_RANK);
+}
+
+/* Signs of other modes and probes, and of other columns, have nothing to do with each other. */
+static void test_signs(void **state)
+{
+    (void)state;
+    static double s[4][SIGNS_RANK * SIGNS_RANK], one[SIGNS_RANK * SIGNS_RANK],
+        transposed[SIGNS_RANK * SIGNS_RANK];
+    const double far = 5.0 / SIGNS_RANK; /* five standard deviations */
+    core_probes_signs(s[0], SIGNS_RANK, 2, 0);
+    core_probes_signs(s[1], SIGNS_RANK, 3, 0);
+    core_probes_signs(s[2], SIGNS_RANK, 2, 1);
+    core_probes_signs(s[3], SIGNS_RANK, 15, 63);
+    for (int e = 0; e < SIGNS_RANK * SIGNS_RANK; e++) {
+        assert_true(fabs(s[0][e]) == 1);
+        one[e] = 1;
+        transposed[e] = s[0][e % SIGNS_RANK * SIGNS_RANK + e / SIGNS_RANK];
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_true(fabs(correlation(s[i], one)) < far);
+        for (int j = 0; j < i; j++)
+            assert_true(fabs(correlation(s[i], s[j])) < far);
+    }
+    assert_true(fabs(correlation(s[0], transposed)) < far);
+    core_probes_signs(s[1], SIGNS_RANK, 2, 0);
+    assert_memory_equal(s[0], s[1], sizeof s[0]);
+}
+
+/* The mean of 1, 2, 3, 4, 5 is 3, their variance 2.5, and the variance of the mean 0.5. */
+static void test_mean(void **state)
+{
+    (void)state;
+    struct core_mean m = {0};
+    for (int i = 5; i > 0; i--)
+        core_mean_add(&m, 1e6 + i);
+    assert_true(m.count == 5);
+    assert_true(fabs(m.mean - 1e6 - 3) < 1e-9);
+    assert_true(fabs(core_mean_error(&m) - sqrt(0.5)) < 1e-9);
+}
+
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
@@ -443,6 +492,8 @@ int main(void)
         ON_ALL(test_ends),
         ON_RANKS(test_estimate),
         ON_ALL(test_overflow),
+        cmocka_unit_test(test_signs),
+        cmocka_unit_test(test_mean),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_too_large),
         ON_RANKS_OF(test_failing_allocations, backend_host, 1),
