@@ -9,8 +9,8 @@
 #include "tensor/holdout.h"
 #include "tensor/shape.h"
 
-/* Whether sweeps are extrapolated (numerics/momentum_step.h). Auto: yes, unless the memory for that would
- * change how some rank holds the tensor. */
+/* Whether sweeps are extrapolated (numerics/momentum_step.h). Auto: yes, unless the memory for that
+ * would change how some rank holds the tensor. */
 enum acceleration { ACCELERATE_OFF, ACCELERATE_MOMENTUM, ACCELERATE_AUTO };
 extern const struct word acceleration_words[];
 

@@ -1,6 +1,6 @@
 /* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
- * host_model.c (loading models), host_store.c (what leaves the backend), host_update.c (the steps of
- * an iteration), host_row_update.c (those where each row has its own system) and host_momentum.c
+ * host_model.c (loading models), host_store.c (what leaves the backend), host_update.c (the steps
+ * of an iteration), host_row_update.c (those where each row has its own system) and host_momentum.c
  * (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
