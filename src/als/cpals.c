@@ -49,7 +49,7 @@ struct run {
     int small;                 /* sweeps in a row that changed the fit by little                 */
 };
 
-/* --- what a run has come to --- */
+/* --- the fit and the model of a run --- */
 
 /* Whether b iterates in single precision and will go on in double. */
 static bool is_first_precision(const struct backend *b)

@@ -149,9 +149,9 @@ static struct double_double model_sq(const struct backend_residual *r, double *s
     return sum;
 }
 
-/* By how much rounding so many values of the tensor to floats may change a fit, about. The errors
- * have the norm d = FLT_EPSILON / 2 beside ||X||; they change a
- * residual by d times the cosine of the angle between the two, which is small if they are many. */
+/* By how much rounding so many values of the tensor to floats may change a fit, about. The rounding
+ * errors have the norm d ||X||, d = FLT_EPSILON / 2. They change the residual by d times the cosine
+ * of the angle between them and the residual, which is small if the values are many. */
 static double rounded_values_noise(double count)
 {
     return FLT_EPSILON / 2 / sqrt(count);

@@ -99,11 +99,9 @@ static struct problem make_trial(struct coo *x, int number)
 static double fit_of(const struct coo *x, const struct ktensor *k, const struct problem *p)
 {
     const double weight = p->unlisted.weighed ? p->unlisted.weight : 1;
-    struct naive_rows m = {.shape = k->shape, .rank = (int)k->rank};
     long double sum = 0, of_x = 0;
     uint32_t at[MAX_ORDER];
     uint64_t cells = 1;
-    (void)m;
     for (int n = 0; n < x->shape.order; n++)
         cells *= x->shape.dims[n];
     for (uint64_t cell = 0, i = 0; cell < cells; cell++) {

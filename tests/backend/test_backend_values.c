@@ -16,21 +16,7 @@
 #include "base/memory.h"
 #include "ranks/rank_tensor.h"
 #include "support/backends.h"
-
-static long double value_of(const struct ktensor *k, const struct coo *at, uint64_t i,
-                            long double *size)
-{
-    long double sum = 0;
-    *size = 0;
-    for (uint64_t r = 0; r < k->rank; r++) {
-        long double product = k->lambda[r];
-        for (int n = 0; n < k->shape.order; n++)
-            product *= k->factor[n][at->index[n][i] * k->rank + r];
-        sum += product;
-        *size += fabsl(product);
-    }
-    return sum;
-}
+#include "support/naive_rows.h"
 
 /* After a sweep: the values at x are those of the stored model, and reading them changes nothing.
  */
@@ -53,7 +39,9 @@ static void check(const struct backend_kind *kind, const struct coo *x,
     assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
     assert_memory_equal(k.lambda, before.lambda, k.rank * sizeof *k.lambda);
     for (uint64_t i = 0; i < x->nnz; i++) {
-        long double size, expected = value_of(&k, x, i, &size);
+        uint32_t at[MAX_ORDER];
+        naive_rows_at(x, i, at);
+        long double size, expected = naive_model_terms(&k, at, &size);
         if (!(fabsl(value[i] - expected) <= tolerance * (size + (long double)scale)))
             fail_msg("entry %d: %.17g instead of %.17Lg", (int)i, value[i], expected);
     }

@@ -16,6 +16,7 @@
 #include "support/models.h"
 #include "model/ktensor.h"
 #include "support/naive.h"
+#include "support/naive_rows.h"
 #include "support/small_tensors.h"
 
 static uint64_t entries(const struct ktensor *k)
@@ -418,22 +419,6 @@ static void test_arrange_rules(void **state)
 
 #define ENTRIES 1100 /* more than a thread takes at a time */
 
-/* The model's value at the coordinates of entry i; *terms = the sum of the terms' magnitudes. */
-static long double naive_value(const struct ktensor *k, const struct coo *x, uint64_t i,
-                               long double *terms)
-{
-    long double sum = 0;
-    *terms = 0;
-    for (uint64_t r = 0; r < k->rank; r++) {
-        long double term = k->lambda[r];
-        for (int n = 0; n < k->shape.order; n++)
-            term *= k->factor[n][x->index[n][i] * k->rank + r];
-        sum += term;
-        *terms += fabsl(term);
-    }
-    return sum;
-}
-
 /* Entries in no order, of which some stand more than once. */
 static void draw(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t *seed)
 {
@@ -461,7 +446,9 @@ static void check(const struct ktensor *k, uint64_t *seed)
     assert_memory_equal(value, alone, sizeof value);
     const double most = ((double)k->rank + k->shape.order + 1) * 0x1p-53;
     for (uint64_t i = 0; i < ENTRIES; i++) {
-        long double terms, expected = naive_value(k, &x, i, &terms);
+        uint32_t at[MAX_ORDER];
+        naive_rows_at(&x, i, at);
+        long double terms, expected = naive_model_terms(k, at, &terms);
         if (!(fabsl(value[i] - expected) <= most * terms))
             fail_msg("order %d, rank %ju, entry %ju: %.17g, expected %.17Lg", k->shape.order,
                      (uintmax_t)k->rank, (uintmax_t)i, value[i], expected);

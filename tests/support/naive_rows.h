@@ -35,17 +35,26 @@ static inline long double naive_row_value(const struct naive_rows *m, const uint
     return sum;
 }
 
-/* The value of the model k at coordinates `at`. */
-static inline long double naive_model_value(const struct ktensor *k, const uint32_t *at)
+/* The value of the model k at coordinates `at`; *terms = the sum of the magnitudes of its terms. */
+static inline long double naive_model_terms(const struct ktensor *k, const uint32_t *at,
+                                            long double *terms)
 {
     long double sum = 0;
+    *terms = 0;
     for (uint64_t r = 0; r < k->rank; r++) {
         long double product = k->lambda[r];
         for (int n = 0; n < k->shape.order; n++)
             product *= k->factor[n][at[n] * k->rank + r];
         sum += product;
+        *terms += fabsl(product);
     }
     return sum;
+}
+
+static inline long double naive_model_value(const struct ktensor *k, const uint32_t *at)
+{
+    long double terms;
+    return naive_model_terms(k, at, &terms);
 }
 
 static inline void naive_rows_at(const struct coo *x, uint64_t i, uint32_t *at)
