@@ -234,6 +234,14 @@ $(LIBRARY): $(OBJECTS)
 $O/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
+
+# Rewritten only when ARCH names other GPUs, so that no program has kernels of the ones before.
+ifeq ($(VARIANT),cuda)
+$O/machines: FORCE
+	@mkdir -p $(@D)
+	@echo '$(GENCODE)' | cmp -s - $@ || echo '$(GENCODE)' >$@
+$(KERNELS:%.cu=$O/%.o): $O/machines
+endif
 FORCE:
 KNOW_VERSION := $O/src/base/version.o $O/src/comm/mpi/comm_mpi.o
 $(KNOW_VERSION): $O/commit
