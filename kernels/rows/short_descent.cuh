@@ -43,7 +43,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     /* The weight of unlisted entries. */
     __device__ __forceinline__ double h() const
     {
-        return ZEROS ? a.unlisted : 0;
+        return ZEROS ? a.rules.unlisted : 0;
     }
 
     /* The model's value of this lane's nonzero, if it is solved. */
@@ -80,7 +80,8 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
                                                               uint32_t there) const
     {
         row_facts<MOST, WEIGHED> f = {.x = room.x + lane * LD,
-                                      .times = a.counted ? static_cast<double>(__popc(there)) : 1,
+                                      .times =
+                                          a.rules.counted ? static_cast<double>(__popc(there)) : 1,
                                       .there = there};
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
@@ -147,7 +148,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         for (int i = 0; i < MOST; i++)
             (i % 2 ? odd : even) = fma(f.left[i], c.z[i], i % 2 ? odd : even);
         const double wanted = (MOST > 1 ? even + odd : even) * c.inverse;
-        const double step = wanted > -c.x ? wanted : -c.x;
+        const double step = prox(wanted, -c.x);
         const double down = ZEROS && !WEIGHED ? (h() - 1) * step : -step;
         f.x[r] = c.x + step;
 #pragma unroll
@@ -241,7 +242,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         for (int i = 0; i < MOST; i++)
             if (!ZEROS && i < row.length)
                 room.left[row.first + i] = f.left[i];
-        sum.penalty += a.counted && lane < rows ? penalty(f) : 0;
+        sum.penalty += a.rules.counted && lane < rows ? penalty(f) : 0;
     }
 
     __device__ __forceinline__ void improve_up_to(int most)

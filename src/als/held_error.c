@@ -50,22 +50,22 @@ static enum status sum_errors(struct held_error *e, const struct backend *b,
 {
     const double entries = (double)held->all_listed;
     const int exponent = held->exponent;
-    const enum loss loss = b->options.problem.loss;
+    const bool rates = problem_has_rates(&b->options.problem);
     const double least = LEAST_RATE * ldexp(backend_mean_count(b), -exponent);
     double sum[SUMS] = {0};
     for (uint64_t i = 0; i < held->listed; i++) {
         const double count = held->x.value[i], x = ldexp(count, -exponent);
         add_squares(sum, x, ldexp(value[i], -exponent));
-        if (loss == LOSS_POISSON)
+        if (rates)
             add_counts(sum, x, fmax(ldexp(value[i], -exponent), least), count);
     }
     TRY(comm_allreduce_sum(b->ranks->all, sum, SUMS, error));
     const double mean_sq = sum[SQUARES] / entries, rmse = sqrt(mean_sq);
     *e = (struct held_error){.entries = held->all_listed,
-                             .loss = loss,
+                             .loss = b->options.problem.loss,
                              .rmse = ldexp(rmse, exponent),
                              .mae = ldexp(sum[MAGNITUDES] / entries, exponent)};
-    if (loss == LOSS_POISSON) {
+    if (rates) {
         const double mean = sum[DEVIANCES] / entries;
         e->value = ldexp(mean, exponent);
         e->error = ldexp(error_of_mean(sum[DEVIANCES_SQ], mean, entries), exponent);

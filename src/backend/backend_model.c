@@ -29,7 +29,7 @@ static enum status load(struct backend *b, struct model_source from, bool starts
     const struct problem *p = &b->options.problem;
     struct seam *s = b->seam;
     double *lambda = memory_array(p->rank, sizeof *lambda, error), most = 0;
-    int exponent = -s->exponent;
+    int exponent = -s->problem.exponent;
     if (!lambda)
         return error->status;
     for (uint64_t r = 0; r < p->rank; r++) {
@@ -118,7 +118,7 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
     TRY(operation_begin(&s->clock, OP_STORE, error));
     TRY(s->ops->save(s->state, k, carried, error));
     carried->precision = b->precision;
-    TRY(value_scale_undo(k->lambda, k->rank, s->exponent, error));
+    TRY(value_scale_undo(k->lambda, k->rank, s->problem.exponent, error));
     return operation_end(&s->clock, OP_STORE, 0, error);
 }
 
@@ -198,10 +198,10 @@ static enum status store_form(struct backend *b, struct ktensor *k, bool arrange
     const struct seam *s = b->seam;
     struct model_form form = {.lambda = k->lambda, .arrangement = a};
     memcpy(k->nonneg, b->options.problem.rules.nonneg, sizeof k->nonneg);
-    k->mixture = b->options.problem.loss == LOSS_POISSON;
+    k->mixture = problem_has_rates(&b->options.problem);
     memcpy(k->fixed, b->options.problem.rules.fixed, sizeof k->fixed);
     TRY(s->ops->weights(s->state, k->lambda, error));
-    TRY(value_scale_undo(k->lambda, k->rank, s->exponent, error));
+    TRY(value_scale_undo(k->lambda, k->rank, s->problem.exponent, error));
     TRY(find_zeros(b, &form, room + k->rank, room, error));
     arrangement_keep(a, k);
     if (arranged)

@@ -320,7 +320,7 @@ static enum status check_problem(const struct info_findings *f, const struct cmd
 {
     const struct problem *p = &common->options.problem;
     char reason[64], text[UNLISTED_TEXT];
-    if (p->loss == LOSS_POISSON)
+    if (problem_has_rates(p))
         snprintf(reason, sizeof reason, "--loss poisson");
     else if (p->unlisted.weighed)
         snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));

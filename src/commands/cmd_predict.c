@@ -129,8 +129,7 @@ static enum status check_target(const struct job *job, struct error *error)
 
 static enum residual_kind kind_of(const struct job *job)
 {
-    return job->common.options.problem.loss == LOSS_POISSON ? RESIDUAL_POISSON
-                                                            : RESIDUAL_DIFFERENCE;
+    return problem_has_rates(&job->common.options.problem) ? RESIDUAL_POISSON : RESIDUAL_DIFFERENCE;
 }
 
 static enum status refuse_negative(const struct job *job, const struct coo *piece,

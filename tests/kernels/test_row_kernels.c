@@ -132,8 +132,8 @@ static void compare_others(const struct row_pass *p)
 static uint32_t solve_sent(struct row_pass *p)
 {
     struct row_systems_args args = p->args;
-    const uint32_t rows = p->dims[0], peers = p->of.counts && args.matrix ? 1 : 0;
-    const uint32_t length = row_sent_length(p->of.rank, args.matrix, peers);
+    const uint32_t rows = p->dims[0], peers = p->of.counts && args.rules.matrix ? 1 : 0;
+    const uint32_t length = row_sent_length(p->of.rank, args.rules.matrix, peers);
     double *system = calloc((uint64_t)rows * length, sizeof *system);
     assert_non_null(system);
     args.sent = (struct row_sent){.system = system, .length = length, .peers = peers};

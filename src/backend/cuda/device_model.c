@@ -123,7 +123,7 @@ static enum status upload_normal(struct device_state *s, int n, uint64_t seed, s
     if (!made)
         return error->status;
     ktensor_random_rows(made, part, n, s->rank, KTENSOR_NORMAL, seed);
-    if (s->rules.nonneg[n])
+    if (s->problem->asked->rules.nonneg[n])
         entries_drop_signs(made, rows * s->rank);
     upload_rows(s, n, made, error);
     memory_free(made);
@@ -141,7 +141,7 @@ static enum status load_modes(struct device_state *s, const struct model_source 
             TRY(make_rows(s, n, from->seed, error));
         else
             TRY(upload_normal(s, n, from->seed, error));
-        if (s->rows.counts)
+        if (s->rows.rates)
             TRY(device_row_update_sum_columns(s, n, s->sweep.factors.factor[n], s->rows.sum[n],
                                               error));
         TRY(load_norms(s, n, from->carried, norm, error));

@@ -143,23 +143,6 @@ static void fill_built(struct host_state *h, const struct plan *plan, uint64_t n
         h->built.kernel[n].chosen = true;
 }
 
-/* Of a tensor divided by 2^e, a balanced ridge is 2^(e (2/N - 2)) times as large. */
-static void set_systems(struct host_state *h, const struct tensor_source *source,
-                        const struct problem *problem)
-{
-    const double power = 2.0 / source->x->shape.order - 2;
-    h->systems.on = problem_by_rows(problem);
-    h->systems.weighed = problem->unlisted.weighed;
-    h->systems.loss = problem->loss;
-    h->systems.solver = problem->solver;
-    h->systems.null = source->null;
-    h->systems.of_count = exp2(-source->exponent);
-    h->systems.ridge_scale = problem->ridge_scale;
-    h->systems.balance = exp2(source->exponent * power);
-    h->systems.count = problem_count(problem, -1);
-    h->systems.listed = source->listed;
-}
-
 static enum status open_host(void **state, const struct tensor_source *source,
                              const struct plan *plan, const struct backend_options *options,
                              struct progress *progress, struct error *error)
@@ -170,9 +153,10 @@ static enum status open_host(void **state, const struct tensor_source *source,
     if (!h)
         return error->status;
     h->ranks = ranks;
-    h->rules = options->problem.rules;
+    h->problem = source->problem;
+    h->by_rows = problem_by_rows(&options->problem);
+    h->rates = problem_has_rates(&options->problem);
     h->norm_sq = source->norm_sq;
-    set_systems(h, source, &options->problem);
     h->model = (struct host_model){.shape = ranks->part.here,
                                    .rank = options->problem.rank,
                                    .precision = precision_last(options->problem.precision)};
@@ -182,7 +166,7 @@ static enum status open_host(void **state, const struct tensor_source *source,
     TRY_OR(failed, create_model(&h->model, error));
     TRY_OR(failed,
            create_solve(&h->solve, &h->model, ranks->all->size > 1 && in_single(options), error));
-    if (h->systems.on)
+    if (h->by_rows)
         TRY_OR(failed, host_row_systems_create(&h->systems, &h->model, error));
     if (plan->request.momentum)
         TRY_OR(failed, create_momentum(&h->momentum, &h->model, plan->request.previous, error));
@@ -211,8 +195,6 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .columns = host_state_columns,
                                               .mttkrp = host_state_mttkrp,
                                               .update = host_state_update,
-                                              .weigh = host_state_weigh,
-                                              .ridge = host_state_ridge,
                                               .fit = host_state_fit,
                                               .residual = host_state_residual,
                                               .values = host_state_values,

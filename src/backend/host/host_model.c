@@ -81,11 +81,6 @@ enum status host_state_make_gram(struct host_state *h, int n, struct error *erro
     return comm_allreduce_sum(h->ranks->all, gram, rank * rank, error);
 }
 
-bool host_state_counts(const struct host_state *h)
-{
-    return h->systems.loss == LOSS_POISSON;
-}
-
 /* sum (R) += the rows [first, last) of factor matrix n, without their scales. row (R): room. */
 static void add_rows(const struct host_model *model, int n, uint64_t first, uint64_t last,
                      double *row, double *sum)
@@ -148,7 +143,7 @@ static enum status make_rows(struct host_state *h, int n, const struct model_sou
     if (!made)
         return error->status;
     ktensor_random_rows(made, part, n, model->rank, from->init, from->seed);
-    if (h->rules.nonneg[n])
+    if (h->problem->asked->rules.nonneg[n])
         entries_drop_signs(made, entries);
     if (!is_single)
         return STATUS_OK;
@@ -170,7 +165,7 @@ static enum status load_mode(struct host_state *h, int n, const struct model_sou
         write_rows(&h->model, n, from->k->factor[n]);
     else
         TRY(make_rows(h, n, from, error));
-    if (!carried && host_state_counts(h))
+    if (!carried && h->rates)
         TRY(host_state_make_sums(h, n, error));
     if (!carried)
         return host_state_make_gram(h, n, error);
@@ -178,8 +173,8 @@ static enum status load_mode(struct host_state *h, int n, const struct model_sou
     memcpy(f->gram, carried->gram + (uint64_t)n * square, square * sizeof *f->gram);
     for (uint64_t r = 0; r < row; r++)
         f->sum[r] = f->gram[r * row + r] > 0;
-    return host_state_counts(h) && h->rules.fixed[n] ? host_state_make_sums(h, n, error)
-                                                     : STATUS_OK;
+    return h->rates && h->problem->asked->rules.fixed[n] ? host_state_make_sums(h, n, error)
+                                                         : STATUS_OK;
 }
 
 enum status host_state_load(void *state, const struct model_source *from, struct error *error)

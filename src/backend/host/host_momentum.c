@@ -84,10 +84,10 @@ static enum status measure_mode(struct host_state *h, int n, struct error *error
     const uint64_t rank = h->model.rank;
     TRY(host_state_make_gram(h, n, error));
     host_state_fill(f->scale, rank, 1);
-    if (host_state_counts(h))
+    if (h->rates)
         TRY(host_state_make_sums(h, n, error));
     for (uint64_t r = 0; r < rank; r++) {
-        double norm = host_state_counts(h) ? f->sum[r] : sqrt(f->gram[r * rank + r]);
+        double norm = h->rates ? f->sum[r] : sqrt(f->gram[r * rank + r]);
         f->scale[r] = norm > 0 ? 1 / norm : 1;
         f->sum[r] = norm > 0;
     }
@@ -107,8 +107,9 @@ static enum status extrapolate_mode(struct host_state *h, int n, const struct mo
         now[r] = is_zero ? 0 : step->now * f->scale[r];
         before[r] = is_zero ? 0 : step->before * previous->scale[r];
     }
-    const double keeps = host_state_counts(h) ? solver_keeps(h->systems.solver) / step->now : 0;
-    const struct combination c = {now, before, h->rules.nonneg[n], keeps};
+    const struct problem *asked = h->problem->asked;
+    const struct combination c = {now, before, asked->rules.nonneg[n],
+                                  problem_keeps(asked) / step->now};
     combine(&h->model, n, previous, &c);
     swap_mode(h, n);
     return measure_mode(h, n, error);

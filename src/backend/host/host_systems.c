@@ -252,10 +252,10 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
     const uint64_t rank = s->factors->rank, ld = host_system_ld(rank);
     *p = (struct pass){.s = s,
                        .kernel = kernels(rank),
-                       .most = nonzeros_of_block(ld, s->matrix),
+                       .most = nonzeros_of_block(ld, s->rules->matrix),
                        .rank = rank,
                        .ld = ld,
-                       .length = host_system_length(rank, s->matrix)};
+                       .length = host_system_length(rank, s->rules->matrix)};
     find_products(p);
     p->runs = count_runs(p, nnz);
     p->room = block_room(ld) + s->rows * (p->length + ld) + host_system_ld(s->scratch);
@@ -278,10 +278,10 @@ static void end_pass(struct pass *p)
 static void make_terms(const struct pass *p, struct block *x)
 {
     const double *value = p->s->slices->value + x->first;
-    if (p->s->loss == LOSS_POISSON)
-        host_terms_counts(&x->t, value, x->count, p->s->unlisted);
+    if (p->s->rules->rates)
+        host_terms_counts(&x->t, value, x->count, p->s->rules->unlisted);
     else
-        host_terms_squares(&x->t, value, x->count, p->s->unlisted);
+        host_terms_squares(&x->t, value, x->count, p->s->rules->unlisted);
 }
 
 /* Adds a part of the block to the system of its row, or begins it; with Y where it is `short_row`.
@@ -294,16 +294,16 @@ static void add_part(const struct pass *p, const struct block *x, const struct b
     const double *value = p->s->slices->value + x->first + k, *z = x->z + k * p->ld;
     if (begins)
         memset(to->number, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *to->number);
-    if (p->s->loss == LOSS_POISSON)
+    if (p->s->rules->rates)
         host_terms_sum_counts(value, count, to->number);
     else
         host_terms_sum_squares(x->t.misfit + k, value, count, to->number);
     kernel->add_vector(z, count, p->ld, x->t.c + k, to->b);
     if (short_row)
         kernel->factor(z, count, p->ld, x->t.w + k, to->g + to->factor * p->ld);
-    else if (p->s->matrix)
+    else if (p->s->rules->matrix)
         kernel->add(z, count, p->ld, x->t.w + k, x->wz, begins, to->g);
-    if (p->s->loss == LOSS_POISSON && p->s->weighed)
+    if (p->s->rules->weighed)
         kernel->add_vector(z, count, p->ld, x->t.q + k, to->q);
     to->factor += short_row ? count : 0;
 }
@@ -445,8 +445,8 @@ static struct host_value_sums run_values(const struct pass *p, const struct run 
         read_block(p, block, slice, i, run->last);
         slice = block->part[block->parts - 1].slice;
         slice += x->end[slice] == i + block->count;
-        if (p->s->loss == LOSS_POISSON)
-            host_terms_misfits(&block->t, x->value + i, block->count, p->s->unlisted, &sums);
+        if (p->s->rules->rates)
+            host_terms_misfits(&block->t, x->value + i, block->count, p->s->rules->unlisted, &sums);
         else
             sums.model_sq += host_terms_model_sq(&block->t, x->value + i, block->count);
     }

@@ -12,7 +12,7 @@
 #include "backend/host/host_slices.h"
 #include "backend/host/host_terms.h"
 #include "base/error.h"
-#include "problem/problem.h"
+#include "numerics/row_rules.h"
 
 /* What is known of the listed entries after a pass. */
 struct host_row_totals {
@@ -59,10 +59,7 @@ struct host_systems {
     const struct host_slices *slices; /* borrowed, as all arrays are                       */
     const struct host_rows *factors;  /* of all modes; that of slices->mode has the old rows */
     const double *now;                /* (R): times the old rows, their weights            */
-    enum loss loss;
-    bool matrix;     /* systems have G                                     */
-    double unlisted; /* h                                                  */
-    bool weighed;    /* h is not 1, or values may be unknown               */
+    const struct row_rules *rules;
     host_system_sink *sink;
     void *context;
     uint64_t factor;  /* nonzeros of a row that the sink takes with Y, at most: no more than ld */

@@ -20,7 +20,7 @@ enum status host_state_mttkrp(void *state, int mode, struct error *error)
     struct host_state *h = state;
     const struct host_model *model = &h->model;
     const struct host_rows factors = host_model_rows(model);
-    if (h->systems.on)
+    if (h->by_rows)
         return host_row_update_solve(h, mode, error);
     if (h->built.nnz == 0)
         host_entries_zero(h->solve.m, model->shape.dims[mode] * model->rank, model->precision);
@@ -51,7 +51,7 @@ static enum status create_solver(struct host_state *h, int mode, struct row_solv
                                             .rows = h->ranks->part.whole.dims[mode],
                                             .fit_rows = !model->weights_fit,
                                             .precision = model->precision};
-    *s = (struct row_solver){.is_nonneg = h->rules.nonneg[mode]};
+    *s = (struct row_solver){.is_nonneg = h->problem->asked->rules.nonneg[mode]};
     if (s->is_nonneg)
         return host_nonneg_create(&s->nonneg, &start, model->rank, error);
     TRY(host_dense_inverse_create(&s->inverse, h->solve.v, model->rank, model->precision, error));
@@ -101,10 +101,11 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
     struct host_model *model = &h->model;
     struct host_solve *s = &h->solve;
     struct host_factor *f = &model->factor[mode];
+    const double ridge = h->problem->asked->rules.ridge[mode];
     struct row_solver solver;
     host_model_hadamard(model, mode, s->v);
     for (uint64_t r = 0; r < model->rank; r++)
-        s->v[r * model->rank + r] += h->rules.ridge[mode];
+        s->v[r * model->rank + r] += ridge;
     host_model_scale_of_m(model, mode, s->row);
     host_model_expected_norms(model, s->column);
     if (create_solver(h, mode, &solver, error) != STATUS_OK)
@@ -164,7 +165,7 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
             return error_set(error, STATUS_NUMERICAL,
                              "mode %d: the squared norm of column %llu is %g", mode + 1,
                              (unsigned long long)r + 1, norm_sq);
-        model->lambda[r] = host_state_counts(h) ? model->factor[mode].sum[r] : sqrt(norm_sq);
+        model->lambda[r] = h->rates ? model->factor[mode].sum[r] : sqrt(norm_sq);
         row[r] = model->lambda[r] > 0.0 ? 1.0 / model->lambda[r] : 0.0;
         scale[r] *= row[r];
         model->factor[mode].sum[r] = row[r] > 0;
@@ -180,24 +181,11 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
 enum status host_state_update(void *state, int mode, struct error *error)
 {
     struct host_state *h = state;
-    if (h->systems.on)
+    if (h->by_rows)
         host_row_update_take(h, mode, error);
     else
         solve(h, mode, error);
     return error->status == STATUS_OK ? normalise(h, mode, error) : error->status;
-}
-
-void host_state_weigh(void *state, const struct unlisted_count *count)
-{
-    struct host_state *h = state;
-    h->systems.count = *count;
-}
-
-void host_state_ridge(void *state, double ridge)
-{
-    struct host_state *h = state;
-    for (int n = 0; n < MAX_ORDER; n++)
-        h->rules.ridge[n] = ridge;
 }
 
 /* h->solve.inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise.
@@ -206,7 +194,7 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
                            struct backend_fit *value, struct error *error)
 {
     struct host_state *h = state;
-    if (host_state_counts(h)) {
+    if (h->rates) {
         TRY(host_row_update_fit_counts(h, mode, value, error));
         backend_fit_decide(value, m);
         return STATUS_OK;
@@ -225,10 +213,9 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
             terms.model_sq += term;
             terms.model_size += fabs(term);
         }
-    for (uint64_t i = 0; i < rank; i++)
-        terms.penalty += h->rules.ridge[mode] * lambda[i] * lambda[i];
+    terms.penalty = backend_penalty_of(h->problem, mode, lambda, h->systems.totals.penalty);
     struct fit_squares squares = fit_squares_of(&terms);
-    if (h->systems.on)
+    if (h->by_rows)
         host_row_update_squares(h, mode, terms.model_sq, terms.model_size, &squares);
     TRY(backend_fit_of(value, &squares, mode + 1, error));
     value->reciprocal = h->solve.reciprocal;
@@ -253,7 +240,7 @@ enum status host_state_residual(void *state, struct backend_residual *r, struct 
         const void *own = host_model_row(model, model->factor[n].entries, rows->first);
         TRY(host_residual_gram(own, rows->count, model->rank, model->precision, r->gram[n], error));
     }
-    r->unlisted = h->systems.count.weight;
+    r->unlisted = h->problem->count.weight;
     r->nonzeros = host_residual_nonzeros(&h->sweep, &factors, r->weight, r->unlisted);
     return STATUS_OK;
 }

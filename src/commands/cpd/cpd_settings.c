@@ -384,7 +384,7 @@ const char *cpd_settings_init_word(const struct cpd_settings *s)
 static enum status check_by_rows(const struct cpd_settings *s, const char *reason,
                                  struct error *error)
 {
-    const bool counts = s->common.options.problem.loss == LOSS_POISSON;
+    const bool counts = problem_has_rates(&s->common.options.problem);
     TRY(cmd_check_by_rows(&s->common, reason, error));
     if (!s->init_stem && !s->resume && s->guess == GUESS_NVECS)
         return error_set(error, STATUS_INPUT, "--init nvecs and %s: nvecs %s", reason,
@@ -414,10 +414,10 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
     struct problem *p = &s->common.options.problem;
     if (s->inner_given && p->solver != SOLVER_MU)
         return error_set(error, STATUS_INPUT, "--inner %d: only with --solver mu", p->inner);
-    if (s->solver_given && p->loss == LOSS_SQUARES)
+    if (s->solver_given && !problem_has_rates(p))
         return error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson",
                          word_of(solver_words, (int)p->solver));
-    if (p->loss == LOSS_SQUARES)
+    if (!problem_has_rates(p))
         return STATUS_OK;
     if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->choose_ridge ||
         s->ridge_scale_text)
@@ -435,7 +435,7 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     const bool weighed = p->unlisted.weighed;
     const char *scale = s->ridge_scale_text;
     char text[UNLISTED_TEXT], reason[64];
-    int word = weighed && p->loss == LOSS_SQUARES ? RIDGE_BALANCED : RIDGE_UNIT;
+    int word = weighed && !problem_has_rates(p) ? RIDGE_BALANCED : RIDGE_UNIT;
     if (scale)
         word_find(ridge_scale_words, scale, strlen(scale), &word);
     p->ridge_scale = (enum ridge_scale)word;

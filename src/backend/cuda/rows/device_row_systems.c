@@ -77,7 +77,7 @@ static cudaError_t keep_parts(const struct pass *pass, uint64_t b, const double 
                               cudaStream_t stream)
 {
     const struct device_row_piece *piece = &pass->spans->piece[b];
-    const uint64_t length = row_system_length(pass->args->rank, pass->args->matrix),
+    const uint64_t length = row_system_length(pass->args->rank, pass->args->rules.matrix),
                    bytes = length * sizeof *part;
     double *to = pass->rows->pieces.part + 2 * b * length;
     cudaError_t code = cudaSuccess;
@@ -334,43 +334,35 @@ static bool has_long_rows(const struct device_row_systems *s, int mode, uint64_t
 
 /* The most nonzeros of a row that the pass for short rows takes; 0 where the mode has few of them,
  * or where they have no systems of their own. */
-static int short_rows_of(const struct device_row_systems *s, const struct device_row_rules *rules,
+static int short_rows_of(const struct device_row_systems *s, const struct row_rules *rules,
                          int mode, uint64_t length)
 {
     if (!s->size.matrix || s->mode[mode].pieces == 0 || has_long_rows(s, mode, length))
         return 0;
-    if (rules->counts)
+    if (rules->rates)
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
     if (rules->nonneg)
         return ROW_SHORT_DESCENT;
     if (rules->unlisted == 0)
-        return rules->ridge ? ROW_SHORT_EQUATIONS : 0;
-    return rules->ridge && rules->counted ? 0 : ROW_SHORT_EQUATIONS;
+        return rules->ridge > 0 ? ROW_SHORT_EQUATIONS : 0;
+    return rules->ridge > 0 && rules->counted ? 0 : ROW_SHORT_EQUATIONS;
 }
 
 enum status device_row_systems_begin(struct device_row_systems *s, const struct device_factors *f,
-                                     const struct device_row_rules *rules,
-                                     struct device_row_pass *pass, struct error *error)
+                                     const struct row_rules *rules, struct device_row_pass *pass,
+                                     struct error *error)
 {
     const int mode = pass->mode;
     struct row_systems_args *args = &pass->args;
-    *args = (struct row_systems_args){
-        .old = f->factor[mode],
-        .rank = (uint32_t)s->size.rank,
-        .common = s->common,
-        .unlisted = rules->unlisted,
-        .nonneg = rules->nonneg,
-        .counted = rules->counted,
-        .counts = rules->counts,
-        .matrix = s->size.matrix,
-        .weighed = rules->weighed,
-        .of_count = rules->of_count,
-        .floor = f->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR,
-        .short_rows = short_rows_of(s, rules, mode, f->shape.dims[mode])};
-    pass->values = rules->values;
+    *args =
+        (struct row_systems_args){.old = f->factor[mode],
+                                  .rank = (uint32_t)s->size.rank,
+                                  .common = s->common,
+                                  .rules = *rules,
+                                  .short_rows = short_rows_of(s, rules, mode, f->shape.dims[mode])};
     s->steps = 0;
     set_mttkrp(s, mode, f, &args->mttkrp);
-    if (rules->values)
+    if (pass->values)
         return STATUS_OK;
     TRY(cuda_status(row_short_prepare(args, pass->stream), doing, error));
     return cuda_status(zero_rows(s, mode, f, pass->stream), doing, error);
