@@ -64,10 +64,10 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     const struct cpd_settings *s = &in->settings;
     TRY(choose_machine(job, error));
     TRY(open_outputs(s, run, error));
-    TRY(starts_create(&results->starts, s->starts, s->seed, NULL, error));
-    TRY(split_half_create(&results->halves, &s->halves, s->starts, s->seed, NULL, error));
     TRY(cpd_guess_read(in, error));
     TRY(cpd_checkpoint_prepare(in, &run->saving, error));
+    const struct run_list list = cpd_run_list(in);
+    TRY(runs_create(&results->runs, &list, NULL, error));
     cpd_guess_set_lengths(in);
     cpd_machine_note(in, &run->progress);
     find_in_tolerance(&results->findings, &s->common.options, s->tolerance);
@@ -81,16 +81,14 @@ static enum status prepare(struct cpd_job *job, struct error *error)
  * all. */
 static enum status take_best_start(struct cpd_results *r, struct error *error)
 {
-    const struct starts *s = &r->starts;
-    r->result = s->start[s->best].result;
-    r->result.interrupted = s->start[s->made - 1].result.interrupted;
-    if (split_half_interrupted(&r->halves))
-        r->result.interrupted = split_half_interrupted(&r->halves);
+    const struct starts *s = &r->runs.starts[0];
+    r->result = runs_best(&r->runs, 0)->result;
+    r->result.interrupted = runs_interrupted(&r->runs);
     r->result.seconds = 0;
     for (int i = 0; i < s->made; i++)
         r->result.seconds += s->start[i].result.seconds;
     r->unconverged |= r->result.stop == CPALS_ITERATIONS || r->result.stop == CPALS_TIME_LIMIT;
-    return starts_take_best(&r->starts, &r->model, error);
+    return runs_take_best(&r->runs, 0, &r->model, error);
 }
 
 /* Shows the summary and the findings. The tables of the starts and of the halves are results, which
@@ -106,8 +104,8 @@ static void show_result(struct cpd_job *job)
     cpd_summarise(&run->progress, r, s->verbose);
     find_in_result(&r->findings, &r->result, &s->common.options, &als);
     cpd_show_findings(r, &run->progress);
-    cpd_starts_show(to, &r->starts);
-    find_in_starts(&r->findings, &r->starts, r->tensor.nnz,
+    cpd_starts_show(to, &r->runs.starts[0]);
+    find_in_starts(&r->findings, &r->runs.starts[0], r->tensor.nnz,
                    !s->init_stem && !s->resume &&
                        !problem_has_one_optimum(&s->common.options.problem));
     cpd_show_findings(r, to);
@@ -127,8 +125,12 @@ static enum status finish(struct cpd_job *job, struct error *error)
     bool first = run->world->rank == 0;
     cpd_signals_done();
     TRY(take_best_start(results, error));
-    if (first)
+    if (first) {
+        const double start = clock_now();
+        TRY(split_half_compare(&results->halves, &results->runs, &results->model, error));
+        results->times.halves += s->halves.mode > 0 ? clock_now() - start : 0;
         cpd_guess_keep_weights(in, &results->model);
+    }
     if (first || run->together)
         TRY(cpd_output_write(s, run, results, error));
     if (!first)
@@ -162,20 +164,9 @@ static enum status run_one(struct cpd_job *job, struct error *error)
 static void note_one(uint64_t rank, struct cpd_results *r, struct error *breakdown,
                      struct error *error)
 {
-    struct rank_outcome of = {.rank = rank, .failure = *error};
     if (!r->outcome)
         return;
-    if (error->status == STATUS_OK) {
-        of.result = r->result;
-        of.agreement = starts_agreement(&r->starts);
-        of.halves = (struct halves_outcome){.asked = r->halves.halves.mode > 0,
-                                            .known = r->halves.halves.mode > 0 &&
-                                                     r->halves.state == HALVES_COMPARED,
-                                            .score = r->halves.match.score,
-                                            .alike = r->halves.alike};
-        of.ridge = r->starts.ridge.count > 0 ? r->starts.ridge.best : 0;
-    }
-    r->outcome[r->outcomes++] = of;
+    r->outcome[r->outcomes++] = rank_outcome(rank, &r->runs, &r->halves, error);
     if (error->status != STATUS_NUMERICAL)
         return;
     if (error->message[0])
@@ -193,7 +184,7 @@ static void end_one(struct cpd_run *run, struct cpd_results *r)
     cpd_reports_free(&r->reports);
     findings_free(&r->findings);
     r->shown = 0;
-    starts_free(&r->starts);
+    runs_free(&r->runs);
     split_half_free(&r->halves);
     ktensor_free(&r->model);
 }
@@ -248,7 +239,7 @@ static enum status run_range(struct cpd_job *job, struct error *error)
         r->times = (struct cpd_times){.start = i > 0 ? clock_now() : job->inputs.began};
         if (cpd_settings_take_rank(s, rank, error) == STATUS_OK)
             run_one(job, error);
-        ended = starts_ended(&r->starts) || split_half_ended(&r->halves);
+        ended = runs_ended(&r->runs);
         note_one(rank, r, &breakdown, error);
         end_one(&job->run, r);
     }

@@ -115,7 +115,7 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
                                  struct progress *progress, struct error *error)
 {
     struct json j;
-    if (!rank_any_model(results->outcome, results->outcomes))
+    if (!(rank_known(results->outcome, results->outcomes) & RANKS_MODEL))
         return STATUS_OK;
     char *path = cpd_ranks_file_name(&in->settings, error);
     if (!path)

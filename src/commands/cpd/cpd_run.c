@@ -28,10 +28,8 @@ struct work {
     struct device_comm *devices; /* owned                                              */
     struct rank_tensor *tensor;  /* the run's, where a rank is alone; else `part`      */
     struct rank_tensor part;
-    struct starts *starts; /* this rank's account: that of the results, or `own` */
-    struct starts own;
-    struct split_half *halves; /* likewise */
-    struct split_half own_halves;
+    struct runs *runs; /* this rank's table: that of the results, or `own` */
+    struct runs own;
     struct backend backend;
     struct cpd_report mine;
 };
@@ -142,7 +140,7 @@ static enum status check_tensor(struct work *w, struct error *error)
     TRY(cmd_check_grid(&in->settings.common.ranks, t->shape.order, error));
     TRY(cpd_settings_check_order(&in->settings, t->shape.order, error));
     TRY(cpd_settings_check_unknown(&in->settings, t->listed.unknown, error));
-    TRY(split_half_check(w->halves, t, error));
+    TRY(split_half_check(&w->runs->list, t, error));
     TRY(cpd_guess_check(in, &t->shape, error));
     TRY(cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error));
     TRY(check_checkpoints(w, error));
@@ -207,26 +205,17 @@ static enum status look_at_tensor(struct work *w, struct rank_request *request, 
     return check_tensor(w, error);
 }
 
-/* A thread that leaves the job to rank 0 has accounts of its own. */
-static enum status make_accounts(struct work *w, struct error *error)
-{
-    const struct cpd_settings *s = settings_of(w);
-    const struct cpd_results *first = &w->job->results;
-    if (owns_job(w))
-        return STATUS_OK;
-    w->starts = &w->own;
-    w->halves = &w->own_halves;
-    TRY(starts_create(&w->own, s->starts, s->seed, first->starts.model, error));
-    return split_half_create(&w->own_halves, &s->halves, s->starts, s->seed, &first->halves, error);
-}
-
 /* Opens the tensor, checks what can be checked, and reads what the backend needs. The failure of
  * one rank is that of all. */
 static enum status prepare(struct work *w, struct error *error)
 {
     struct cpd_job *job = w->job;
     struct rank_request request = {0};
-    if (make_accounts(w, error) == STATUS_OK)
+    if (!owns_job(w)) { /* a thread has a table of its own; the models are rank 0's */
+        w->runs = &w->own;
+        runs_create(&w->own, &job->results.runs.list, job->results.runs.model, error);
+    }
+    if (error->status == STATUS_OK)
         cpd_reports_create(&w->reports, w->comm->size, error);
     TRY(comm_end_phase(w->comm, error));
     TRY(find_places(w, &request, error));
@@ -330,32 +319,11 @@ static struct decomposition decomposition_of(struct work *w)
 {
     struct cpd_job *job = w->job;
     return (struct decomposition){
-        .guess = cpd_guess(&job->inputs),
         .als = cpd_als_options(&job->inputs, &job->run.saving, &job->results.trace),
         .opened = opened,
         .context = w,
-        .choose_ridge = settings_of(w)->choose_ridge,
         .spread = job->run.together,
         .progress = w->progress};
-}
-
-/* With --split-half, after a run that nothing has ended early: the models of the halves, with the
- * ridge of the whole. */
-static enum status run_halves(struct work *w, const struct decomposition *d, struct error *error)
-{
-    const struct starts *s = w->starts;
-    struct backend_options options = make_options(w);
-    const double start = clock_now();
-    if (w->halves->halves.mode == 0 || starts_ended(s))
-        return STATUS_OK;
-    for (int n = 0; d->choose_ridge && n < MAX_ORDER; n++)
-        options.problem.rules.ridge[n] = s->ridge.best;
-    TRY(split_half_run(w->halves, w->tensor, w->job->inputs.choice.kind, &options, d, error));
-    if (w->comm->rank == 0) {
-        split_half_compare(w->halves, &s->model[s->best], error);
-        w->job->results.times.halves = clock_now() - start;
-    }
-    return comm_end_phase(w->comm, error);
 }
 
 /* Where rows are dealt, no mode is cut, and the ranks say what they have. */
@@ -391,6 +359,7 @@ static void take_times(struct cpd_times *times, const struct work *w)
     const struct rank_report *mine = &w->mine.rank;
     const struct rank_tensor *t = w->tensor;
     memcpy(times->operation, mine->operation, sizeof times->operation);
+    times->halves = mine->halves;
     times->communication = is_alone(w) ? 0 : mine->communication;
     if (is_alone(w) && w->job->results.outcomes > 0)
         return;
@@ -414,7 +383,7 @@ static void keep(struct work *w)
     const bool verbose = settings_of(w)->verbose;
     struct problem *problem = &w->job->inputs.settings.common.options.problem;
     for (int n = 0; settings_of(w)->choose_ridge && n < MAX_ORDER; n++)
-        problem->rules.ridge[n] = results->starts.ridge.best;
+        problem->rules.ridge[n] = results->runs.ridge.best;
     take_times(&results->times, w);
     if (is_alone(w)) {
         if (verbose)
@@ -433,22 +402,19 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
     struct work w = {.job = job,
                      .comm = c,
                      .progress = c->rank == 0 ? &job->run.progress : NULL,
-                     .starts = &job->results.starts,
-                     .halves = &job->results.halves};
+                     .runs = &job->results.runs};
     w.tensor = c->size == 1 ? &job->run.tensor : &w.part;
     TRY_OR(done, prepare(&w, error));
     TRY_OR(done, look_at_known(&w, error));
     TRY_OR(done, identify(&w, error));
     const struct decomposition d = decomposition_of(&w);
-    TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.starts, &w.mine.rank, error));
-    TRY_OR(done, run_halves(&w, &d, error));
+    TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.runs, &w.mine.rank, error));
     TRY_OR(done, gather(&w, error));
     if (c->rank == 0)
         keep(&w);
 done:
     backend_close(&w.backend);
-    starts_free(&w.own);
-    split_half_free(&w.own_halves);
+    runs_free(&w.own);
     rank_tensor_close(&w.part);
     if (w.devices)
         job->inputs.choice.kind->leave(w.devices);

@@ -7,7 +7,7 @@
 
 #include "commands/options/cmd_common.h"
 #include "commands/options/rank_range.h"
-#include "als/starts.h"
+#include "als/runs.h"
 #include "tensor/halves.h"
 
 struct cpd_settings {
