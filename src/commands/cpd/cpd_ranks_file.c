@@ -8,7 +8,8 @@
 
 char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error)
 {
-    return s->base_stem && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem) : NULL;
+    return cpd_settings_range(s) && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem)
+                                                : NULL;
 }
 
 enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *error)
