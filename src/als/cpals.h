@@ -48,7 +48,7 @@ enum cpals_stop {
     CPALS_EARLY, /* the held-out error has not become smaller (early_stop)                   */
     CPALS_INTERRUPTED,
     CPALS_TIME_LIMIT,
-    CPALS_BREAKDOWN /* of one start of several (starts.h)                                   */
+    CPALS_BREAKDOWN /* of one start of several (runs.h)                                     */
 };
 
 /* How far the fits of a run can be trusted. */

@@ -1,46 +1,48 @@
-/* Decomposes a rank's part of a tensor: opens the backend, makes the starts one after the other,
- * and collects the rows of each model from the ranks. */
+/* Decomposes a rank's part of a tensor: makes the runs of ALS that are asked for, one after the
+ * other, and collects the rows of each model from the ranks. */
 #ifndef BLCO_DECOMPOSE_H
 #define BLCO_DECOMPOSE_H
 
-#include "als/starts.h"
+#include "als/runs.h"
 
 /* The options of a decomposition, the same on all ranks except for the progress. */
 struct decomposition {
-    struct initial_guess guess; /* of the first start; the others are random                      */
-    struct cpals_options als;   /* the trace counts on rank 0 alone                               */
+    struct cpals_options als; /* the trace counts on rank 0 alone                               */
     void (*opened)(void *context, struct backend *b); /* called when the backend is open; may be
                                                        * NULL                                     */
     void *context;
-    bool choose_ridge;         /* the ridge of all modes is chosen first, by runs from the first
-                                * start, in place of that of the problem                    */
-    bool spread;               /* rank 0 does not collect the model                               */
+    bool spread;               /* rank 0 does not collect the model; then there are no halves     */
     struct progress *progress; /* NULL: this rank shows nothing                                   */
 };
 
 /* Statistics of one rank. */
 struct rank_report {
-    uint64_t nnz; /* of the rank's part                                                           */
+    uint64_t nnz;  /* of the rank's part                                                          */
+    double halves; /* seconds of all that the halves of the tensor take                           */
     double operation[OP_COUNT][MAX_ORDER]; /* seconds of each operation and mode, as booked       */
     double communication; /* seconds of iterations in which rows and sums moved, waiting included */
     char kernel[MAX_ORDER]
                [96]; /* [n]: the kernel of mode n's MTTKRP; empty where there is no choice */
 };
 
-/* Makes the starts of s on *b, which backend_prepare has prepared for *t. Every rank of t calls it
- * with an s of its own. If b->options.spends, the nonzeros of t are freed when the backend is open;
- * grid, part and rows stay. *b is closed in the end, after a failure too.
+/* Makes the runs of s (runs_next) on *b, which backend_prepare has prepared for *t; those on the
+ * halves of t, with --split-half, on *b opened anew, with the same options, but for what speaks of
+ * the whole: without checkpoint, trace, core consistency and held-out entries, and with more
+ * iterations until they converge. Every rank of t calls it with an s of its own. If
+ * b->options.spends, the nonzeros of t are freed when the backend is open; grid, part and rows
+ * stay. *b is closed in the end, after a failure too.
  *
- * s->model receives the model of each start that has one, arranged (ktensor_arrange). If d->spread,
- * rank k of P gets the rows I_n * k / P to I_n * (k + 1) / P - 1 of mode n, and no rank has a whole
- * model. Otherwise models are whole: ranks that share memory (struct comm) have one s->model in
- * common; else rank 0 gets them, and the models of the others have no rows. They are complete when
- * all ranks that share them have returned.
+ * s->model receives the models, arranged (ktensor_arrange). If d->spread, rank k of P gets the rows
+ * I_n * k / P to I_n * (k + 1) / P - 1 of mode n, and no rank has a whole model. Otherwise models
+ * are whole: ranks that share memory (struct comm) have one s->model in common; else rank 0 gets
+ * them, and the models of the others have no rows. They are complete when all ranks that share them
+ * have returned.
  *
- * If no start has a model, all ranks return that failure (comm_end_phase); any other failure ends
- * the other ranks (comm_abort). Errors of backend_build, cpals_iterate, cpals_store, nvecs_start
- * and starts_check; or the failure of another rank. */
+ * *report is about the runs on the whole tensor. If no start on it has a model, all ranks return
+ * that failure, as one of backend_prepare (comm_end_phase); any other failure ends the other ranks
+ * (comm_abort). Errors of backend_prepare, backend_build, cpals_iterate, cpals_store, nvecs_start
+ * and runs_check; or the failure of another rank. */
 enum status decompose(struct backend *b, struct rank_tensor *t, const struct decomposition *d,
-                      struct starts *s, struct rank_report *report, struct error *error);
+                      struct runs *s, struct rank_report *report, struct error *error);
 
 #endif

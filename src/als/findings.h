@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "als/split_half.h"
-#include "als/starts.h"
+#include "als/runs.h"
 #include "base/error.h"
 #include "ranks/rank_tensor.h"
 

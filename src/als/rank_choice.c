@@ -1,6 +1,37 @@
 #include "als/rank_choice.h"
 
 #include <stdio.h>
+#include <string.h>
+
+struct rank_outcome rank_outcome(uint64_t rank, const struct runs *runs,
+                                 const struct split_half *halves, const struct error *failure)
+{
+    struct rank_outcome o = {.rank = rank, .failure = *failure};
+    if (failure->status != STATUS_OK)
+        return o;
+    o.result = runs_best(runs, 0)->result;
+    o.agreement = starts_agreement(&runs->starts[0]);
+    o.ridge = runs->ridge.best;
+    o.halves.asked = halves->halves.mode > 0;
+    o.halves.known = o.halves.asked && halves->state == HALVES_COMPARED;
+    o.halves.score = halves->match.score;
+    o.halves.alike = halves->alike;
+    return o;
+}
+
+unsigned rank_known(const struct rank_outcome *outcome, int count)
+{
+    unsigned known = 0;
+    for (int i = 0; i < count; i++) {
+        const struct rank_outcome *o = &outcome[i];
+        known |= (o->failure.status == STATUS_OK ? RANKS_MODEL : 0u) |
+                 (o->result.core.state == CORE_KNOWN ? RANKS_CORE : 0u) |
+                 (o->result.held.entries > 0 ? RANKS_HELD : 0u) |
+                 (o->agreement.others > 0 ? RANKS_AGREEMENT : 0u) |
+                 (o->halves.asked ? RANKS_HALVES : 0u) | (o->ridge > 0 ? RANKS_RIDGE : 0u);
+    }
+    return known;
+}
 
 static bool is_sound(const struct rank_outcome *o)
 {
@@ -9,49 +40,30 @@ static bool is_sound(const struct rank_outcome *o)
            2 * o->agreement.agree >= o->agreement.others;
 }
 
-int rank_choice(const struct rank_outcome *outcome, int count)
+static bool is_alike(const struct rank_outcome *o)
+{
+    return o->halves.known && o->halves.alike == o->rank;
+}
+
+/* The index of the largest rank that is so; -1 if there is none. */
+static int largest(const struct rank_outcome *outcome, int count,
+                   bool (*is_so)(const struct rank_outcome *o))
 {
     int choice = -1;
     for (int i = 0; i < count; i++)
-        if (is_sound(&outcome[i]) && (choice < 0 || outcome[i].rank > outcome[choice].rank))
+        if (is_so(&outcome[i]) && (choice < 0 || outcome[i].rank > outcome[choice].rank))
             choice = i;
     return choice;
 }
 
-bool rank_any_halves(const struct rank_outcome *outcome, int count)
+int rank_choice(const struct rank_outcome *outcome, int count)
 {
-    int i = 0;
-    while (i < count && !outcome[i].halves.asked)
-        i++;
-    return i < count;
+    return largest(outcome, count, is_sound);
 }
 
 int rank_choice_halves(const struct rank_outcome *outcome, int count)
 {
-    int choice = -1;
-    for (int i = 0; i < count; i++) {
-        const struct halves_outcome *halves = &outcome[i].halves;
-        const bool found = halves->known && halves->alike == outcome[i].rank;
-        if (found && (choice < 0 || outcome[i].rank > outcome[choice].rank))
-            choice = i;
-    }
-    return choice;
-}
-
-bool rank_any_core(const struct rank_outcome *outcome, int count)
-{
-    int i = 0;
-    while (i < count && outcome[i].result.core.state != CORE_KNOWN)
-        i++;
-    return i < count;
-}
-
-bool rank_any_held(const struct rank_outcome *outcome, int count)
-{
-    int i = 0;
-    while (i < count && outcome[i].result.held.entries == 0)
-        i++;
-    return i < count;
+    return largest(outcome, count, is_alike);
 }
 
 int rank_choice_held(const struct rank_outcome *outcome, int count)
@@ -72,84 +84,47 @@ int rank_choice_held(const struct rank_outcome *outcome, int count)
     return choice;
 }
 
-bool rank_any_model(const struct rank_outcome *outcome, int count)
+/* text (RANK_CHOICE_TEXT) = a sentence about the choice of the largest rank "with ...", or "all of
+ * whose ..."; no other "has ...". */
+static uint64_t suggest_largest(const struct rank_outcome *outcome, int count, int choice,
+                                const char *why, const char *has, char *text)
 {
-    int i = 0;
-    while (i < count && outcome[i].failure.status != STATUS_OK)
-        i++;
-    return i < count;
-}
-
-bool rank_any_agreement(const struct rank_outcome *outcome, int count)
-{
-    int i = 0;
-    while (i < count && outcome[i].agreement.others <= 0)
-        i++;
-    return i < count;
-}
-
-static uint64_t suggestion_held(const struct rank_outcome *outcome, int count, char *text)
-{
-    const int choice = rank_choice_held(outcome, count);
-    snprintf(text, RANK_CHOICE_TEXT,
-             "rank %ju is suggested: the smallest of these whose held-out error is within its "
-             "standard error of the least%s",
-             (uintmax_t)outcome[choice].rank,
-             choice == count - 1 ? "; larger ones may do better" : "");
-    return outcome[choice].rank;
-}
-
-/* A choice of the largest rank that has a property. */
-struct largest {
-    int choice;        /* -1: no rank has it              */
-    char why[160];     /* "with ...", after a noun          */
-    char lacking[160]; /* "has no ...", of ranks without it */
-};
-
-static uint64_t suggestion_largest(const struct rank_outcome *outcome, int count,
-                                   const struct largest *l, char *text)
-{
-    if (l->choice < 0 || outcome[l->choice].rank == 1) {
-        snprintf(text, RANK_CHOICE_TEXT, "no rank above 1 is suggested: none %s", l->lacking);
+    if (choice < 0 || outcome[choice].rank == 1) {
+        snprintf(text, RANK_CHOICE_TEXT, "no rank above 1 is suggested: none has %s", has);
         return 0;
     }
     snprintf(text, RANK_CHOICE_TEXT, "rank %ju is suggested: the largest of these %s%s",
-             (uintmax_t)outcome[l->choice].rank, l->why,
-             l->choice == count - 1 ? "; larger ones may do as well" : "");
-    return outcome[l->choice].rank;
+             (uintmax_t)outcome[choice].rank, why,
+             choice == count - 1 ? "; larger ones may do as well" : "");
+    return outcome[choice].rank;
 }
 
-static uint64_t suggestion_halves(const struct rank_outcome *outcome, int count, char *text)
+uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text)
 {
-    const struct largest l = {.choice = rank_choice_halves(outcome, count),
-                              .why = "all of whose components are alike in both halves",
-                              .lacking = "has components that are all alike in both halves"};
-    return suggestion_largest(outcome, count, &l, text);
-}
-
-static uint64_t suggestion_core(const struct rank_outcome *outcome, int count, char *text)
-{
-    const char *agree = rank_any_agreement(outcome, count)
-                            ? " and the agreement of at least half of the other starts"
-                            : "";
-    struct largest l = {.choice = rank_choice(outcome, count)};
-    if (!rank_any_core(outcome, count)) {
+    const unsigned known = rank_known(outcome, count);
+    char with[160];
+    if (known & RANKS_HALVES)
+        return suggest_largest(outcome, count, rank_choice_halves(outcome, count),
+                               "all of whose components are alike in both halves",
+                               "components that are all alike in both halves", text);
+    if (known & RANKS_HELD) {
+        const int choice = rank_choice_held(outcome, count);
+        snprintf(text, RANK_CHOICE_TEXT,
+                 "rank %ju is suggested: the smallest of these whose held-out error is within its "
+                 "standard error of the least%s",
+                 (uintmax_t)outcome[choice].rank,
+                 choice == count - 1 ? "; larger ones may do better" : "");
+        return outcome[choice].rank;
+    }
+    if (!(known & RANKS_CORE)) {
         snprintf(text, RANK_CHOICE_TEXT,
                  "no rank above 1 is suggested: no core consistency is known; --holdout 0.1 or "
                  "--split-half MODE compares ranks by other means");
         return 0;
     }
-    snprintf(l.why, sizeof l.why, "with a core consistency of %d or more%s", CORE_SOUND, agree);
-    snprintf(l.lacking, sizeof l.lacking, "has a core consistency of %d or more%s", CORE_SOUND,
-             agree);
-    return suggestion_largest(outcome, count, &l, text);
-}
-
-uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text)
-{
-    if (rank_any_halves(outcome, count))
-        return suggestion_halves(outcome, count, text);
-    if (rank_any_held(outcome, count))
-        return suggestion_held(outcome, count, text);
-    return suggestion_core(outcome, count, text);
+    snprintf(with, sizeof with, "with a core consistency of %d or more%s", CORE_SOUND,
+             known & RANKS_AGREEMENT ? " and the agreement of at least half of the other starts"
+                                     : "");
+    return suggest_largest(outcome, count, rank_choice(outcome, count), with,
+                           with + strlen("with "), text);
 }

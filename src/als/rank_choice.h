@@ -2,7 +2,7 @@
 #ifndef BLCO_RANK_CHOICE_H
 #define BLCO_RANK_CHOICE_H
 
-#include "als/starts.h"
+#include "als/split_half.h"
 
 /* How alike the two halves of the tensor are, where it is split (split_half.h). */
 struct halves_outcome {
@@ -22,6 +22,21 @@ struct rank_outcome {
     struct error failure; /* why there is no model; else empty                                 */
 };
 
+/* What the runs with one rank R have led to, or why there is no model: *failure. */
+struct rank_outcome rank_outcome(uint64_t rank, const struct runs *runs,
+                                 const struct split_half *halves, const struct error *failure);
+
+/* What some of these outcomes (count) have, as bits. */
+enum rank_known {
+    RANKS_MODEL = 1,
+    RANKS_CORE = 2,      /* a core consistency that is known */
+    RANKS_HELD = 4,      /* a held-out error                  */
+    RANKS_AGREEMENT = 8, /* several starts to compare */
+    RANKS_HALVES = 16,   /* a tensor that is split            */
+    RANKS_RIDGE = 32     /* a ridge that was chosen           */
+};
+unsigned rank_known(const struct rank_outcome *outcome, int count);
+
 /* The index in outcome (count) of the largest rank whose core consistency is CORE_SOUND or more and
  * where at least half of the other starts agree with the best one; -1 if there is none. */
 int rank_choice(const struct rank_outcome *outcome, int count);
@@ -34,19 +49,6 @@ int rank_choice_held(const struct rank_outcome *outcome, int count);
 /* With --split-half: the index of the largest rank whose components are all alike in both halves;
  * -1 if there is none. */
 int rank_choice_halves(const struct rank_outcome *outcome, int count);
-
-/* Whether the tensor is split. */
-bool rank_any_halves(const struct rank_outcome *outcome, int count);
-
-/* Whether the core consistency of some rank is known. */
-bool rank_any_core(const struct rank_outcome *outcome, int count);
-
-/* Whether some rank has a model with a held-out error. */
-bool rank_any_held(const struct rank_outcome *outcome, int count);
-
-/* Whether some rank has a model; whether some rank had several starts to compare. */
-bool rank_any_model(const struct rank_outcome *outcome, int count);
-bool rank_any_agreement(const struct rank_outcome *outcome, int count);
 
 #define RANK_CHOICE_TEXT 256
 

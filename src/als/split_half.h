@@ -6,14 +6,14 @@
 #ifndef BLCO_SPLIT_HALF_H
 #define BLCO_SPLIT_HALF_H
 
-#include "als/decompose.h"
+#include "als/runs.h"
 #include "model/ktensor_match.h"
-#include "ranks/half_tensor.h"
+#include "ranks/rank_tensor.h"
 
 /* A component is alike in both halves if its factor match scores are this or more: that of its
  * partners in the halves with each other, and its own with each of them. A score is the product of
  * the cosines of all modes but that of the halves: of three modes about 0.95 in each, from which on
- * columns count as equal (the paper that starts.h names). */
+ * columns count as equal (the paper that runs.h names). */
 #define HALVES_ALIKE 0.9
 
 enum split_half_state {
@@ -29,6 +29,7 @@ struct half_partners {
     double score;   /* the least of these two and of the pair's                                */
 };
 
+/* What the runs of the halves say. */
 struct split_half {
     struct halves halves;    /* mode 0: the tensor is not split, and the rest is empty            */
     uint64_t nonzeros[2];    /* of each half                                                      */
@@ -42,36 +43,16 @@ struct split_half {
     uint64_t alike;                  /* how many components of the whole both halves have    */
 };
 
-/* Begins with no model. The halves make `asked` starts each; all three models begin from seeds of
- * their own, which follow those of the whole, `seed`, `seed` + 1, ... `first`, which may be NULL,
- * has the models of a rank of this process whose memory is shared (starts_create). The caller frees
- * *s with split_half_free, after a failure too. STATUS_MEMORY. */
-enum status split_half_create(struct split_half *s, const struct halves *halves, int asked,
-                              uint64_t seed, const struct split_half *first, struct error *error);
-
 /* Counts the nonzeros of both halves of t, whose nonzeros have been read, and refuses a tensor that
  * cannot be split so. Every rank calls it. STATUS_INPUT, and failures of other ranks. */
-enum status split_half_check(struct split_half *s, const struct rank_tensor *t,
+enum status split_half_check(struct run_list *list, const struct rank_tensor *t,
                              struct error *error);
 
-/* Decomposes one half after the other, as the whole was: with its options, but without its
- * checkpoint, its trace and its held-out entries, and with more iterations until they converge. t
- * still has its nonzeros. Every rank calls it. A signal or the time limit ends it early. Errors as
- * backend_prepare and decompose; a half without a model is no error. */
-enum status split_half_run(struct split_half *s, const struct rank_tensor *t,
-                           const struct backend_kind *kind, const struct backend_options *options,
-                           const struct decomposition *d, struct error *error);
-
-/* On the rank that has the whole models, after split_half_run: compares those of the halves with
- * each other and with `model`, that of the whole tensor. STATUS_MEMORY. */
-enum status split_half_compare(struct split_half *s, const struct ktensor *model,
+/* On the rank that has the whole models, after decompose: compares those of the halves, which it
+ * frees, with each other and with `model`, that of the whole tensor. *s borrows from the runs. The
+ * caller frees *s with split_half_free, after a failure too. STATUS_MEMORY. */
+enum status split_half_compare(struct split_half *s, struct runs *runs, const struct ktensor *model,
                                struct error *error);
-
-/* Whether a signal or the time limit has ended it. */
-bool split_half_ended(const struct split_half *s);
-
-/* The signal that has ended it (cpals_result.interrupted), or 0. */
-int split_half_interrupted(const struct split_half *s);
 
 /* Accepts an empty one. */
 void split_half_free(struct split_half *s);

@@ -180,9 +180,8 @@ static enum status make_run(const struct selftest_place *p, const struct known_r
     struct place_outcome o = {0};
     struct error why;
     struct problem problem = {.rank = run->rank, .loss = run->loss, .solver = run->solver};
-    const struct decomposition d = {
-        .guess = {.kind = GUESS_MODEL, .model = &start},
-        .als = {.max_iterations = run->iterations, .tolerance = run->loss ? 0 : 1e-12}};
+    const struct place_run als = {
+        &problem, &start, {.max_iterations = run->iterations, .tolerance = run->loss ? 0 : 1e-12}};
     problem_complete_loss(&problem);
     TRY_OR(done, make_tensor(&x, &planted, run, error));
     if (problem_has_rates(&problem) && place_refuses(p, &x, &problem, &why)) {
@@ -190,7 +189,7 @@ static enum status make_run(const struct selftest_place *p, const struct known_r
         goto done;
     }
     TRY_OR(done, make_start(&start, run, &x.shape, error));
-    TRY_OR(done, place_decompose(p, &x, &problem, &d, &o, error));
+    TRY_OR(done, place_decompose(p, &x, &als, &o, error));
     if (!place_compares(p))
         goto done;
     if (problem_has_rates(&problem))
@@ -230,17 +229,16 @@ static enum status run_in_two(const struct selftest_place *p, const struct coo *
         .path = path,
         .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
                   .problem = problem}};
-    struct decomposition d = {.guess = {.kind = GUESS_MODEL, .model = start},
-                              .als = {.max_iterations = STOP, .saving = &saving}};
+    struct place_run run = {&problem, start, {.max_iterations = STOP, .saving = &saving}};
     struct checkpoint c;
-    TRY(place_decompose(p, x, &problem, &d, o, error));
+    TRY(place_decompose(p, x, &run, o, error));
     ktensor_free(&o->model);
     *error = o->result.not_saved;
     TRY(error->status);
     TRY(checkpoint_open(&c, path, 0, 1, error));
-    d.guess.model = &c.model[CHECKPOINT_STATE].rows;
-    d.als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
-    place_decompose(p, x, &problem, &d, o, error);
+    run.start = &c.model[CHECKPOINT_STATE].rows;
+    run.als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
+    place_decompose(p, x, &run, o, error);
     checkpoint_close(&c);
     return error->status;
 }
@@ -262,15 +260,14 @@ enum status check_resume(const struct selftest_place *p, int which, struct verdi
     struct coo x = {0};
     struct ktensor start = {0};
     struct place_outcome in_one = {0}, in_two = {0};
-    const struct decomposition d = {.guess = {.kind = GUESS_MODEL, .model = &start},
-                                    .als = {.max_iterations = WHOLE}};
+    const struct place_run run = {&problem, &start, {.max_iterations = WHOLE}};
     char *path = memory_text(error, "%s/checkpoint", p->folder);
     if (!path)
         goto done;
     TRY_OR(done, known_scattered(&x, &shape, 3000, 4, 1, error));
     TRY_OR(done, ktensor_create(&start, &shape, RANK, error));
     ktensor_randomise(&start, KTENSOR_RANDOM, 3);
-    TRY_OR(done, place_decompose(p, &x, &problem, &d, &in_one, error));
+    TRY_OR(done, place_decompose(p, &x, &run, &in_one, error));
     TRY_OR(done, run_in_two(p, &x, &start, path, &in_two, error));
     if (place_compares(p))
         compare(p, f, &in_two, &in_one);

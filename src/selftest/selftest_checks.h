@@ -26,18 +26,24 @@ bool place_compares(const struct selftest_place *p);
 bool place_refuses(const struct selftest_place *p, const struct coo *x,
                    const struct problem *problem, struct error *why);
 
+/* A run of ALS from a model, the same on all ranks of a place. */
+struct place_run {
+    const struct problem *problem;
+    const struct ktensor *start;
+    struct cpals_options als;
+};
+
 /* What a run ends with. */
 struct place_outcome {
     struct ktensor model;       /* on the rank that compares, empty on the others; owned */
     struct cpals_result result; /* the same on all ranks */
 };
 
-/* Decomposes x on all ranks of the place. All pass the same x, *problem and *d, whose guess is a
- * model. *o is empty at first; the caller frees its model, after a failure too. Errors of
- * backend_prepare and decompose. */
+/* Decomposes x on all ranks of the place. All pass the same x and *run. *o is empty at first; the
+ * caller frees its model, after a failure too. Errors of backend_prepare and decompose. */
 enum status place_decompose(const struct selftest_place *p, const struct coo *x,
-                            const struct problem *problem, const struct decomposition *d,
-                            struct place_outcome *o, struct error *error);
+                            const struct place_run *run, struct place_outcome *o,
+                            struct error *error);
 
 /* Compares answers in *f. A check that returns an error has failed. Every rank calls the check, and
  * the answers of the rank that compares count. Some functions make several checks: `which` tells.

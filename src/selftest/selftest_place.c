@@ -41,38 +41,32 @@ static enum status take_model(const struct selftest_place *p, struct ktensor *fr
     return comm_allreduce_max(p->comm, &unused, error);
 }
 
-/* Makes one start. */
-static enum status make_start(const struct selftest_place *p, struct rank_tensor *t,
-                              const struct backend_options *options, const struct decomposition *d,
-                              struct starts *s, struct error *error)
-{
-    struct backend b;
-    struct rank_report report;
-    TRY(backend_prepare(&b, p->kind, t, options, NULL, error));
-    return decompose(&b, t, d, s, &report, error);
-}
-
 enum status place_decompose(const struct selftest_place *p, const struct coo *x,
-                            const struct problem *problem, const struct decomposition *d,
-                            struct place_outcome *o, struct error *error)
+                            const struct place_run *run, struct place_outcome *o,
+                            struct error *error)
 {
     struct rank_tensor t = {0};
-    struct starts s = {0};
-    const struct backend_options options = options_of(p, problem);
+    struct runs s = {0};
+    struct backend b;
+    struct rank_report report;
+    const struct backend_options options = options_of(p, run->problem);
+    const struct decomposition d = {.als = run->als};
+    const struct run_list one = {.starts = 1, .guess = {.kind = GUESS_MODEL, .model = run->start}};
     const struct rank_request request = {
-        .row_bytes = problem->rank * sizeof(double),
+        .row_bytes = run->problem->rank * sizeof(double),
         .machine = {.device = p->kind->device != NULL,
                     .one_host = p->comm->local_size == p->comm->size,
                     .threads = omp_get_max_threads()}};
-    starts_create(&s, 1, 0, p->shared, error);
+    runs_create(&s, &one, p->shared, error);
     TRY_OR(done, comm_end_phase(p->comm, error));
     TRY_OR(done, rank_tensor_share(&t, p->comm, x, &request, error));
     t.rows.devices = p->devices;
-    TRY_OR(done, make_start(p, &t, &options, d, &s, error));
-    o->result = s.start[0].result;
+    TRY_OR(done, backend_prepare(&b, p->kind, &t, &options, NULL, error));
+    TRY_OR(done, decompose(&b, &t, &d, &s, &report, error));
+    o->result = s.run[0].result;
     take_model(p, &s.model[0], &o->model, error);
 done:
-    starts_free(&s);
+    runs_free(&s);
     rank_tensor_close(&t);
     return error->status;
 }

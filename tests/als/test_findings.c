@@ -217,7 +217,7 @@ static void test_unknown_core(void **state)
 /* Starts of these fits and scores, of which the first is the best. */
 static void find_starts(struct findings *f, int asked, int count, const double (*of)[2])
 {
-    struct start_outcome start[4] = {0};
+    struct run start[4] = {0};
     struct starts s = {.asked = asked, .made = count, .modelled = count, .start = start};
     for (int i = 0; i < count; i++) {
         start[i].result.fit = of[i][0];
@@ -232,7 +232,7 @@ static void test_starts(void **state)
     (void)state;
     struct findings f = {0};
     find_starts(&f, 1, 1, (const double[][2]){{0.5, 1}});
-    struct start_outcome one = {.score = 1};
+    struct run one = {.score = 1};
     find_in_starts(&f, &(struct starts){.asked = 1, .made = 1, .modelled = 1, .start = &one}, 9,
                    false);
     SAYS(&f, "one start was made, and another may lead to a better fit or to other components; "
@@ -259,10 +259,10 @@ static void test_starts_of_counts(void **state)
 {
     (void)state;
     struct findings f = {0};
-    struct start_outcome start[4] = {{.result = {.fit = .5, .log_likelihood = -100}, .score = 1},
-                                     {.result = {.fit = .4, .log_likelihood = -125}, .score = .96},
-                                     {.result = {.stop = CPALS_BREAKDOWN}},
-                                     {.result = {.fit = .4, .log_likelihood = -110}, .score = .96}};
+    struct run start[4] = {{.result = {.fit = .5, .log_likelihood = -100}, .score = 1},
+                           {.result = {.fit = .4, .log_likelihood = -125}, .score = .96},
+                           {.result = {.stop = CPALS_BREAKDOWN}},
+                           {.result = {.fit = .4, .log_likelihood = -110}, .score = .96}};
     find_in_starts(&f, &(struct starts){.asked = 1, .made = 1, .modelled = 1, .start = start}, 50,
                    true);
     find_in_starts(&f, &(struct starts){.asked = 4, .made = 4, .modelled = 3, .start = start}, 50,
@@ -376,7 +376,7 @@ static void test_few_entries(void **state)
 static void find_halves(struct findings *f, enum split_half_state state, double score,
                         enum cpals_stop stop)
 {
-    struct start_outcome start = {.result.stop = stop};
+    struct run start = {.result.stop = stop};
     struct half_partners component[] = {{.score = .99}, {.score = score}};
     const struct starts made = {
         .asked = 1, .made = 1, .modelled = stop != CPALS_BREAKDOWN, .start = &start};

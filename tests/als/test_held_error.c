@@ -292,9 +292,9 @@ static struct together run_starts(const struct coo *x, const struct problem *p, 
     const struct backend_options options = {.problem = *p};
     struct together t = make_together(under_test.kind, x, NULL, &options, NULL, als);
     struct error error = {0};
-    t.starts = starts;
-    t.d.guess = (struct initial_guess){.kind = GUESS_NORMAL, .seed = 1};
-    t.d.choose_ridge = choose;
+    t.list.starts = starts;
+    t.list.guess = (struct initial_guess){.kind = GUESS_NORMAL, .seed = 1};
+    t.list.choose_ridge = choose;
     if (run_together(&t, under_test.ranks, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     return t;
@@ -302,8 +302,8 @@ static struct together run_starts(const struct coo *x, const struct problem *p, 
 
 static void free_starts(struct together *t)
 {
-    starts_free(&t->account);
-    for (int i = 0; i < MOST_STARTS; i++)
+    runs_free(&t->account);
+    for (int i = 0; i < MOST_RUNS; i++)
         ktensor_free(&t->models[i]);
 }
 
@@ -319,7 +319,7 @@ static void test_planted_rank_is_suggested(void **state)
     for (uint64_t rank = 1; rank <= 5; rank++) {
         const struct problem p = held_problem(rank, 0, .1);
         struct together t = run_starts(&x, &p, 4, &long_run, false);
-        const struct starts *s = &t.account;
+        const struct starts *s = &t.account.starts[0];
         outcome[rank - 1] = (struct rank_outcome){.rank = rank, .result = s->start[s->best].result};
         for (int i = 0; i < 4; i++) /* the best start is that of the least held-out error */
             assert_true(s->start[i].result.held.rmse >= s->start[s->best].result.held.rmse);
@@ -340,17 +340,17 @@ static void test_ridge_is_chosen(void **state)
     noisy_cells(&x, .1, .7);
     struct together t = run_starts(&x, &p, 1, &long_run, true);
     const struct ridge_search s = t.account.ridge;
-    const double chosen = t.account.start[0].result.held.rmse;
+    const double chosen = t.account.starts[0].start[0].result.held.rmse;
     assert_true(s.count >= 3 && s.best > 0 && chosen == s.least); /* the run is the trial's */
     for (int i = 0; i < s.count; i++)
         assert_true(s.held[i] >= s.least);
     free_starts(&t);
     const struct problem same = held_problem(6, 0, s.best), small = held_problem(6, 0, 1e-4);
     t = run_starts(&x, &same, 1, &long_run, false);
-    assert_true(t.account.start[0].result.held.rmse == chosen);
+    assert_true(t.account.starts[0].start[0].result.held.rmse == chosen);
     free_starts(&t);
     t = run_starts(&x, &small, 1, &long_run, false); /* overfits */
-    assert_true(t.account.start[0].result.held.rmse > 1.1 * chosen);
+    assert_true(t.account.starts[0].start[0].result.held.rmse > 1.1 * chosen);
     free_starts(&t);
     coo_free(&x);
 }
@@ -364,10 +364,11 @@ static void test_search_ends(void **state)
     struct coo x;
     noisy_cells(&x, .1, .7);
     struct together t = run_starts(&x, &p, 2, &als, true);
-    const struct starts *s = &t.account;
+    const struct starts *s = &t.account.starts[0];
+    const struct ridge_search *ridge = &t.account.ridge;
     assert_true(s->made == 1 && s->start[0].result.stop == CPALS_TIME_LIMIT);
-    assert_true(s->ridge.count == 1 && s->ridge.best == s->ridge.ridge[0]);
-    assert_true(t.models[0].rank == 3);
+    assert_true(ridge->count == 1 && ridge->best == ridge->ridge[0]);
+    assert_true(t.account.count == 2 && t.account.run[0].trial && t.models[1].rank == 3);
     free_starts(&t);
     coo_free(&x);
 }

@@ -207,16 +207,16 @@ static void test_again(void **state)
         ktensor_free(&k);
     }
     struct together t = make_together(under_test.kind, &x, NULL, &options, NULL, &als);
-    t.d.guess.seed = 3;
-    t.starts = 2;
+    t.list.guess.seed = 3;
+    t.list.starts = 2;
     if (run_together(&t, under_test.ranks, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     for (int s = 0; s < 2; s++) {
-        double fit = t.account.start[s].result.fit;
+        double fit = t.account.starts[0].start[s].result.fit;
         assert_true(bits ? fit == alone[s].fit : close_fits(fit, alone[s].fit));
         ktensor_free(&t.models[s]);
     }
-    starts_free(&t.account);
+    runs_free(&t.account);
     coo_free(&x);
 }
 

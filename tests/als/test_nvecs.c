@@ -123,7 +123,7 @@ static enum status run_sketched(const struct coo *x, const struct backend_option
         return error->status;
     }
     struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
-    t.d.guess = (struct initial_guess){.kind = GUESS_NVECS, .seed = 3};
+    t.list.guess = (struct initial_guess){.kind = GUESS_NVECS, .seed = 3};
     run_together(&t, under_test.ranks, error);
     *k = t.model;
     *result = t.result;

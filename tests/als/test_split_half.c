@@ -48,20 +48,23 @@ static void plant(struct coo *x, double noise)
     ktensor_free(&k);
 }
 
-/* What the ranks find; the caller frees t->halves, t->account and t->models with end(). */
+/* What the ranks find; the caller frees all of it with end(). */
 static enum status run_halves(struct together *t, struct halves halves, int starts, int ranks,
                               struct error *error)
 {
-    t->starts = starts;
-    TRY(split_half_create(&t->halves, &halves, starts, t->d.guess.seed, NULL, error));
-    return run_together(t, ranks, error);
+    t->list.starts = starts;
+    t->list.halves = halves;
+    TRY(run_together(t, ranks, error));
+    TRY(runs_take_best(&t->account, 0, &t->model, error));
+    return split_half_compare(&t->halves, &t->account, &t->model, error);
 }
 
 static void end(struct together *t)
 {
     split_half_free(&t->halves);
-    starts_free(&t->account);
-    for (int i = 0; i < MOST_STARTS; i++)
+    runs_free(&t->account);
+    ktensor_free(&t->model);
+    for (int i = 0; i < MOST_RUNS; i++)
         ktensor_free(&t->models[i]);
 }
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "als/decompose.h"
 #include "als/split_half.h"
 #include "base/memory.h"
 #include "comm/comm.h"
@@ -49,6 +50,7 @@ static inline int most_ranks(const struct backend_kind *kind, int wanted)
 }
 
 #define MOST_STARTS 4
+#define MOST_RUNS   (RUNS_PARTS * MOST_STARTS + RIDGE_TRIALS)
 
 /* What the ranks of a run share. */
 struct together {
@@ -58,15 +60,15 @@ struct together {
     const struct backend_kind *kind;
     struct backend_options options;
     struct decomposition d;
-    int starts;                         /* 0 counts as 1                                         */
-    uint64_t host_memory[MOST_RANKS];   /* that each rank may use; 0: as the options say         */
-    struct ktensor models[MOST_STARTS]; /* of the starts, of all ranks; the first is `model`'s */
-    struct ktensor rows[MOST_RANKS];    /* with d.spread: of each rank                         */
-    struct ktensor model;               /* of the first start                                  */
-    struct starts account;              /* rank 0's; its models are `models`                   */
-    struct cpals_result result;         /* of the first start                                  */
+    struct run_list list;             /* no starts count as 1                                  */
+    uint64_t host_memory[MOST_RANKS]; /* that each rank may use; 0: as the options say         */
+    struct ktensor models[MOST_RUNS]; /* of the runs, of all ranks; the first is `model`'s */
+    struct ktensor rows[MOST_RANKS];  /* with d.spread: of each rank                         */
+    struct ktensor model;             /* of the first start                                  */
+    struct runs account;              /* rank 0's; its models are `models`                   */
+    struct cpals_result result;       /* of the first start                                  */
     struct rank_report report[MOST_RANKS];
-    struct split_half halves; /* rank 0's; empty, or made by split_half_create       */
+    struct split_half halves; /* what those of list.halves say                         */
 };
 
 /* parts (order of x), or NULL where the ranks choose the grid. start: NULL where it is random. */
@@ -85,50 +87,29 @@ static inline struct together make_together(const struct backend_kind *kind, con
                          .options = *options,
                          .d = {.als = *als}};
     if (start)
-        t.d.guess = (struct initial_guess){.kind = GUESS_MODEL, .model = start};
+        t.list.guess = (struct initial_guess){.kind = GUESS_MODEL, .model = start};
     t.request.modes = parts ? x->shape.order : 0;
     if (parts)
         memcpy(t.request.parts, parts, (size_t)x->shape.order * sizeof *parts);
     return t;
 }
 
-/* The halves of a tensor that all ranks have decomposed; rank 0 compares them with each other and
- * with the best model. */
-static inline enum status work_on_halves(struct together *t, const struct rank_tensor *tensor,
-                                         const struct backend_options *options, int best,
-                                         struct error *error)
-{
-    struct comm *c = tensor->comm;
-    struct split_half own = {.halves = t->halves.halves}, *s = c->rank == 0 ? &t->halves : &own;
-    const int starts = t->starts ? t->starts : 1;
-    if (c->rank > 0)
-        split_half_create(&own, &t->halves.halves, starts, t->d.guess.seed, &t->halves, error);
-    TRY_OR(done, comm_end_phase(c, error));
-    TRY_OR(done, split_half_check(s, tensor, error));
-    TRY_OR(done, split_half_run(s, tensor, t->kind, options, &t->d, error));
-    if (c->rank == 0)
-        split_half_compare(s, &t->models[best], error);
-    comm_end_phase(c, error);
-done:
-    split_half_free(&own);
-    return error->status;
-}
-
 static inline enum status work_together(struct comm *c, void *context, struct error *error)
 {
     struct together *t = context;
     struct rank_tensor tensor;
-    struct starts own = {0};
+    struct runs own = {0};
+    struct run_list list = t->list;
     struct backend b;
     struct backend_options options = t->options;
     options.device = device_of(t->kind, c->rank);
-    options.spends = t->halves.halves.mode == 0;
+    options.spends = list.halves.mode == 0;
+    list.starts = list.starts ? list.starts : 1;
     if (t->host_memory[c->rank])
         options.host_memory = t->host_memory[c->rank];
-    starts_create(&own, t->starts ? t->starts : 1, t->d.guess.seed,
-                  t->d.spread ? &t->rows[c->rank] : t->models, error);
+    runs_create(&own, &list, t->d.spread ? &t->rows[c->rank] : t->models, error);
     if (comm_end_phase(c, error) != STATUS_OK) {
-        starts_free(&own);
+        runs_free(&own);
         return error->status;
     }
     if (t->request.path)
@@ -137,39 +118,39 @@ static inline enum status work_together(struct comm *c, void *context, struct er
         rank_tensor_share(&tensor, c, t->x, &t->request, error);
     if (error->status == STATUS_OK && options.problem.holdout.share > 0)
         hold_out(&tensor, &options.problem.holdout, options.problem.unlisted.weight > 0, error);
+    if (error->status == STATUS_OK)
+        split_half_check(&own.list, &tensor, error);
     if (error->status == STATUS_OK &&
         backend_prepare(&b, t->kind, &tensor, &options, NULL, error) == STATUS_OK)
         decompose(&b, &tensor, &t->d, &own, &t->report[c->rank], error);
-    if (error->status == STATUS_OK && t->halves.halves.mode > 0)
-        work_on_halves(t, &tensor, &options, own.best, error);
     rank_tensor_close(&tensor);
     if (error->status == STATUS_OK && c->rank == 0)
         t->account = own;
     else
-        starts_free(&own);
+        runs_free(&own);
     return error->status;
 }
 
-/* Fills t->model, or t->rows, which the caller frees, and t->result; with several starts instead
- * t->account and t->models. All is empty on failure. */
+/* Fills t->model, or t->rows, which the caller frees, and t->result; where the list has starts,
+ * instead t->account and t->models. All is empty on failure. */
 static inline enum status run_together(struct together *t, int ranks, struct error *error)
 {
     uint64_t nnz = 0;
     if (comm_run_team(ranks, work_together, t, error) != STATUS_OK) {
-        for (int i = 0; i < MOST_STARTS; i++) /* some ranks may have been done */
+        for (int i = 0; i < MOST_RUNS; i++) /* some ranks may have been done */
             ktensor_free(&t->models[i]);
         for (int r = 0; r < ranks; r++)
             ktensor_free(&t->rows[r]);
-        starts_free(&t->account);
+        runs_free(&t->account);
         return error->status;
     }
     for (int r = 0; r < ranks; r++)
         nnz += t->report[r].nnz;
     assert_true(t->options.problem.holdout.share > 0 || nnz == t->x->nnz);
-    t->result = t->account.start[0].result;
-    if (t->starts)
+    t->result = t->account.starts[0].start[0].result;
+    if (t->list.starts)
         return STATUS_OK;
-    starts_free(&t->account);
+    runs_free(&t->account);
     if (t->d.spread) /* the rows are the result; t->model stays */
         return STATUS_OK;
     t->model = t->models[0];

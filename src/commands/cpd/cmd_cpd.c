@@ -25,49 +25,30 @@ static bool is_team(const struct cpd_settings *s)
     return !comm_world_expected() && s->common.gpus.count > 1;
 }
 
-/* Refuses a range of -r where each rank of it would read a pipe again. */
-static enum status check_input(const struct cpd_settings *s, struct error *error)
-{
-    bool anew = comm_world_expected() || is_team(s);
-    if (anew && s->ranks.last > s->ranks.first && strcmp(s->tensor, "-") == 0)
-        error_set(error, STATUS_INPUT,
-                  "a range of -r on several GPUs or processes reads the tensor once per rank: name "
-                  "a file, not standard input");
-    return error->status;
-}
-
-static enum status choose_machine(struct cpd_job *job, struct error *error)
-{
-    if (job->inputs.choice.kind) /* for all ranks of -r */
-        return STATUS_OK;
-    TRY(cpd_machine_choose(&job->inputs, &job->run.wake, error));
-    return check_input(&job->inputs.settings, error);
-}
-
-/* Checks the outputs and opens what stays open, on rank 0. */
-static enum status open_outputs(const struct cpd_settings *s, struct cpd_run *run,
-                                struct error *error)
-{
-    if (run->world->rank > 0)
-        return STATUS_OK;
-    TRY(cpd_output_check(s, error));
-    TRY(cpd_output_open(s, &run->lock, error));
-    return cpd_record_open(s, &run->record, error);
-}
-
-/* Checks all that can be checked before the tensor is read. */
+/* Checks all that can be checked before the tensor is read; rank 0 opens what stays open. */
 static enum status prepare(struct cpd_job *job, struct error *error)
 {
     struct cpd_inputs *in = &job->inputs;
     struct cpd_run *run = &job->run;
     struct cpd_results *results = &job->results;
     const struct cpd_settings *s = &in->settings;
-    TRY(choose_machine(job, error));
-    TRY(open_outputs(s, run, error));
-    TRY(starts_create(&results->starts, s->starts, s->seed, NULL, error));
-    TRY(split_half_create(&results->halves, &s->halves, s->starts, s->seed, NULL, error));
+    if (!in->choice.kind) { /* for all ranks of -r */
+        const bool anew = comm_world_expected() || is_team(s);
+        TRY(cpd_machine_choose(in, &run->wake, error));
+        if (anew && cpd_settings_range(s) && strcmp(s->tensor, "-") == 0)
+            return error_set(error, STATUS_INPUT,
+                             "a range of -r on several GPUs or processes reads the tensor once per "
+                             "rank: name a file, not standard input");
+    }
+    if (run->world->rank == 0) {
+        TRY(cpd_output_check(s, error));
+        TRY(cpd_output_open(s, &run->lock, error));
+        TRY(cpd_record_open(s, &run->record, error));
+    }
     TRY(cpd_guess_read(in, error));
     TRY(cpd_checkpoint_prepare(in, &run->saving, error));
+    const struct run_list list = cpd_run_list(in);
+    TRY(runs_create(&results->runs, &list, NULL, error));
     cpd_guess_set_lengths(in);
     cpd_machine_note(in, &run->progress);
     find_in_tolerance(&results->findings, &s->common.options, s->tolerance);
@@ -75,22 +56,6 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     cpd_checkpoint_note_resumed(in, &run->progress, &results->findings);
     cpd_show_findings(results, &run->progress);
     return STATUS_OK;
-}
-
-/* The result is that of the best start, with the signal that ended the run and the time of
- * all. */
-static enum status take_best_start(struct cpd_results *r, struct error *error)
-{
-    const struct starts *s = &r->starts;
-    r->result = s->start[s->best].result;
-    r->result.interrupted = s->start[s->made - 1].result.interrupted;
-    if (split_half_interrupted(&r->halves))
-        r->result.interrupted = split_half_interrupted(&r->halves);
-    r->result.seconds = 0;
-    for (int i = 0; i < s->made; i++)
-        r->result.seconds += s->start[i].result.seconds;
-    r->unconverged |= r->result.stop == CPALS_ITERATIONS || r->result.stop == CPALS_TIME_LIMIT;
-    return starts_take_best(&r->starts, &r->model, error);
 }
 
 /* Shows the summary and the findings. The tables of the starts and of the halves are results, which
@@ -106,8 +71,8 @@ static void show_result(struct cpd_job *job)
     cpd_summarise(&run->progress, r, s->verbose);
     find_in_result(&r->findings, &r->result, &s->common.options, &als);
     cpd_show_findings(r, &run->progress);
-    cpd_starts_show(to, &r->starts);
-    find_in_starts(&r->findings, &r->starts, r->tensor.nnz,
+    cpd_starts_show(to, &r->runs.starts[0]);
+    find_in_starts(&r->findings, &r->runs.starts[0], r->tensor.nnz,
                    !s->init_stem && !s->resume &&
                        !problem_has_one_optimum(&s->common.options.problem));
     cpd_show_findings(r, to);
@@ -117,72 +82,39 @@ static void show_result(struct cpd_job *job)
     cpd_show_findings(r, to);
 }
 
-/* Writes the result and shows it. Rank 0 does that; the model may be written by all together. */
+/* Writes the result and shows it: that of the best start, with the signal that ended the runs and
+ * the time of all. Rank 0 does that; the model may be written by all together. */
 static enum status finish(struct cpd_job *job, struct error *error)
 {
     const struct cpd_inputs *in = &job->inputs;
     const struct cpd_settings *s = &in->settings;
     struct cpd_run *run = &job->run;
     struct cpd_results *results = &job->results;
-    bool first = run->world->rank == 0;
+    const struct starts *starts = &results->runs.starts[0];
+    struct cpals_result *r = &results->result;
+    const bool first = run->world->rank == 0;
     cpd_signals_done();
-    TRY(take_best_start(results, error));
-    if (first)
+    *r = runs_best(&results->runs, 0)->result;
+    r->interrupted = runs_interrupted(&results->runs);
+    r->seconds = 0;
+    for (int i = 0; i < starts->made; i++)
+        r->seconds += starts->start[i].result.seconds;
+    results->unconverged |= r->stop == CPALS_ITERATIONS || r->stop == CPALS_TIME_LIMIT;
+    TRY(runs_take_best(&results->runs, 0, &results->model, error));
+    if (first) {
+        const double start = clock_now();
+        TRY(split_half_compare(&results->halves, &results->runs, &results->model, error));
+        results->times.halves += s->halves.mode > 0 ? clock_now() - start : 0;
         cpd_guess_keep_weights(in, &results->model);
+    }
     if (first || run->together)
         TRY(cpd_output_write(s, run, results, error));
     if (!first)
         return STATUS_OK;
     show_result(job);
-    cpd_record_write(&job->inputs, results, &run->record, &run->progress, error);
-    cpd_checkpoint_note_saved(s, &results->result, &run->progress, error);
+    cpd_record_write(in, results, &run->record, &run->progress, error);
+    cpd_checkpoint_note_saved(s, r, &run->progress, error);
     return error->status;
-}
-
-/* The present one of the ranks of -r. The processes wait for each other after each phase, so
- * that the failure of one is that of all. */
-static enum status run_one(struct cpd_job *job, struct error *error)
-{
-    const struct cpd_settings *s = &job->inputs.settings;
-    struct comm *world = job->run.world;
-    prepare(job, error);
-    TRY(comm_end_phase(world, error));
-    TRY(cpd_guess_compare(&job->inputs, world, error));
-    if (is_team(s))
-        comm_run_team(s->common.gpus.count, cpd_run, job, error);
-    else
-        cpd_run(world, job, error);
-    TRY(error->status);
-    finish(job, error);
-    return comm_end_phase(world, error);
-}
-
-/* Notes the outcome of one of several ranks of -r. A breakdown is no reason against the next one:
- * *error moves to *breakdown, which keeps the first. */
-static void note_one(uint64_t rank, struct cpd_results *r, struct error *breakdown,
-                     struct error *error)
-{
-    struct rank_outcome of = {.rank = rank, .failure = *error};
-    if (!r->outcome)
-        return;
-    if (error->status == STATUS_OK) {
-        of.result = r->result;
-        of.agreement = starts_agreement(&r->starts);
-        of.halves = (struct halves_outcome){.asked = r->halves.halves.mode > 0,
-                                            .known = r->halves.halves.mode > 0 &&
-                                                     r->halves.state == HALVES_COMPARED,
-                                            .score = r->halves.match.score,
-                                            .alike = r->halves.alike};
-        of.ridge = r->starts.ridge.count > 0 ? r->starts.ridge.best : 0;
-    }
-    r->outcome[r->outcomes++] = of;
-    if (error->status != STATUS_NUMERICAL)
-        return;
-    if (error->message[0])
-        error_prefix(error, "-r %ju: ", (uintmax_t)rank);
-    if (breakdown->status == STATUS_OK)
-        *breakdown = *error;
-    *error = (struct error){0};
 }
 
 /* Frees what one of the ranks of -r has, and discards a record that was not written. */
@@ -193,7 +125,7 @@ static void end_one(struct cpd_run *run, struct cpd_results *r)
     cpd_reports_free(&r->reports);
     findings_free(&r->findings);
     r->shown = 0;
-    starts_free(&r->starts);
+    runs_free(&r->runs);
     split_half_free(&r->halves);
     ktensor_free(&r->model);
 }
@@ -218,45 +150,61 @@ static void show_range(struct cpd_job *job, struct error *error)
         comm_end_phase(run->world, error);
 }
 
-/* With --require-converged, each model must have converged, unless a signal has ended the run. All
- * processes have the same answer; process 0 has the message. */
-static enum status check_converged(const struct cpd_settings *s, const struct cpd_results *r,
-                                   struct error *error)
-{
-    if (!s->require_converged || !r->unconverged || r->result.interrupted)
-        return STATUS_OK;
-    return error_set(error, STATUS_UNCONVERGED, "%s",
-                     comm_world_rank() > 0 ? ""
-                     : s->nowrite          ? "not converged (--require-converged)"
-                                           : "not converged (--require-converged); the model is "
-                                             "written");
-}
-
 /* One rank of -r after the other; a signal or the time limit ends them all. After one that breaks
- * down, which has no model, the next one follows. */
+ * down, which has no model, the next one follows; the first breakdown is the failure in the end.
+ * With --require-converged, each model must have converged, unless a signal has ended the run. All
+ * processes have the same answer; process 0 has the message. The processes wait for each other
+ * after each phase, so that the failure of one is that of all. */
 static enum status run_range(struct cpd_job *job, struct error *error)
 {
     struct cpd_settings *s = &job->inputs.settings;
     struct cpd_results *r = &job->results;
+    struct comm *world = job->run.world;
     struct error breakdown = {0};
-    int ranks = rank_range_count(&s->ranks);
+    const int ranks = rank_range_count(&s->ranks);
     bool ended = false;
     if (ranks > 1)
         r->outcome = memory_zeros((size_t)ranks, sizeof *r->outcome, error);
     for (int i = 0; i < ranks && !ended && error->status == STATUS_OK; i++) {
         const uint64_t rank = s->ranks.first + (uint64_t)i * s->ranks.step;
         r->times = (struct cpd_times){.start = i > 0 ? clock_now() : job->inputs.began};
-        if (cpd_settings_take_rank(s, rank, error) == STATUS_OK)
-            run_one(job, error);
-        ended = starts_ended(&r->starts) || split_half_ended(&r->halves);
-        note_one(rank, r, &breakdown, error);
+        cpd_settings_take_rank(s, rank, error);
+        TRY_OR(judge, error->status);
+        prepare(job, error);
+        TRY_OR(judge, comm_end_phase(world, error));
+        TRY_OR(judge, cpd_guess_compare(&job->inputs, world, error));
+        if (is_team(s))
+            comm_run_team(s->common.gpus.count, cpd_run, job, error);
+        else
+            cpd_run(world, job, error);
+        TRY_OR(judge, error->status);
+        finish(job, error);
+        comm_end_phase(world, error);
+    judge:
+        ended = runs_ended(&r->runs);
+        if (r->outcome)
+            r->outcome[r->outcomes++] = rank_outcome(rank, &r->runs, &r->halves, error);
+        if (r->outcome && error->status == STATUS_NUMERICAL) {
+            if (error->message[0])
+                error_prefix(error, "-r %ju: ", (uintmax_t)rank);
+            if (breakdown.status == STATUS_OK)
+                breakdown = *error;
+            *error = (struct error){0};
+        }
         end_one(&job->run, r);
     }
     if (r->outcomes > 0)
         show_range(job, error);
     if (error->status == STATUS_OK)
         *error = breakdown;
-    return error->status == STATUS_OK ? check_converged(s, r, error) : error->status;
+    if (error->status == STATUS_OK && s->require_converged && r->unconverged &&
+        !r->result.interrupted)
+        return error_set(error, STATUS_UNCONVERGED, "%s",
+                         world->rank > 0 ? ""
+                         : s->nowrite    ? "not converged (--require-converged)"
+                                         : "not converged (--require-converged); the model is "
+                                           "written");
+    return error->status;
 }
 
 static void open_progress(struct cpd_run *run, const struct cpd_settings *s)

@@ -186,3 +186,12 @@ struct initial_guess cpd_guess(const struct cpd_inputs *in)
     }
     return guess;
 }
+
+struct run_list cpd_run_list(const struct cpd_inputs *in)
+{
+    const struct cpd_settings *s = &in->settings;
+    return (struct run_list){.starts = s->starts,
+                             .guess = cpd_guess(in),
+                             .choose_ridge = s->choose_ridge,
+                             .halves = s->halves};
+}

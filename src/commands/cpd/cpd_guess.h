@@ -34,4 +34,7 @@ void cpd_guess_keep_weights(const struct cpd_inputs *in, struct ktensor *result)
 /* What the first start begins with; borrowed from *in. */
 struct initial_guess cpd_guess(const struct cpd_inputs *in);
 
+/* The runs that these inputs ask for; borrows from *in. */
+struct run_list cpd_run_list(const struct cpd_inputs *in);
+
 #endif

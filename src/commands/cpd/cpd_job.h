@@ -68,8 +68,8 @@ struct cpd_reports {
 /* What comes out: of the present rank of -r, but for the last four members. */
 struct cpd_results {
     struct fingerprint tensor;    /* its hash where checkpoints or a record need it        */
-    struct starts starts;         /* the models, and rank 0's account of them              */
-    struct split_half halves;     /* with --split-half; rank 0's account                   */
+    struct runs runs;             /* rank 0's table of them, and the models                */
+    struct split_half halves;     /* what those of --split-half say; rank 0's              */
     struct cpals_result result;   /* of the best start                                     */
     struct ktensor model;         /* of the best start: whole on process 0; of processes that
                                    * write together, each has some rows                    */

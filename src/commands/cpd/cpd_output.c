@@ -8,39 +8,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/outfile_set.h"
 #include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_settings.h"
-#include "commands/cpd/cpd_together.h"
 #include "commands/file_roles.h"
+#include "ranks/model_write.h"
 
 #define LARGE  UINT64_C(2000000000) /* bytes of text that take long to write and to read */
 #define FOLDER "blco-rescue-XXXXXX" /* mkdtemp() makes the last six characters unique */
-
-/* The folders that may take a model that cannot be written at its stem; returns how many. */
-static int list_rescues(const struct cpd_settings *s, const char *folder[3])
-{
-    int count = 0;
-    const char *temporary = getenv("TMPDIR");
-    if (s->rescue)
-        folder[count++] = s->rescue;
-    if (temporary && *temporary)
-        folder[count++] = temporary;
-    folder[count++] = "/tmp";
-    return count;
-}
-
-/* Refuses a folder of --rescue in which no file can be made. */
-static enum status check_rescue(const struct cpd_settings *s, struct error *error)
-{
-    char *path = s->rescue ? memory_text(error, "%s/" FOLDER, s->rescue) : NULL;
-    if (path && outfile_check(path, error) != STATUS_OK)
-        error_prefix(error, "--rescue: ");
-    memory_free(path);
-    return error->status;
-}
 
 enum status cpd_output_check(const struct cpd_settings *s, struct error *error)
 {
@@ -69,7 +47,11 @@ enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock
         return STATUS_OK;
     TRY(ktensor_writable(s->stem, s->formats, error));
     TRY(cpd_ranks_file_check(s, error));
-    TRY(check_rescue(s, error));
+    char *path = s->rescue ? memory_text(error, "%s/" FOLDER, s->rescue) : NULL;
+    if (path && outfile_check(path, error) != STATUS_OK)
+        error_prefix(error, "--rescue: ");
+    memory_free(path);
+    TRY(error->status);
     return outfile_set_lock(lock, s->stem, error);
 }
 
@@ -80,6 +62,78 @@ enum status cpd_output_try(const struct cpd_settings *s, int order, const struct
         return STATUS_OK;
     TRY(ktensor_openable(s->stem, order, s->formats, error));
     return ktensor_check_maps(s->stem, names, error);
+}
+
+/* --- the model, which rank 0 writes, or all processes together --- */
+
+/* Bytes that rank 0 has for the whole model beside the parts of the ranks of its host, as if each
+ * were as large as its own. The nonzeros, which take memory now, are freed by then. */
+static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *c,
+                               const struct rank_tensor *t)
+{
+    uint64_t rank = s->common.options.problem.rank, sharers = 1;
+    const bool by_rows = cpd_settings_by_rows(s, t->listed.unknown);
+    uint64_t part = ktensor_bytes(by_rows ? &t->shape : &t->part.here, rank),
+             budget = s->common.options.host_memory;
+    if (budget == 0) {
+        uint64_t nonzeros = t->input.x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
+        sharers = (uint64_t)c->local_size;
+        budget = machine_memory_budget(0);
+        if (budget < UINT64_MAX / 2)
+            budget += (uint64_t)(MACHINE_MEMORY_FRACTION * (double)(sharers * nonzeros));
+    }
+    return budget > sharers * part ? budget - sharers * part : 0;
+}
+
+/* Refuses what needs the whole model on one rank. */
+static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, uint64_t room,
+                                  struct error *error)
+{
+    char model[NUMBER_SIZE_TEXT], memory[NUMBER_SIZE_TEXT];
+    number_size(bytes, model);
+    number_size(room, memory);
+    if (s->init_stem)
+        return error_set(
+            error, STATUS_MEMORY,
+            "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
+            "part: --init %s is impossible, since every rank needs the whole start",
+            model, memory, s->init_stem);
+    if (s->halves.mode > 0)
+        return error_set(
+            error, STATUS_MEMORY,
+            "models of %s, of the tensor and of two halves (--split-half), do not fit into the %s "
+            "of host memory that rank 0 has besides its part",
+            model, memory);
+    if (s->starts > 1)
+        return error_set(
+            error, STATUS_MEMORY,
+            "%d models of %s, one for each of --starts, do not fit into the %s of host "
+            "memory that rank 0 has besides its part",
+            s->starts, model, memory);
+    if (!s->nowrite && s->formats != KTENSOR_NPY)
+        return error_set(
+            error, STATUS_MEMORY,
+            "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
+            "part: use --format npy, in which the ranks write the model together",
+            model, memory);
+    return STATUS_OK;
+}
+
+enum status cpd_choose_together(bool *together, const struct cpd_settings *s, struct comm *c,
+                                const struct rank_tensor *t, struct error *error)
+{
+    if (c->shares_memory)
+        return STATUS_OK;
+    uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
+    uint64_t room = room_for_whole(s, c, t);
+    TRY(comm_bcast(c, 0, &room, sizeof room, error));
+    *together = bytes * (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) > room;
+    if (!*together)
+        return STATUS_OK;
+    TRY(check_settings(s, bytes, room, error));
+    if (s->nowrite)
+        return STATUS_OK;
+    return model_writable_together(t->shape.order, s->stem, c, error);
 }
 
 /* The model, where it goes, and who writes it. */
@@ -100,9 +154,11 @@ static enum status write_files(const struct output *o, const char *stem, struct 
 {
     struct cpd_results *r = o->results;
     ktensor_files_free(&r->files);
-    if (o->together)
-        return cpd_write_together(r, o->together, stem, lock, error);
-    return ktensor_write(&r->model, &r->names, lock, o->settings->formats, &r->files, error);
+    if (!o->together)
+        return ktensor_write(&r->model, &r->names, lock, o->settings->formats, &r->files, error);
+    const struct ktensor_rows all = ktensor_rows_all(&r->model);
+    const struct model_rows rows = {&r->model, &all, &r->tensor.shape, &r->names};
+    return model_write_together(&rows, o->together, stem, lock, &r->files, error);
 }
 
 /* A failure of rank 0 is that of all who write together. */
@@ -111,23 +167,8 @@ static enum status agree(const struct output *o, struct error *error)
     return o->together ? comm_allreduce_error(o->together, error) : error->status;
 }
 
-/* Makes a new folder in `parent`, by rank 0; folder (PATH_MAX) receives its name on every rank. */
-static enum status make_folder(const struct output *o, const char *parent, char *folder,
-                               struct error *error)
-{
-    if (leads(o)) {
-        int length = snprintf(folder, PATH_MAX, "%s/" FOLDER, parent);
-        if (length >= PATH_MAX)
-            error_set(error, STATUS_OUTPUT, "%s: the name is too long", parent);
-        else if (!mkdtemp(folder))
-            error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
-    }
-    TRY(agree(o, error));
-    return o->together ? comm_bcast(o->together, 0, folder, PATH_MAX, error) : STATUS_OK;
-}
-
-/* Writes the model into a new folder in `parent`; *stem, which the caller frees, says where. Leaves
- * nothing there where there is no room. */
+/* Writes the model into a new folder in `parent`, which rank 0 makes; *stem, which the caller
+ * frees, says where. Leaves nothing there where there is no room. */
 static enum status rescue_into(const struct output *o, const char *parent, char **stem,
                                struct error *error)
 {
@@ -135,7 +176,16 @@ static enum status rescue_into(const struct output *o, const char *parent, char 
     const char *name = slash ? slash + 1 : o->settings->stem;
     char folder[PATH_MAX] = "";
     struct stem_lock lock = {0};
-    TRY(make_folder(o, parent, folder, error));
+    if (leads(o)) {
+        int length = snprintf(folder, sizeof folder, "%s/" FOLDER, parent);
+        if (length >= PATH_MAX)
+            error_set(error, STATUS_OUTPUT, "%s: the name is too long", parent);
+        else if (!mkdtemp(folder))
+            error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
+    }
+    TRY(agree(o, error));
+    if (o->together)
+        TRY(comm_bcast(o->together, 0, folder, sizeof folder, error));
     *stem = memory_text(error, "%s/%s", folder, name);
     if (*stem && leads(o))
         outfile_set_lock(&lock, *stem, error);
@@ -147,15 +197,17 @@ static enum status rescue_into(const struct output *o, const char *parent, char 
     return error->status;
 }
 
-/* The model cannot be written at its stem, for the reason in *error: writes it elsewhere, and adds
- * to *error where. */
+/* The model cannot be written at its stem, for the reason in *error: writes it to the first of the
+ * folders that may take it, and adds to *error where. */
 static void rescue(const struct output *o, struct error *error)
 {
-    const char *folder[3];
-    int count = list_rescues(o->settings, folder);
+    const char *temporary = getenv("TMPDIR");
+    const char *const folder[] = {o->settings->rescue, temporary, "/tmp"};
     struct error last = {0};
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < 3; i++) {
         char *stem = NULL;
+        if (!folder[i] || !*folder[i])
+            continue;
         last = (struct error){0};
         if (rescue_into(o, folder[i], &stem, &last) == STATUS_OK)
             error_append(error, "; the model went to the stem %s", stem);
@@ -178,27 +230,20 @@ void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, s
              number_size(text_bytes, large), number_size(npy_bytes, small));
 }
 
-/* Shows how large .npy files would be, where more than 2 GB of text and no .npy files will be
- * written. */
-static void note_format(struct progress *progress, const struct ktensor *k, unsigned formats)
-{
-    char text[160];
-    if (formats & KTENSOR_NPY)
-        return;
-    cpd_format_hint_text(ktensor_text_bytes(k, formats), ktensor_bytes(&k->shape, k->rank), text,
-                         sizeof text);
-    if (text[0])
-        progress_note(progress, "%s", text);
-}
-
 enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
                              struct cpd_results *results, struct error *error)
 {
     const struct output o = {s, run->together ? run->world : NULL, results};
+    const struct ktensor *k = &results->model;
     double start = clock_now();
+    char hint[160] = "";
     if (s->nowrite)
         return STATUS_OK;
-    note_format(&run->progress, &results->model, s->formats);
+    if (!(s->formats & KTENSOR_NPY))
+        cpd_format_hint_text(ktensor_text_bytes(k, s->formats), ktensor_bytes(&k->shape, k->rank),
+                             hint, sizeof hint);
+    if (hint[0])
+        progress_note(&run->progress, "%s", hint);
     progress_stage(&run->progress, "writing");
     if (write_files(&o, s->stem, &run->lock, error) != STATUS_OK) {
         rescue(&o, error);

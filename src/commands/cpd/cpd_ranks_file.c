@@ -8,7 +8,8 @@
 
 char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error)
 {
-    return s->base_stem && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem) : NULL;
+    return cpd_settings_range(s) && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem)
+                                                : NULL;
 }
 
 enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *error)
@@ -115,7 +116,7 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
                                  struct progress *progress, struct error *error)
 {
     struct json j;
-    if (!rank_any_model(results->outcome, results->outcomes))
+    if (!(rank_known(results->outcome, results->outcomes) & RANKS_MODEL))
         return STATUS_OK;
     char *path = cpd_ranks_file_name(&in->settings, error);
     if (!path)

@@ -10,11 +10,11 @@
 static void put_half(struct json *j, const struct split_half *s, int k)
 {
     const struct starts *starts = &s->starts[k];
-    const struct cpals_result *best = &starts->start[starts->best].result;
+    const struct run none = {0}, *best = starts->made > 0 ? &starts->start[starts->best] : &none;
     json_put_object(j, NULL);
     json_put_unsigned(j, "nonzeros", s->nonzeros[k]);
-    json_put_number(j, "fit", starts->modelled > 0 ? best->fit : NAN);
-    json_put_unsigned(j, "iterations", (uint64_t)best->iterations);
+    json_put_number(j, "fit", starts->modelled > 0 ? best->result.fit : NAN);
+    json_put_unsigned(j, "iterations", (uint64_t)best->result.iterations);
     json_end(j);
 }
 
@@ -229,9 +229,9 @@ static void put_starts(struct json *j, const struct starts *s)
 {
     json_put_array(j, "starts");
     for (int i = 0; i < s->made; i++) {
-        const struct start_outcome *of = &s->start[i];
+        const struct run *of = &s->start[i];
         json_put_object(j, NULL);
-        json_put_unsigned(j, "seed", of->seed);
+        json_put_unsigned(j, "seed", of->guess.seed);
         bool model = of->result.stop != CPALS_BREAKDOWN;
         json_put_number(j, "fit", model ? of->result.fit : NAN);
         if (model)
@@ -375,10 +375,10 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     else
         put_built(j, &r->built);
     put_result(j, &s->common.options.problem, &r->result);
-    if (r->starts.asked > 1)
-        put_starts(j, &r->starts);
+    if (r->runs.list.starts > 1)
+        put_starts(j, &r->runs.starts[0]);
     put_halves(j, &r->halves);
-    put_ridges(j, &r->starts.ridge);
+    put_ridges(j, &r->runs.ridge);
     put_trace(j, &r->trace, &r->result.held);
     put_seconds(j, r);
     put_memory(j, r);

@@ -14,7 +14,6 @@
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
-#include "commands/cpd/cpd_together.h"
 #include "ranks/checkpoint_together.h"
 #include "ranks/hold_out.h"
 #include "ranks/rank_tensor.h"
@@ -28,10 +27,8 @@ struct work {
     struct device_comm *devices; /* owned                                              */
     struct rank_tensor *tensor;  /* the run's, where a rank is alone; else `part`      */
     struct rank_tensor part;
-    struct starts *starts; /* this rank's account: that of the results, or `own` */
-    struct starts own;
-    struct split_half *halves; /* likewise */
-    struct split_half own_halves;
+    struct runs *runs; /* this rank's table: that of the results, or `own` */
+    struct runs own;
     struct backend backend;
     struct cpd_report mine;
 };
@@ -66,19 +63,14 @@ static enum status find_places(struct work *w, struct rank_request *split, struc
     return comm_end_phase(w->comm, error);
 }
 
-/* With --holdout: where entries that are not listed are zeros, some of them are held out, too. */
-static enum status hold_entries_out(struct work *w, struct error *error)
-{
-    const struct problem *p = &settings_of(w)->common.options.problem;
-    const bool zeros = !p->unlisted.weighed || p->unlisted.weight > 0;
-    return p->holdout.share > 0 ? hold_out(w->tensor, &p->holdout, zeros, error) : STATUS_OK;
-}
-
 /* Opens this rank's part of the tensor. A rank alone keeps the tensor from one of several -r to the
- * next. */
+ * next. With --holdout: where entries that are not listed are zeros, some of them are held out,
+ * too.
+ */
 static enum status open_tensor(struct work *w, struct rank_request *request, struct error *error)
 {
     const struct cpd_settings *s = settings_of(w);
+    const struct problem *p = &s->common.options.problem;
     if (w->tensor->comm)
         return STATUS_OK;
     request->path = s->tensor;
@@ -88,68 +80,53 @@ static enum status open_tensor(struct work *w, struct rank_request *request, str
     request->hashed = cpd_hash_needed(s);
     TRY(rank_tensor_open(w->tensor, w->comm, request, w->progress, error));
     w->tensor->rows.devices = w->devices;
-    const bool chooses = s->common.options.problem.holdout.share > 0 || s->halves.mode > 0;
-    if (chooses)
+    if (p->holdout.share > 0 || s->halves.mode > 0)
         TRY(rank_tensor_read(w->tensor, w->progress, error));
-    return hold_entries_out(w, error);
-}
-
-static void note_grid(const struct work *w)
-{
-    char name[128];
-    const struct rank_tensor *t = w->tensor;
-    process_grid_name(t->grid.parts, t->shape.order, name, sizeof name);
-    if (cpd_settings_by_rows(settings_of(w), t->listed.unknown))
-        progress_note(w->progress, "%d ranks, each with all entries of the rows that it solves",
-                      t->grid.ranks);
-    else
-        progress_note(w->progress,
-                      "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
-                      t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
+    if (p->holdout.share == 0)
+        return STATUS_OK;
+    return hold_out(w->tensor, &p->holdout, !p->unlisted.weighed || p->unlisted.weight > 0, error);
 }
 
 /* Shows how the tensor is split, and finds what speaks against its shape. */
 static void note_tensor(struct work *w)
 {
     const struct rank_tensor *t = w->tensor;
+    const struct problem *p = &settings_of(w)->common.options.problem;
     struct cpd_results *results = &w->job->results;
-    if (w->comm->rank > 0)
-        return;
-    if (!is_alone(w))
-        note_grid(w);
-    find_in_shape(&results->findings, &t->shape, &settings_of(w)->common.options.problem);
-    if (settings_of(w)->common.options.problem.unlisted.weighed)
+    char name[128];
+    process_grid_name(t->grid.parts, t->shape.order, name, sizeof name);
+    if (!is_alone(w) && cpd_settings_by_rows(settings_of(w), t->listed.unknown))
+        progress_note(w->progress, "%d ranks, each with all entries of the rows that it solves",
+                      t->grid.ranks);
+    else if (!is_alone(w))
+        progress_note(w->progress,
+                      "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
+                      t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
+    find_in_shape(&results->findings, &t->shape, p);
+    if (p->unlisted.weighed)
         find_dropped_zeros(&results->findings, t->listed.dropped, settings_of(w)->tensor);
     cpd_show_findings(results, w->progress);
-}
-
-/* Whether all ranks see the files of checkpoints. */
-static enum status check_checkpoints(struct work *w, struct error *error)
-{
-    const struct cpd_settings *s = settings_of(w);
-    if (!cpd_checkpoint_used(s))
-        return STATUS_OK;
-    if (s->checkpoint)
-        TRY(checkpoint_writable_together(s->checkpoint, w->comm, error));
-    return cpd_checkpoint_agree(&w->job->inputs, w->comm, error);
 }
 
 /* Refuses what does not go with this tensor, before anything large is made. */
 static enum status check_tensor(struct work *w, struct error *error)
 {
     const struct cpd_inputs *in = &w->job->inputs;
+    const struct cpd_settings *s = &in->settings;
     const struct rank_tensor *t = w->tensor;
-    TRY(cmd_check_grid(&in->settings.common.ranks, t->shape.order, error));
-    TRY(cpd_settings_check_order(&in->settings, t->shape.order, error));
-    TRY(cpd_settings_check_unknown(&in->settings, t->listed.unknown, error));
-    TRY(split_half_check(w->halves, t, error));
+    TRY(cmd_check_grid(&s->common.ranks, t->shape.order, error));
+    TRY(cpd_settings_check_order(s, t->shape.order, error));
+    TRY(cpd_settings_check_unknown(s, t->listed.unknown, error));
+    TRY(split_half_check(&w->runs->list, t, error));
     TRY(cpd_guess_check(in, &t->shape, error));
     TRY(cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error));
-    TRY(check_checkpoints(w, error));
-    TRY(cpd_choose_together(&w->job->run.together, &in->settings, w->comm, t, error));
-    return w->comm->rank == 0
-               ? cpd_output_try(&in->settings, t->shape.order, &w->job->results.names, error)
-               : STATUS_OK;
+    if (s->checkpoint)
+        TRY(checkpoint_writable_together(s->checkpoint, w->comm, error));
+    if (cpd_checkpoint_used(s)) /* all ranks see the same files of checkpoints */
+        TRY(cpd_checkpoint_agree(in, w->comm, error));
+    TRY(cpd_choose_together(&w->job->run.together, s, w->comm, t, error));
+    return w->comm->rank == 0 ? cpd_output_try(s, t->shape.order, &w->job->results.names, error)
+                              : STATUS_OK;
 }
 
 /* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
@@ -158,7 +135,7 @@ static struct backend_options make_options(const struct work *w)
 {
     struct backend_options options = settings_of(w)->common.options;
     options.spends = settings_of(w)->halves.mode == 0 &&
-                     (!is_alone(w) || cpd_settings_last_rank(settings_of(w)));
+                     (!is_alone(w) || options.problem.rank == settings_of(w)->ranks.last);
     problem_take_unknown(&options.problem, w->tensor->listed.unknown);
     problem_begin_fading(&options.problem, &w->tensor->shape, w->tensor->nnz);
     if (!is_alone(w))
@@ -166,17 +143,6 @@ static struct backend_options make_options(const struct work *w)
     if (options.host_memory == 0 && w->comm->local_size > 1)
         options.host_memory = machine_memory_budget(0) / (uint64_t)w->comm->local_size;
     return options;
-}
-
-/* Checks the largest rank first: if it does not fit, fails before computing the others. */
-static enum status check_last_rank(struct work *w, struct error *error)
-{
-    const struct cpd_inputs *in = &w->job->inputs;
-    struct backend_options options = make_options(w);
-    options.problem.rank = in->settings.ranks.last;
-    if (w->job->results.outcomes == 0 && !cpd_settings_last_rank(&in->settings))
-        backend_check_fits(in->choice.kind, w->tensor, &options, error);
-    return comm_end_phase(w->comm, error);
 }
 
 /* Rank 0 finds the names of the tensor, which the model keeps: those of CSV, which the tensor gives
@@ -201,23 +167,11 @@ static enum status look_at_tensor(struct work *w, struct rank_request *request, 
 {
     struct cpd_job *job = w->job;
     TRY(open_tensor(w, request, error));
-    note_tensor(w);
+    if (w->comm->rank == 0)
+        note_tensor(w);
     TRY(find_names(w, error));
     TRY(cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error));
     return check_tensor(w, error);
-}
-
-/* A thread that leaves the job to rank 0 has accounts of its own. */
-static enum status make_accounts(struct work *w, struct error *error)
-{
-    const struct cpd_settings *s = settings_of(w);
-    const struct cpd_results *first = &w->job->results;
-    if (owns_job(w))
-        return STATUS_OK;
-    w->starts = &w->own;
-    w->halves = &w->own_halves;
-    TRY(starts_create(&w->own, s->starts, s->seed, first->starts.model, error));
-    return split_half_create(&w->own_halves, &s->halves, s->starts, s->seed, &first->halves, error);
 }
 
 /* Opens the tensor, checks what can be checked, and reads what the backend needs. The failure of
@@ -225,19 +179,29 @@ static enum status make_accounts(struct work *w, struct error *error)
 static enum status prepare(struct work *w, struct error *error)
 {
     struct cpd_job *job = w->job;
+    const struct rank_range *ranks = &settings_of(w)->ranks;
     struct rank_request request = {0};
-    if (make_accounts(w, error) == STATUS_OK)
+    if (!owns_job(w)) { /* a thread has a table of its own; the models are rank 0's */
+        w->runs = &w->own;
+        runs_create(&w->own, &job->results.runs.list, job->results.runs.model, error);
+    }
+    if (error->status == STATUS_OK)
         cpd_reports_create(&w->reports, w->comm->size, error);
     TRY(comm_end_phase(w->comm, error));
     TRY(find_places(w, &request, error));
     look_at_tensor(w, &request, error);
     TRY(comm_end_phase(w->comm, error));
-    TRY(check_last_rank(w, error));
+    struct backend_options options = make_options(w);
+    if (job->results.outcomes == 0 && ranks->last > ranks->first) {
+        options.problem.rank = ranks->last; /* if it does not fit, the others are not computed */
+        backend_check_fits(job->inputs.choice.kind, w->tensor, &options, error);
+        options.problem.rank = ranks->first;
+    }
+    TRY(comm_end_phase(w->comm, error));
     if (w->comm->rank == 0) {
         cpd_guess_find_random(&job->inputs, &w->tensor->shape, &job->results.findings);
         cpd_show_findings(&job->results, w->progress);
     }
-    const struct backend_options options = make_options(w);
     return backend_prepare(&w->backend, job->inputs.choice.kind, w->tensor, &options, w->progress,
                            error);
 }
@@ -302,66 +266,38 @@ static enum status identify(struct work *w, struct error *error)
     return comm_allreduce_error(w->comm, error);
 }
 
-/* Shows the memory plan that was followed. */
-static void show_plan(struct progress *progress, const struct backend_built *built)
-{
-    char text[4096];
-    plan_describe(&built->plan, &built->groups, text, sizeof text);
-    for (char *text_line = strtok(text, "\n"); text_line; text_line = strtok(NULL, "\n"))
-        progress_note(progress, "%s", text_line);
-}
-
 /* As soon as the backend is open. From now on signals let the iteration finish; before, a signal
- * ends the program at once, for there is nothing to save. */
+ * ends the program at once, for there is nothing to save. With -v shows the memory plan that was
+ * followed. */
 static void opened(void *context, struct backend *b)
 {
     struct work *w = context;
     struct backend_built *built = &w->job->results.built;
-    if (w->comm->rank == 0) {
+    char text[4096];
+    if (w->comm->rank == 0)
         backend_built(b, built);
-        if (settings_of(w)->verbose && is_alone(w))
-            show_plan(w->progress, built);
+    if (settings_of(w)->verbose && is_alone(w)) {
+        plan_describe(&built->plan, &built->groups, text, sizeof text);
+        for (char *text_line = strtok(text, "\n"); text_line; text_line = strtok(NULL, "\n"))
+            progress_note(w->progress, "%s", text_line);
     }
     if (owns_job(w))
         cpd_signals_catch(CPD_SIGNALS_PATIENCE);
 }
 
-static struct decomposition decomposition_of(struct work *w)
+/* Each rank reports to rank 0. Where rows are dealt, no mode is cut, and the ranks say what they
+ * have. */
+static enum status gather(struct work *w, struct error *error)
 {
-    struct cpd_job *job = w->job;
-    return (struct decomposition){
-        .guess = cpd_guess(&job->inputs),
-        .als = cpd_als_options(&job->inputs, &job->run.saving, &job->results.trace),
-        .opened = opened,
-        .context = w,
-        .choose_ridge = settings_of(w)->choose_ridge,
-        .spread = job->run.together,
-        .progress = w->progress};
-}
-
-/* With --split-half, after a run that nothing has ended early: the models of the halves, with the
- * ridge of the whole. */
-static enum status run_halves(struct work *w, const struct decomposition *d, struct error *error)
-{
-    const struct starts *s = w->starts;
-    struct backend_options options = make_options(w);
-    const double start = clock_now();
-    if (w->halves->halves.mode == 0 || starts_ended(s))
-        return STATUS_OK;
-    for (int n = 0; d->choose_ridge && n < MAX_ORDER; n++)
-        options.problem.rules.ridge[n] = s->ridge.best;
-    TRY(split_half_run(w->halves, w->tensor, w->job->inputs.choice.kind, &options, d, error));
-    if (w->comm->rank == 0) {
-        split_half_compare(w->halves, &s->model[s->best], error);
-        w->job->results.times.halves = clock_now() - start;
-    }
-    return comm_end_phase(w->comm, error);
-}
-
-/* Where rows are dealt, no mode is cut, and the ranks say what they have. */
-static void describe_deal(struct cpd_reports *r)
-{
+    const struct rank_tensor *t = w->tensor;
+    struct cpd_reports *r = &w->reports;
     uint64_t most = 0, all = 0;
+    r->imbalance = t->cost.imbalance;
+    memcpy(r->parts, t->grid.parts, sizeof r->parts);
+    w->mine.peak = machine_memory_peak();
+    TRY(comm_allgather(w->comm, &w->mine, sizeof w->mine, r->report, error));
+    if (!t->rows.dealt)
+        return STATUS_OK;
     for (int k = 0; k < r->count; k++) {
         const uint64_t nnz = r->report[k].rank.nnz;
         most = nnz > most ? nnz : most;
@@ -370,57 +306,36 @@ static void describe_deal(struct cpd_reports *r)
     r->imbalance = all > 0 ? (double)most * r->count / (double)all - 1 : 0;
     for (int n = 0; n < MAX_ORDER; n++)
         r->parts[n] = 1;
-}
-
-/* Each rank reports to rank 0. */
-static enum status gather(struct work *w, struct error *error)
-{
-    const struct rank_tensor *t = w->tensor;
-    w->reports.imbalance = t->cost.imbalance;
-    memcpy(w->reports.parts, t->grid.parts, sizeof w->reports.parts);
-    w->mine.peak = machine_memory_peak();
-    TRY(comm_allgather(w->comm, &w->mine, sizeof w->mine, w->reports.report, error));
-    if (t->rows.dealt)
-        describe_deal(&w->reports);
     return STATUS_OK;
 }
 
-/* The times of rank 0. Where a rank alone has kept the tensor, it has not read it again. */
-static void take_times(struct cpd_times *times, const struct work *w)
-{
-    const struct rank_report *mine = &w->mine.rank;
-    const struct rank_tensor *t = w->tensor;
-    memcpy(times->operation, mine->operation, sizeof times->operation);
-    times->communication = is_alone(w) ? 0 : mine->communication;
-    if (is_alone(w) && w->job->results.outcomes > 0)
-        return;
-    times->read = t->input.read_seconds;
-    times->exchange = t->exchange_seconds;
-    times->clean = t->input.clean_seconds;
-}
-
-/* Shows which kernel computed each mode's MTTKRP in the end, if there was a choice. */
-static void show_kernels(const struct work *w)
-{
-    for (int n = 0; n < w->tensor->shape.order; n++)
-        if (w->mine.rank.kernel[n][0])
-            progress_note(w->progress, "mode %d: MTTKRP kernel %s", n + 1, w->mine.rank.kernel[n]);
-}
-
-/* Rank 0 keeps the times and reports of the ranks, for the summary and the record. */
+/* Rank 0 keeps its times, and the reports of several ranks, for the summary and the record. Where a
+ * rank alone has kept the tensor, it has not read it again. With -v shows which kernel computed
+ * each mode's MTTKRP in the end, if there was a choice. */
 static void keep(struct work *w)
 {
     struct cpd_results *results = &w->job->results;
+    struct cpd_times *times = &results->times;
+    const struct rank_report *mine = &w->mine.rank;
+    const struct rank_tensor *t = w->tensor;
     const bool verbose = settings_of(w)->verbose;
     struct problem *problem = &w->job->inputs.settings.common.options.problem;
     for (int n = 0; settings_of(w)->choose_ridge && n < MAX_ORDER; n++)
-        problem->rules.ridge[n] = results->starts.ridge.best;
-    take_times(&results->times, w);
+        problem->rules.ridge[n] = results->runs.ridge.best;
+    memcpy(times->operation, mine->operation, sizeof times->operation);
+    times->halves = mine->halves;
+    if (!is_alone(w) || results->outcomes == 0) {
+        times->read = t->input.read_seconds;
+        times->exchange = t->exchange_seconds;
+        times->clean = t->input.clean_seconds;
+    }
     if (is_alone(w)) {
-        if (verbose)
-            show_kernels(w);
+        for (int n = 0; verbose && n < t->shape.order; n++)
+            if (mine->kernel[n][0])
+                progress_note(w->progress, "mode %d: MTTKRP kernel %s", n + 1, mine->kernel[n]);
         return;
     }
+    times->communication = mine->communication;
     if (verbose)
         cpd_reports_show(w->progress, &w->reports);
     results->reports = w->reports;
@@ -433,22 +348,24 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
     struct work w = {.job = job,
                      .comm = c,
                      .progress = c->rank == 0 ? &job->run.progress : NULL,
-                     .starts = &job->results.starts,
-                     .halves = &job->results.halves};
+                     .runs = &job->results.runs};
     w.tensor = c->size == 1 ? &job->run.tensor : &w.part;
     TRY_OR(done, prepare(&w, error));
     TRY_OR(done, look_at_known(&w, error));
     TRY_OR(done, identify(&w, error));
-    const struct decomposition d = decomposition_of(&w);
-    TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.starts, &w.mine.rank, error));
-    TRY_OR(done, run_halves(&w, &d, error));
+    const struct decomposition d = {
+        .als = cpd_als_options(&job->inputs, &job->run.saving, &job->results.trace),
+        .opened = opened,
+        .context = &w,
+        .spread = job->run.together,
+        .progress = w.progress};
+    TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.runs, &w.mine.rank, error));
     TRY_OR(done, gather(&w, error));
     if (c->rank == 0)
         keep(&w);
 done:
     backend_close(&w.backend);
-    starts_free(&w.own);
-    split_half_free(&w.own_halves);
+    runs_free(&w.own);
     rank_tensor_close(&w.part);
     if (w.devices)
         job->inputs.choice.kind->leave(w.devices);

@@ -95,16 +95,6 @@ static enum status set_halves(const struct cli_option *o, void *to, const char *
     return STATUS_OK;
 }
 
-static enum status copy_stem(struct cpd_settings *s, const char *text, size_t length,
-                             struct error *error)
-{
-    memory_free(s->stem);
-    s->stem = memory_zeros(length + 1, 1, error);
-    if (s->stem)
-        memcpy(s->stem, text, length);
-    return error->status;
-}
-
 static enum status set_stem(const struct cli_option *o, void *to, const char *text,
                             struct error *error)
 {
@@ -112,7 +102,10 @@ static enum status set_stem(const struct cli_option *o, void *to, const char *te
     if (length == 0 || text[length - 1] == '/')
         return error_set(error, STATUS_INPUT, "%s: '%s', expected the beginning of a file name",
                          o->name, text);
-    return copy_stem(to, text, length, error);
+    struct cpd_settings *s = to;
+    memory_free(s->base_stem);
+    s->base_stem = memory_text(error, "%s", text);
+    return error->status;
 }
 
 /* A number of iterations, as 50i, or a time. */
@@ -304,57 +297,30 @@ void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint)
     s->guess = GUESS_RANDOM;
 }
 
-/* The name of one rank's record, with a range of -r: the rank stands before the ending .json. */
-static char *record_of_rank(const char *name, uint64_t rank, struct error *error)
+/* A name for the present rank of -r, which the caller frees: with a range, the rank stands before
+ * the ending, if the name has it. NULL without a name. */
+static char *name_of_rank(const struct cpd_settings *s, const char *name, const char *ending,
+                          struct error *error)
 {
-    size_t length = strlen(name);
-    bool ending = length > 5 && strcmp(name + length - 5, ".json") == 0;
-    return memory_text(error, "%.*s.r%ju%s", (int)(ending ? length - 5 : length), name,
-                       (uintmax_t)rank, ending ? ".json" : "");
+    if (!name || !cpd_settings_range(s))
+        return name ? memory_text(error, "%s", name) : NULL;
+    size_t length = strlen(name), last = strlen(ending);
+    const bool ends = length > last && strcmp(name + length - last, ending) == 0;
+    return memory_text(error, "%.*s.r%ju%s", (int)(ends ? length - last : length), name,
+                       (uintmax_t)s->common.options.problem.rank, ends ? ending : "");
 }
 
 enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error)
 {
     s->common.options.problem.rank = rank;
     memory_free(s->record);
-    s->record = NULL;
-    if (s->record_as_given)
-        s->record = cpd_settings_range(s) ? record_of_rank(s->record_as_given, rank, error)
-                                          : memory_text(error, "%s", s->record_as_given);
-    if (error->status != STATUS_OK || !s->base_stem)
-        return error->status;
     memory_free(s->stem);
-    s->stem = memory_text(error, "%s.r%ju", s->base_stem, (uintmax_t)rank);
+    s->record = name_of_rank(s, s->record_as_given, ".json", error);
+    s->stem = name_of_rank(s, s->base_stem, "", error);
     return error->status;
 }
 
-bool cpd_settings_last_rank(const struct cpd_settings *s)
-{
-    return s->common.options.problem.rank == s->ranks.last;
-}
-
-/* The models of all starts, of the halves too; for checkpoints also the state, the previous model
- * (momentum) and the best one. */
-static uint64_t models_kept(const struct cpd_settings *s)
-{
-    const uint64_t starts = (uint64_t)(s->starts > 0 ? s->starts : 1);
-    return (s->halves.mode > 0 ? 3 * starts : starts) + (s->checkpoint ? 3 : 0);
-}
-
-/* Begins with the first rank of -r. With a range of -r, the stem is the beginning of each rank's.
- */
-static void begin_ranks(struct cpd_settings *s)
-{
-    s->common.options.problem.rank = s->ranks.first;
-    s->common.options.models = models_kept(s);
-    s->common.options.spends = !cpd_settings_range(s) && s->halves.mode == 0;
-    if (!cpd_settings_range(s))
-        return;
-    s->base_stem = s->stem;
-    s->stem = NULL;
-}
-
-/* Sets the stem to the name of the tensor's file without its folder and endings. */
+/* Sets the base stem to the name of the tensor's file without its folder and endings. */
 static enum status default_stem(struct cpd_settings *s, struct error *error)
 {
     if (strcmp(s->tensor, "-") == 0)
@@ -372,7 +338,8 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
     }
     if (length == 0)
         return error_set(error, STATUS_INPUT, "'%s' is not the name of a file", s->tensor);
-    return copy_stem(s, name, length, error);
+    s->base_stem = memory_text(error, "%.*s", (int)length, name);
+    return error->status;
 }
 
 const char *cpd_settings_init_word(const struct cpd_settings *s)
@@ -487,9 +454,13 @@ static enum status complete(struct cpd_settings *s, struct error *error)
     TRY(complete_unlisted(s, error));
     TRY(complete_holdout(s, error));
     TRY(check_runs(s, error));
-    if (!s->stem && !s->nowrite)
+    if (!s->base_stem && !s->nowrite)
         TRY(default_stem(s, error));
-    begin_ranks(s);
+    /* The models of all starts, of the halves too; for checkpoints also the state, the previous
+     * model (momentum) and the best one. */
+    s->common.options.models =
+        (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) + (s->checkpoint ? 3 : 0);
+    s->common.options.spends = !cpd_settings_range(s) && s->halves.mode == 0;
     return cpd_settings_take_rank(s, s->ranks.first, error);
 }
 

@@ -7,19 +7,19 @@
 
 #include "commands/options/cmd_common.h"
 #include "commands/options/rank_range.h"
-#include "als/starts.h"
+#include "als/runs.h"
 #include "tensor/halves.h"
 
 struct cpd_settings {
-    struct cmd_common common; /* options.problem.rank: the present one of `ranks` */
-    struct rank_range ranks;  /* first 0: not given                        */
-    char *base_stem;          /* with a range of -r, the beginning of all stems; else NULL; owned */
-    const char *tensor;       /* path, or "-"                              */
-    char *stem;               /* beginning of the file names; owned; may be NULL with nowrite */
-    unsigned formats;         /* bits KTENSOR_TEXT, ...                    */
-    const char *rescue;       /* folder for a model that cannot be written, or NULL */
+    struct cmd_common common;    /* options.problem.rank: the present one of `ranks` */
+    struct rank_range ranks;     /* first 0: not given                        */
+    const char *tensor;          /* path, or "-"                              */
+    char *base_stem;             /* beginning of all file names; owned; NULL with nowrite */
+    char *stem;                  /* ... of those of the present rank; owned; NULL with nowrite */
+    unsigned formats;            /* bits KTENSOR_TEXT, ...                    */
+    const char *rescue;          /* folder for a model that cannot be written, or NULL */
     const char *record_as_given; /* --record, or NULL                      */
-    char *record; /* the file for the record of the present rank; owned, may be NULL */
+    char *record;                /* the file for that of the present rank; owned, or NULL */
     bool nowrite, verbose, json;
     bool recorded; /* a record is made: --record or --json                   */
     bool require_converged;
@@ -59,9 +59,6 @@ enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct
 
 /* Whether -r gives several ranks. */
 bool cpd_settings_range(const struct cpd_settings *s);
-
-/* Whether the present rank of -r is the last one. */
-bool cpd_settings_last_rank(const struct cpd_settings *s);
 
 /* The run goes on from this checkpoint; other starts that were asked for are dropped. */
 void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);

@@ -87,7 +87,7 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
     show_held(progress, &result->held);
-    show_ridge(progress, &results->starts.ridge);
+    show_ridge(progress, &results->runs.ridge);
     show_likelihood(progress, result);
     if (result->restarts > 0)
         progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
@@ -107,18 +107,18 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
 
 /* --- several starts --- */
 
-static void show_start(struct progress *to, const struct start_outcome *of, bool best)
+static void show_start(struct progress *to, const struct run *of, bool best)
 {
     const struct cpals_result *r = &of->result;
     char fit[FIT_TEXT], held[32] = "";
     if (r->held.entries > 0)
         snprintf(held, sizeof held, "%10.4g  ", r->held.value);
     if (r->stop == CPALS_BREAKDOWN)
-        progress_note(to, "  %18ju %10d %11s %6s  broke down: %s", (uintmax_t)of->seed,
+        progress_note(to, "  %18ju %10d %11s %6s  broke down: %s", (uintmax_t)of->guess.seed,
                       r->iterations, "-", "-", r->breakdown.message);
     else
-        progress_note(to, "  %18ju %10d %11s %6.4f  %s%s%s", (uintmax_t)of->seed, r->iterations,
-                      fit_text(r->fit, r->trust.noise, 9, fit), of->score, held,
+        progress_note(to, "  %18ju %10d %11s %6.4f  %s%s%s", (uintmax_t)of->guess.seed,
+                      r->iterations, fit_text(r->fit, r->trust.noise, 9, fit), of->score, held,
                       cpals_stop_text(r->stop), best ? ", best" : "");
 }
 
@@ -238,15 +238,13 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o,
 
 static void show_head(struct progress *to, const struct rank_outcome *outcome, int count)
 {
-    const char *agree = rank_any_agreement(outcome, count) ? AGREE_HEAD : "";
-    const char *halves = rank_any_halves(outcome, count) ? " halves: score, alike" : "";
-    bool ridge = false;
-    for (int i = 0; i < count; i++)
-        ridge = ridge || outcome[i].ridge > 0;
-    if (rank_any_held(outcome, count))
+    const unsigned known = rank_known(outcome, count);
+    const char *agree = known & RANKS_AGREEMENT ? AGREE_HEAD : "";
+    const char *halves = known & RANKS_HALVES ? " halves: score, alike" : "";
+    if (known & RANKS_HELD)
         progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s",
-                      ridge ? "   ridge " : "", agree, halves);
-    else if (!rank_any_core(outcome, count))
+                      known & RANKS_RIDGE ? "   ridge " : "", agree, halves);
+    else if (!(known & RANKS_CORE))
         progress_note(to, "   rank       fit 0 to 1           %s%s", agree, halves);
     else
         progress_note(to, "   rank       fit 0 to 1                     core 0 to 100%*s%s%s",
@@ -257,10 +255,11 @@ void cpd_range_show(struct progress *to, const struct rank_outcome *outcome, int
                     const char *stem)
 {
     char suggestion[RANK_CHOICE_TEXT];
-    const bool padded = rank_any_agreement(outcome, count) && rank_any_halves(outcome, count);
-    const struct columns columns = {.core = rank_any_core(outcome, count),
+    const unsigned known = rank_known(outcome, count);
+    const bool padded = known & RANKS_AGREEMENT && known & RANKS_HALVES;
+    const struct columns columns = {.core = known & RANKS_CORE,
                                     .width = padded ? (int)strlen(AGREE_HEAD) : 0};
-    if (!rank_any_model(outcome, count))
+    if (!(known & RANKS_MODEL))
         return;
     show_head(to, outcome, count);
     for (int i = 0; i < count; i++)

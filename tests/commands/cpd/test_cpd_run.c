@@ -12,6 +12,7 @@
 
 #include "comm/comm.h"
 #include "commands/cpd/cpd_checkpoint.h"
+#include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_run.h"
 #include "support/naive.h"
 #include "support/scratch.h"
@@ -40,8 +41,9 @@ static void prepare(struct cpd_job *job, char **argv)
     cpd_settings_parse(&in->settings, &in->line, &error);
     job->run.world = comm_self(&error);
     machine_choose(&in->choice, &in->settings.common, &error);
-    starts_create(&job->results.starts, in->settings.starts, in->settings.seed, NULL, &error);
     cpd_checkpoint_prepare(in, &job->run.saving, &error);
+    const struct run_list list = cpd_run_list(in);
+    runs_create(&job->results.runs, &list, NULL, &error);
     if (error.status != STATUS_OK)
         fail_msg("%s", error.message);
 }
@@ -50,7 +52,7 @@ static void end(struct cpd_job *job)
 {
     cpd_reports_free(&job->results.reports);
     findings_free(&job->results.findings);
-    starts_free(&job->results.starts);
+    runs_free(&job->results.runs);
     cpd_job_free(job);
 }
 
@@ -73,12 +75,13 @@ static void test_team(void **state)
         if (cpd_run(alone.run.world, &alone, &error) != STATUS_OK ||
             comm_run_team(3, cpd_run, &team, &error) != STATUS_OK)
             fail_msg("%s", error.message);
-        const struct starts *a = &alone.results.starts, *b = &team.results.starts;
+        const struct starts *a = &alone.results.runs.starts[0], *b = &team.results.runs.starts[0];
         assert_int_equal(a->made, b->made);
         assert_int_equal(a->best, b->best);
         for (int i = 0; i < a->made; i++) {
             assert_true(fabs(a->start[i].result.fit - b->start[i].result.fit) < 1e-9);
-            assert_true(shape_equal(&b->model[i].shape, &a->model[i].shape));
+            assert_true(
+                shape_equal(&team.results.runs.model[i].shape, &alone.results.runs.model[i].shape));
         }
         assert_int_equal(alone.results.reports.count, 0);
         assert_int_equal(team.results.reports.count, 3);

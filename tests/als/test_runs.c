@@ -11,23 +11,22 @@
 
 #include <cmocka.h>
 
-#include "als/starts.h"
 #include "support/rank_runs.h"
 
 /* Makes the starts on the backend and the ranks under test; the models are in s->model. The caller
  * frees *s. */
 static enum status run_starts(const struct coo *x, const struct backend_options *options,
                               const struct cpals_options *als, int count, uint64_t seed,
-                              struct starts *s, struct error *error)
+                              struct runs *s, struct error *error)
 {
     struct together t = make_together(under_test.kind, x, NULL, options, NULL, als);
-    t.d.guess.seed = seed;
-    t.starts = count;
-    TRY(starts_create(s, count, seed, NULL, error));
+    t.list.guess.seed = seed;
+    t.list.starts = count;
+    TRY(runs_create(s, &t.list, NULL, error));
     TRY(run_together(&t, under_test.ranks, error));
     struct ktensor *models = s->model;
     memcpy(models, t.models, (size_t)count * sizeof *models);
-    memory_free(s->start);
+    memory_free(s->run);
     *s = t.account;
     s->model = models;
     s->borrows = false;
@@ -41,19 +40,19 @@ static void test_each_start_is_a_run(void **state)
     struct error error = {0};
     const struct backend_options options = {.problem.rank = 3};
     const struct cpals_options als = {.max_iterations = 6, .core_consistency = true};
-    struct starts s;
+    struct runs s;
     struct coo x;
     struct ktensor best;
     naive_random_coo(&x, &(struct shape){3, {30, 20, 40}}, 2000, 7, 1);
     if (run_starts(&x, &options, &als, 4, 11, &s, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(s.made, 4);
+    assert_int_equal(s.starts[0].made, 4);
     double fit = 0;
     for (int i = 0; i < 4; i++) {
         struct ktensor k;
         struct cpals_result alone = run_random(&x, &options, 11 + (uint64_t)i, &als, &k);
-        const struct cpals_result *r = &s.start[i].result;
-        assert_true(s.start[i].seed == 11 + (uint64_t)i);
+        const struct cpals_result *r = &s.run[i].result;
+        assert_true(s.run[i].guess.seed == 11 + (uint64_t)i);
         assert_int_equal(r->iterations, 6);
         assert_true(fabs(r->fit - alone.fit) < 1e-10);
         for (uint64_t j = 0; j < 30 * 3; j++)
@@ -62,14 +61,14 @@ static void test_each_start_is_a_run(void **state)
         fit = fmax(fit, r->fit);
         ktensor_free(&k);
     }
-    assert_true(s.start[s.best].result.fit == fit);
-    assert_int_equal(starts_take_best(&s, &best, &error), STATUS_OK);
+    assert_true(s.run[s.starts[0].best].result.fit == fit);
+    assert_int_equal(runs_take_best(&s, 0, &best, &error), STATUS_OK);
     for (int i = 0; i < 4; i++)
-        assert_true(i == s.best ? s.start[i].score == 1
-                                : s.start[i].score > 0 && s.start[i].score < 1);
+        assert_true(i == s.starts[0].best ? s.run[i].score == 1
+                                          : s.run[i].score > 0 && s.run[i].score < 1);
     assert_true(fabsl(naive_fit(&x, &best) - (long double)fit) < 1e-9L);
     ktensor_free(&best);
-    starts_free(&s);
+    runs_free(&s);
     coo_free(&x);
 }
 
@@ -100,20 +99,20 @@ static void test_agreement(void **state)
     struct error error = {0};
     const struct backend_options options = {.problem.rank = 2};
     const struct cpals_options als = {.max_iterations = 2000, .tolerance = 1e-10};
-    struct starts s;
+    struct runs s;
     struct coo x;
     struct ktensor best;
     create_planted(&x);
     assert_int_equal(run_starts(&x, &options, &als, 3, 1, &s, &error), STATUS_OK);
-    assert_int_equal(starts_take_best(&s, &best, &error), STATUS_OK);
-    const struct starts_agreement a = starts_agreement(&s);
+    assert_int_equal(runs_take_best(&s, 0, &best, &error), STATUS_OK);
+    const struct starts_agreement a = starts_agreement(&s.starts[0]);
     assert_int_equal(a.others, 2);
     assert_int_equal(a.agree, 2);
     assert_int_equal(a.different, 0);
     for (int i = 0; i < 3; i++)
-        assert_true(s.start[i].score > 0.999);
+        assert_true(s.run[i].score > 0.999);
     ktensor_free(&best);
-    starts_free(&s);
+    runs_free(&s);
     coo_free(&x);
 }
 
@@ -129,16 +128,16 @@ static void test_ended(void **state)
     naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 200, 1, 0);
     for (int i = 0; i < 2; i++) {
         struct error error = {0};
-        struct starts s;
+        struct runs s;
         struct ktensor best;
         assert_int_equal(run_starts(&x, &options, &als[i], MOST_STARTS, 1, &s, &error), STATUS_OK);
-        assert_int_equal(s.made, 1);
-        assert_true(starts_ended(&s));
-        assert_int_equal(s.start[0].result.iterations, 1);
-        assert_int_equal(starts_take_best(&s, &best, &error), STATUS_OK);
+        assert_int_equal(s.starts[0].made, 1);
+        assert_true(runs_ended(&s));
+        assert_int_equal(s.run[0].result.iterations, 1);
+        assert_int_equal(runs_take_best(&s, 0, &best, &error), STATUS_OK);
         assert_int_equal(best.rank, 2);
         ktensor_free(&best);
-        starts_free(&s);
+        runs_free(&s);
     }
     coo_free(&x);
 }
@@ -168,26 +167,26 @@ static void test_breakdown(void **state)
     create_near_overflow(&x);
     for (uint64_t seed = 5; seed <= 6; seed++) { /* the second start breaks down, or the first */
         struct error error = {0};
-        struct starts s;
+        struct runs s;
         struct ktensor best;
         int bad = (int)(6 - seed);
         if (run_starts(&x, &options, &als, 3, seed, &s, &error) != STATUS_OK)
             fail_msg("%s", error.message);
-        assert_int_equal(s.made, 3);
-        assert_int_equal(s.modelled, 2);
+        assert_int_equal(s.starts[0].made, 3);
+        assert_int_equal(s.starts[0].modelled, 2);
         for (int i = 0; i < 3; i++) {
-            const struct cpals_result *r = &s.start[i].result;
+            const struct cpals_result *r = &s.run[i].result;
             assert_int_equal(r->stop, i == bad ? CPALS_BREAKDOWN : CPALS_ITERATIONS);
             assert_int_equal(r->breakdown.status, i == bad ? STATUS_NUMERICAL : STATUS_OK);
             assert_true((s.model[i].lambda == NULL) == (i == bad));
         }
-        assert_non_null(strstr(s.start[bad].result.breakdown.message, "a weight of the model"));
-        assert_true(s.best != bad);
-        assert_int_equal(starts_take_best(&s, &best, &error), STATUS_OK);
+        assert_non_null(strstr(s.run[bad].result.breakdown.message, "a weight of the model"));
+        assert_true(s.starts[0].best != bad);
+        assert_int_equal(runs_take_best(&s, 0, &best, &error), STATUS_OK);
         assert_true(isfinite(best.lambda[0]) && best.lambda[0] > DBL_MAX / 2.6);
-        assert_int_equal(starts_agreement(&s).others, 1);
+        assert_int_equal(starts_agreement(&s.starts[0]).others, 1);
         ktensor_free(&best);
-        starts_free(&s);
+        runs_free(&s);
     }
     coo_free(&x);
 }
@@ -204,38 +203,114 @@ static void test_all_break_down(void **state)
         x.value[i] *= 2; /* beyond the weights of any model of rank 2 or 3 */
     for (int count = 1; count <= 2; count++) {
         struct error error = {0};
-        struct starts s;
+        struct runs s;
         assert_int_equal(run_starts(&x, &options, &als, count, 1, &s, &error), STATUS_NUMERICAL);
         const char *from =
             count == 1 ? "a weight of" : "none of 2 starts gave a model; start 1: a weight of";
         if (strncmp(error.message, from, strlen(from)) != 0)
             fail_msg("%s", error.message);
-        starts_free(&s);
+        runs_free(&s);
     }
     coo_free(&x);
 }
+
+/* Makes the next run with this fit, or, where `fit` is not finite, a breakdown. */
+static struct run make_next(struct runs *s, double fit)
+{
+    struct run run;
+    assert_true(runs_next(s, &run));
+    run.result.fit = fit;
+    run.result.stop = isfinite(fit) ? CPALS_CONVERGED : CPALS_BREAKDOWN;
+    runs_note(s, &run);
+    return run;
+}
+
+/* Ridges are tried first; then come the starts, and those of the halves, from seeds of their own.
+ */
+static void test_order(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct runs s;
+    struct run run;
+    const struct run_list list = {.starts = 2,
+                                  .guess = {.kind = GUESS_NVECS, .seed = 7},
+                                  .choose_ridge = true,
+                                  .halves.mode = 1};
+    assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
+    ridge_search_begin(&s.ridge, RIDGE_BALANCED, 1, 3);
+    for (int i = 0; i < 3; i++) { /* 1, 3 and .3 */
+        assert_true(runs_next(&s, &run) && run.trial && run.part == 0);
+        assert_true(run.guess.seed == 7 && run.guess.kind == GUESS_NVECS);
+        run.result.held.value = run.ridge == 1 ? 1 : 2;
+        runs_note(&s, &run);
+    }
+    for (int i = 0; i < 6; i++) {
+        run = make_next(&s, i);
+        assert_true(!run.trial && run.ridge == 1);
+        assert_int_equal(run.part, i / 2);
+        assert_true(run.guess.seed == 7 + (uint64_t)i);
+        assert_int_equal(run.guess.kind, i % 2 == 0 ? GUESS_NVECS : GUESS_RANDOM);
+    }
+    assert_false(runs_next(&s, &run));
+    for (int part = 0; part < 3; part++)
+        assert_true(runs_best(&s, part) == &s.run[3 + 2 * part + 1]);
+    runs_free(&s);
+}
+
+/* No run follows one that a signal or the time limit has ended, nor a part without a model. */
+static void test_no_more_runs(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct runs s;
+    struct run run;
+    struct run_list list = {.starts = 1, .guess.kind = GUESS_NORMAL, .halves.mode = 2};
+    for (int broken = 0; broken < 3; broken++) {
+        assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
+        for (int part = 0; part <= broken; part++)
+            make_next(&s, part == broken ? INFINITY : 1);
+        assert_false(runs_next(&s, &run));
+        assert_false(runs_ended(&s));
+        assert_null(runs_best(&s, broken));
+        runs_free(&s);
+    }
+    list.choose_ridge = true;
+    assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
+    ridge_search_begin(&s.ridge, RIDGE_UNIT, 1, 3);
+    assert_true(runs_next(&s, &run));
+    run.result.stop = CPALS_INTERRUPTED;
+    run.result.interrupted = SIGTERM;
+    runs_note(&s, &run);
+    assert_false(runs_next(&s, &run));
+    assert_true(runs_ended(&s) && runs_interrupted(&s) == SIGTERM);
+    assert_true(s.ridge.count == 1 && s.ridge.best == s.ridge.ridge[0]);
+    assert_true(s.run[0].trial && runs_best(&s, 0) == &s.run[1] && !s.run[1].trial);
+    runs_free(&s);
+}
+
+static const struct run_list four_starts = {.starts = 4};
 
 /* What scores and fits say, straight from a table. */
 static void test_agreement_counts(void **state)
 {
     (void)state;
     struct error error = {0};
-    struct starts s;
+    struct runs s;
+    struct run run;
     static const double fit[] = {0.5, 0.9, 0.8995, 0.9 - 2e-3}, score[] = {0.2, 1, 0.94, 0.96};
-    assert_int_equal(starts_create(&s, 4, 1, NULL, &error), STATUS_OK);
+    assert_int_equal(runs_create(&s, &four_starts, NULL, &error), STATUS_OK);
     for (int i = 0; i < 4; i++) {
-        const struct cpals_result r = {.fit = fit[i], .stop = CPALS_CONVERGED};
-        assert_true(starts_go_on(&s));
-        starts_note(&s, &r, NULL);
-        s.start[i].score = score[i];
+        make_next(&s, fit[i]);
+        s.run[i].score = score[i];
     }
-    assert_false(starts_go_on(&s));
-    assert_int_equal(s.best, 1);
-    const struct starts_agreement a = starts_agreement(&s);
+    assert_false(runs_next(&s, &run));
+    assert_int_equal(s.starts[0].best, 1);
+    const struct starts_agreement a = starts_agreement(&s.starts[0]);
     assert_int_equal(a.others, 3);
     assert_int_equal(a.agree, 1);
     assert_int_equal(a.different, 1);
-    starts_free(&s);
+    runs_free(&s);
 }
 
 /* Whether fits are equally good depends on how good they are; a start that broke down says nothing.
@@ -243,22 +318,18 @@ static void test_agreement_counts(void **state)
 static void test_agreement_of_small_fits(void **state)
 {
     (void)state;
-    struct error error = {0}, breakdown = {.status = STATUS_NUMERICAL, .message = "NaN"};
-    struct starts s;
-    static const double fit[] = {0.0039, 0.0035, 0.003899};
-    assert_int_equal(starts_create(&s, 4, 1, NULL, &error), STATUS_OK);
-    assert_true(starts_note_breakdown(&s, &(struct cpals_result){.fit = 0.5}, NULL, &breakdown));
-    assert_int_equal(breakdown.status, STATUS_OK);
-    for (int i = 0; i < 3; i++)
-        starts_note(&s, &(struct cpals_result){.fit = fit[i], .stop = CPALS_CONVERGED}, NULL);
-    assert_int_equal(s.best, 1);
-    const struct starts_agreement a = starts_agreement(&s);
+    struct error error = {0};
+    struct runs s;
+    static const double fit[] = {INFINITY, 0.0039, 0.0035, 0.003899};
+    assert_int_equal(runs_create(&s, &four_starts, NULL, &error), STATUS_OK);
+    for (int i = 0; i < 4; i++)
+        make_next(&s, fit[i]);
+    assert_int_equal(s.starts[0].best, 1);
+    const struct starts_agreement a = starts_agreement(&s.starts[0]);
     assert_int_equal(a.others, 2);
     assert_int_equal(a.agree, 0);
     assert_int_equal(a.different, 1);
-    assert_false(starts_note_breakdown(&s, &(struct cpals_result){0}, NULL,
-                                       &(struct error){.status = STATUS_MEMORY}));
-    starts_free(&s);
+    runs_free(&s);
 }
 
 static void test_failing_allocations(void **state)
@@ -271,18 +342,18 @@ static void test_failing_allocations(void **state)
     naive_random_coo(&x, &(struct shape){3, {8, 9, 10}}, 100, 1, 0);
     for (long i = 0, fired = 1; fired; i++) {
         struct error error = {0};
-        struct starts s;
+        struct runs s;
         struct ktensor best = {0};
         memory_hook_set(i);
         enum status status = run_starts(&x, &options, &als, 2, 1, &s, &error);
         if (status == STATUS_OK)
-            status = starts_take_best(&s, &best, &error);
+            status = runs_take_best(&s, 0, &best, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
         ktensor_free(&best);
-        starts_free(&s);
+        runs_free(&s);
     }
     assert_true(failures > 30);
     coo_free(&x);
@@ -296,6 +367,8 @@ int main(void)
         ON_RANKS(test_ended),
         ON_RANKS(test_breakdown),
         ON_RANKS(test_all_break_down),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_no_more_runs),
         cmocka_unit_test(test_agreement_counts),
         cmocka_unit_test(test_agreement_of_small_fits),
         ON_RANKS_OF(test_failing_allocations, backend_host, 1),
