@@ -20,6 +20,7 @@ struct settings {
     struct cmd_common common;
     struct text_output text;
     const char *in, *out;
+    const struct tensor_format *from; /* of IN */
     bool force, keep_zeros;
     uint64_t memory;            /* bytes of host memory to use */
     struct tensor_names names;  /* of CSV; of a .blco file those of the modes; owned */
@@ -51,30 +52,62 @@ static bool ends_in(const char *path, const char *ending)
     return length > end && strcmp(path + length - end, ending) == 0;
 }
 
-static enum status output_format(const struct settings *s, enum tensor_format *format,
+static enum status output_format(const struct settings *s, const struct tensor_format **format,
                                  struct error *error)
 {
     *format = tensor_format_named(s->out);
     TRY(text_output_check(&s->text, s->out, error));
-    if (*format == TENSOR_TEXT && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
+    if (*format == &tns_format && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
         !ends_in(s->out, ".tns.gz"))
         return error_set(error, STATUS_INPUT,
                          "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
     return STATUS_OK;
 }
 
-/* --- reading text --- */
-
-/* Reads FROSTT text or CSV; of CSV the names as well. */
-static enum status read_pieces(struct settings *s, struct coo *last,
-                               const struct tns_pieces *pieces, struct error *error)
+/* Reads text, CSV or NumPy arrays. What memory does not hold is spilled to *sort; without one, it
+ * is refused. *last gets the rest, with the lengths of the tensor. */
+static enum status read_text(struct settings *s, struct external_sort *sort, struct coo *last,
+                             struct progress *progress, struct error *error)
 {
-    struct tns_report report;
-    const struct csv_source source = {s->in, &s->common.csv, &s->common.tns};
-    if (!s->maps.csv)
-        return tensor_read_pieces(last, s->in, &s->common.tns, pieces, &report, error);
-    TRY(csv_read_pieces(last, &s->names, &source, pieces, &report, error));
-    return tensor_check_lengths(s->in, &last->shape, &s->common.tns, error);
+    struct tensor_reader r = {.format = s->from,
+                              .path = s->in,
+                              .tns = &s->common.tns,
+                              .csv = &s->common.csv,
+                              .cut = TENSOR_PIECES,
+                              .memory = sort ? s->memory / 4 * 3 : s->memory,
+                              .overhead = EXTERNAL_SORT_OVERHEAD,
+                              .progress = progress};
+    *last = (struct coo){0};
+    TRY_OR(done, tensor_reader_open(&r, error));
+    TRY_OR(done, tensor_reader_next(&r, error));
+    while (!r.over) {
+        if (!sort)
+            TRY_OR(done, error_set(error, STATUS_MEMORY,
+                                   "%s: more than the %ju entries that memory has room for: "
+                                   "convert it to .blco first, and that to text",
+                                   s->in, (uintmax_t)r.piece.nnz));
+        TRY_OR(done, external_sort_spill(sort, &r.piece, error));
+        TRY_OR(done, tensor_reader_next(&r, error));
+    }
+    TRY_OR(done, tensor_reader_end(&r, error));
+    tensor_reader_keep(&r, last);
+    if (s->from->names)
+        s->from->names(&r, &s->names);
+done:
+    if (error->status != STATUS_OK)
+        progress_clear(progress);
+    tensor_reader_close(&r);
+    return error->status;
+}
+
+/* Cleans entries of text, all of which are in memory, and changes their values. */
+static enum status clean_text(const struct settings *s, struct coo *x,
+                              struct coo_cleaning *cleaning, struct error *error)
+{
+    TRY(tensor_clean(x, s->in, &s->common.tns, NULL, cleaning, error));
+    if (value_change_all(&s->common.values, x, error) != STATUS_OK)
+        error_prefix(error, "%s: ", s->in);
+    return error->status;
 }
 
 /* Writes the maps of the tensor, which is read, under hidden names until OUT is complete. */
@@ -87,43 +120,6 @@ static enum status write_maps(struct settings *s, const struct shape *shape, boo
 
 /* --- to .blco --- */
 
-/* Spills the pieces of a text file. */
-static enum status spill(void *sort, struct coo *piece, struct error *error)
-{
-    return external_sort_spill(sort, piece, error);
-}
-
-static enum status text_to_spills(struct settings *s, struct external_sort *sort, struct coo *last,
-                                  struct error *error)
-{
-    struct tns_pieces pieces = {.memory = s->memory / 4 * 3,
-                                .overhead = EXTERNAL_SORT_OVERHEAD,
-                                .take = spill,
-                                .context = sort,
-                                .progress = sort->progress};
-    return read_pieces(s, last, &pieces, error);
-}
-
-static bool changes_values(const struct settings *s)
-{
-    return s->common.values.kind != VALUES_AS_THEY_ARE;
-}
-
-/* Changes the values of text, all of which has to be in memory. */
-static enum status change_text(const struct settings *s, struct external_sort *sort, struct coo *x,
-                               struct error *error)
-{
-    if (sort->spills.count > 0)
-        return error_set(error, STATUS_MEMORY,
-                         "%s: does not fit into memory, in which --values changes text: convert it "
-                         "to .blco without --values, and that with it",
-                         s->in);
-    TRY(tensor_clean(x, s->in, &s->common.tns, NULL, &sort->cleaned, error));
-    if (value_change_all(&s->common.values, x, error) != STATUS_OK)
-        error_prefix(error, "%s: ", s->in);
-    return error->status;
-}
-
 static enum status count_piece(void *change, struct coo *piece, struct error *error)
 {
     (void)error;
@@ -131,14 +127,21 @@ static enum status count_piece(void *change, struct coo *piece, struct error *er
     return STATUS_OK;
 }
 
+/* The pieces of IN, a .blco file that is open. */
+static struct tensor_reader pieces_of(const struct settings *s, const struct blco_file *f)
+{
+    return (struct tensor_reader){
+        .format = &blco_format, .file = f, .cut = TENSOR_PIECES, .memory = s->memory / 2};
+}
+
 /* Finds what becomes of the values of a .blco file. */
 static enum status look_at_values(struct settings *s, const struct blco_file *f,
                                   struct error *error)
 {
-    const struct blco_pieces pieces = blco_pieces_of(f, s->memory / 2);
+    struct tensor_reader r = pieces_of(s, f);
     TRY(value_change_begin(&s->change, &s->common.values, &f->shape, error));
     if (s->change.factor)
-        TRY(blco_pieces_each(&pieces, count_piece, &s->change, error));
+        TRY(tensor_reader_each(&r, count_piece, &s->change, error));
     value_change_weigh(&s->change);
     return STATUS_OK;
 }
@@ -160,9 +163,15 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
     char from[64] = "";
     external_sort_init(&sort, s->out, s->memory, progress);
     sort.zeros = s->common.tns.zeros;
-    TRY_OR(done, text_to_spills(s, &sort, &last, error));
-    if (changes_values(s))
-        TRY_OR(done, change_text(s, &sort, &last, error));
+    TRY_OR(done, read_text(s, &sort, &last, progress, error));
+    if (s->common.values.kind != VALUES_AS_THEY_ARE) {
+        if (sort.spills.count > 0)
+            TRY_OR(done, error_set(error, STATUS_MEMORY,
+                                   "%s: does not fit into memory, in which --values changes text: "
+                                   "convert it to .blco without --values, and that with it",
+                                   s->in));
+        TRY_OR(done, clean_text(s, &last, &sort.cleaned, error));
+    }
     double start = clock_now();
     progress_stage(progress, "writing %s", s->out);
     TRY_OR(done, write_maps(s, &last.shape, true, error));
@@ -195,7 +204,7 @@ static enum status open_blco(struct blco_file *f, struct settings *s, struct err
         goto done;
     }
     s->names.modes = *f->modes;
-    tensor_check_lengths(s->in, &f->shape, &s->common.tns, error);
+    tns_check_lengths(s->in, &f->shape, &s->common.tns, error);
 done:
     if (error->status != STATUS_OK)
         blco_file_close(f);
@@ -232,40 +241,7 @@ static enum status find_largest(void *largest, struct coo *piece, struct error *
     return STATUS_OK;
 }
 
-/* Whether text without a header, which has the lengths of its largest indices, would have fewer
- * indices than there are names. */
-static bool wants_largest(const struct settings *s)
-{
-    return !s->text.header_given && map_exists(&s->maps.names, NAME_MAPS_MODES);
-}
-
-static void choose_header(struct tns_write_options *options, const uint32_t largest[MAX_ORDER],
-                          const struct shape *shape)
-{
-    for (int n = 0; n < shape->order; n++)
-        if (largest[n] + UINT64_C(1) < shape->dims[n])
-            options->header = TNS_HEADER_DIMS;
-}
-
-static struct tns_write_options text_options(const struct settings *s, struct progress *progress)
-{
-    struct tns_write_options options = s->text.options;
-    if (!s->text.index_base_given)
-        options.index_base = s->common.tns.index_base;
-    options.progress = progress;
-    return options;
-}
-
-static void show_text(struct progress *progress, const struct line_writer_report *report,
-                      uint64_t nnz, double seconds)
-{
-    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    progress_done(progress, "%ju nonzeros, %s%s", (uintmax_t)nnz,
-                  number_size(report->file_bytes, size),
-                  pace_bytes(report->text_bytes, " of text", seconds, how_fast));
-}
-
-/* What pieces of a .blco file are appended to. */
+/* What pieces are appended to. */
 struct appended {
     struct tns_writer *writer;
     const struct value_change *change;
@@ -278,71 +254,62 @@ static enum status append(void *to, struct coo *piece, struct error *error)
     return tns_writer_append(text->writer, piece, error);
 }
 
-static enum status blco_to_text(struct settings *s, struct progress *progress, struct error *error)
+/* Writes OUT, which began at `start`, from pieces whose values s->change changes. */
+static enum status write_text(struct settings *s, const struct coo_pieces *pieces,
+                              struct progress *progress, double start, struct error *error)
 {
-    struct blco_file f;
-    struct tns_writer *w = NULL;
-    struct tns_write_options options = text_options(s, progress);
-    uint32_t largest[MAX_ORDER] = {0};
+    struct appended text = {.change = &s->change};
+    struct tns_write_options options = s->text.options;
     struct line_writer_report report;
-    double start = clock_now();
-    TRY(open_blco(&f, s, error));
-    const struct blco_file_header *h = f.header;
-    const struct blco_pieces pieces = blco_pieces_of(&f, s->memory / 2);
-    TRY_OR(done, look_at_values(s, &f, error));
-    TRY_OR(done, write_maps(s, &f.shape, false, error));
-    if (wants_largest(s)) {
-        TRY_OR(done, blco_pieces_each(&pieces, find_largest, largest, error));
-        choose_header(&options, largest, &f.shape);
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
+    options.progress = progress;
+    if (!s->text.index_base_given)
+        options.index_base = s->common.tns.index_base;
+    TRY(write_maps(s, &pieces->shape, false, error));
+    /* text without a header has the lengths of its largest indices: it would have fewer indices
+     * than there are names */
+    if (!s->text.header_given && map_exists(&s->maps.names, NAME_MAPS_MODES)) {
+        uint32_t largest[MAX_ORDER] = {0};
+        TRY(pieces->each(pieces->pieces, find_largest, largest, error));
+        for (int n = 0; n < pieces->shape.order; n++)
+            if (largest[n] + UINT64_C(1) < pieces->shape.dims[n])
+                options.header = TNS_HEADER_DIMS;
     }
-    TRY_OR(done, tns_writer_open(&w, s->out, &f.shape, h->nnz, &options, error));
-    struct appended text = {w, &s->change};
-    TRY_OR(done, blco_pieces_each(&pieces, append, &text, error));
-    TRY_OR(done, tns_writer_commit(w, &report, error));
+    TRY(tns_writer_open(&text.writer, s->out, &pieces->shape, pieces->nnz, &options, error));
+    TRY_OR(done, pieces->each(pieces->pieces, append, &text, error));
+    TRY_OR(done, tns_writer_commit(text.writer, &report, error));
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
-    show_text(progress, &report, h->nnz, clock_now() - start);
+    progress_done(progress, "%ju nonzeros, %s%s", (uintmax_t)pieces->nnz,
+                  number_size(report.file_bytes, size),
+                  pace_bytes(report.text_bytes, " of text", clock_now() - start, how_fast));
 done:
-    tns_writer_free(w);
-    blco_file_close(&f);
+    tns_writer_free(text.writer);
     return error->status;
 }
 
-static enum status refuse(void *settings, struct coo *piece, struct error *error)
+static enum status blco_to_text(struct settings *s, struct progress *progress, struct error *error)
 {
-    const struct settings *s = settings;
-    return error_set(error, STATUS_MEMORY,
-                     "%s: more than the %ju entries that memory has room for: convert it to .blco "
-                     "first, and that to text",
-                     s->in, (uintmax_t)piece->nnz);
+    struct blco_file f;
+    const double start = clock_now();
+    TRY(open_blco(&f, s, error));
+    struct tensor_reader r = pieces_of(s, &f);
+    const struct coo_pieces pieces = {
+        .shape = f.shape, .nnz = f.header->nnz, .each = tensor_reader_each, .pieces = &r};
+    if (look_at_values(s, &f, error) == STATUS_OK)
+        write_text(s, &pieces, progress, start, error);
+    blco_file_close(&f);
+    return error->status;
 }
 
 static enum status text_to_text(struct settings *s, struct progress *progress, struct error *error)
 {
     struct coo x;
     struct coo_cleaning cleaning;
-    struct line_writer_report written;
-    struct tns_write_options options = text_options(s, progress);
-    uint32_t largest[MAX_ORDER] = {0};
-    struct tns_pieces pieces = {.memory = s->memory,
-                                .overhead = EXTERNAL_SORT_OVERHEAD,
-                                .take = refuse,
-                                .context = s,
-                                .progress = progress};
-    TRY_OR(done, read_pieces(s, &x, &pieces, error));
-    double start = clock_now();
-    TRY_OR(done, tensor_clean(&x, s->in, &s->common.tns, NULL, &cleaning, error));
-    if (value_change_all(&s->common.values, &x, error) != STATUS_OK) {
-        error_prefix(error, "%s: ", s->in);
-        goto done;
-    }
-    TRY_OR(done, write_maps(s, &x.shape, false, error));
-    if (wants_largest(s)) {
-        find_largest(largest, &x, error);
-        choose_header(&options, largest, &x.shape);
-    }
-    TRY_OR(done, tns_write(&x, s->out, &options, &written, error));
-    TRY_OR(done, tensor_maps_commit(&s->maps, error));
-    show_text(progress, &written, x.nnz, clock_now() - start);
+    TRY(read_text(s, NULL, &x, progress, error));
+    const double start = clock_now();
+    TRY_OR(done, clean_text(s, &x, &cleaning, error));
+    const struct coo_pieces pieces = coo_in_one_piece(&x);
+    TRY_OR(done, write_text(s, &pieces, progress, start, error));
     tensor_note_cleaning(progress, &cleaning);
 done:
     coo_free(&x);
@@ -360,14 +327,16 @@ static enum status check_target(const struct settings *s, struct error *error)
 
 static enum status convert(struct settings *s, struct error *error)
 {
-    enum tensor_format from, to;
+    const struct tensor_format *to;
     struct progress progress;
     TRY(output_format(s, &to, error));
-    const struct tns_options *text = to == TENSOR_BLCO ? &s->common.tns : NULL;
-    TRY(tensor_format(s->in, &s->common.csv, text, &from, error));
+    struct tensor_reader in = {
+        .path = s->in, .tns = to == &blco_format ? &s->common.tns : NULL, .csv = &s->common.csv};
+    TRY(tensor_file_find_format(&in, error));
+    s->from = in.format;
     s->maps = (struct tensor_maps){.in = s->in,
                                    .out = s->out,
-                                   .csv = from == TENSOR_CSV ? &s->common.csv : NULL,
+                                   .csv = s->from == &csv_format ? &s->common.csv : NULL,
                                    .force = s->force};
     TRY(check_target(s, error));
     TRY(tensor_maps_check(&s->maps, error));
@@ -375,11 +344,11 @@ static enum status convert(struct settings *s, struct error *error)
     TRY(threads_start(error));
     s->memory = cmd_host_memory(&s->common);
     cmd_show_progress(&progress, &s->common);
-    if (from == TENSOR_BLCO && to == TENSOR_BLCO)
+    if (s->from == &blco_format && to == &blco_format)
         blco_to_blco(s, &progress, error);
-    else if (from == TENSOR_BLCO)
+    else if (s->from == &blco_format)
         blco_to_text(s, &progress, error);
-    else if (to == TENSOR_BLCO)
+    else if (to == &blco_format)
         text_to_blco(s, &progress, error);
     else
         text_to_text(s, &progress, error);

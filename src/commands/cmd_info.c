@@ -48,15 +48,17 @@ struct info_ranks {
 /* What `blco info` finds out of a tensor file. */
 struct info_findings {
     struct coo x; /* of a .blco file only order, lengths and nnz; owned */
-    enum tensor_format format;
-    struct tensor_report report; /* of text and of NumPy arrays                   */
-    struct tensor_names names;   /* of CSV; owned                                 */
-    struct labels labels;        /* names of modes, and the maps beside the file; owned          */
-    struct coo_listed listed;    /* what is listed besides nonzeros               */
-    uint64_t file_bytes;         /* of a .blco file, of NumPy arrays without headers */
-    struct plan_tensor tensor;   /* what the plan needs to know                   */
-    uint64_t entries;            /* of the file, duplicates and zeros included    */
-    uint64_t memory;             /* bytes of host memory to use for the statistics */
+    const struct tensor_format *format;
+    bool gzip;                    /* of text and CSV                               */
+    enum tns_header header;       /* of text                                       */
+    struct coo_cleaning cleaning; /* of text and of NumPy arrays                   */
+    struct tensor_names names;    /* of CSV; owned                                 */
+    struct labels labels;         /* names of modes, and the maps beside the file; owned          */
+    struct coo_listed listed;     /* what is listed besides nonzeros               */
+    uint64_t file_bytes;          /* of text after inflation, of NumPy arrays without headers */
+    struct plan_tensor tensor;    /* what the plan needs to know                   */
+    uint64_t entries;             /* of the file, duplicates and zeros included    */
+    uint64_t memory;              /* bytes of host memory to use for the statistics */
     struct coo_statistics statistics;
     const struct backend_kind *kind;
     struct plan plan;         /* of the tensor, or of a rank's part of the tensor */
@@ -135,17 +137,26 @@ static enum status gather_text(struct info_findings *f, const char *path,
                                const struct cmd_common *common, struct progress *progress,
                                struct error *error)
 {
-    const struct csv_source source = {path, &common->csv, &common->tns};
-    if (f->format == TENSOR_CSV)
-        tensor_read_csv(&f->x, &f->names, &source, progress, &f->report, error);
-    else
-        tensor_read_text(&f->x, path, &common->tns, progress, &f->report, error);
+    struct tensor_reader r = {.format = f->format,
+                              .path = path,
+                              .tns = &common->tns,
+                              .csv = &common->csv,
+                              .memory = common->tns.memory,
+                              .overhead = TENSOR_CLEAN_BYTES,
+                              .progress = progress};
+    tensor_reader_whole(&r, &f->x, error);
+    if (error->status == STATUS_OK && f->format->names)
+        f->format->names(&r, &f->names);
+    f->gzip = r.gzip;
+    f->header = (enum tns_header)r.header;
+    f->entries = r.entries;
+    f->file_bytes = r.bytes;
+    tensor_reader_close(&r);
     TRY(error->status);
+    TRY(tensor_clean(&f->x, path, &common->tns, NULL, &f->cleaning, error));
     f->labels.modes = f->names.modes;
-    f->entries = f->report.text.entries;
-    f->file_bytes = f->report.text.text_bytes;
     f->listed = coo_count_listed(&f->x);
-    f->listed.dropped = f->report.cleaning.zeros;
+    f->listed.dropped = f->cleaning.zeros;
     f->tensor =
         (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz, .unknown = f->listed.unknown};
     struct coo_pieces pieces = coo_in_one_piece(&f->x);
@@ -156,20 +167,16 @@ static enum status gather_text(struct info_findings *f, const char *path,
     return take_census(f, &pieces, progress, error);
 }
 
-static enum status decode(void *pieces, coo_taker take, void *context, struct error *error)
-{
-    return blco_pieces_each(pieces, take, context, error);
-}
-
 /* Holds some segments for each thread in memory at a time; counters take the rest of f->memory. */
 static enum status decode_statistics(struct info_findings *f, const struct blco_file *file,
                                      struct progress *progress, struct error *error)
 {
-    struct blco_pieces some = blco_pieces_of(file, f->memory / 4);
+    struct tensor_reader r = {
+        .format = &blco_format, .file = file, .cut = TENSOR_PIECES, .memory = f->memory / 4};
     struct coo_pieces pieces = {
-        .shape = f->x.shape, .nnz = f->x.nnz, .each = decode, .pieces = &some};
-    uint64_t piece = coo_bytes(f->x.shape.order, blco_file_nnz(file, 0, some.length));
-    uint64_t counters = counters_beside(f, piece);
+        .shape = f->x.shape, .nnz = f->x.nnz, .each = tensor_reader_each, .pieces = &r};
+    uint64_t counters =
+        counters_beside(f, coo_bytes(f->x.shape.order, blco_pieces_nnz(file, r.memory)));
     double start = clock_now();
     progress_stage(progress, "reading %s", file->name);
     TRY(coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error));
@@ -191,7 +198,7 @@ static enum status gather_blco(struct info_findings *f, const char *path,
     f->listed = file.listed;
     f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
     f->tensor = file_for_plan(&file);
-    TRY_OR(done, tensor_check_lengths(path, &f->x.shape, options, error));
+    TRY_OR(done, tns_check_lengths(path, &f->x.shape, options, error));
     TRY_OR(done, cmd_check_grid(&f->wanted, f->x.shape.order, error));
     if (h->nnz > 0)
         decode_statistics(f, &file, progress, error);
@@ -336,17 +343,19 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
 {
     struct progress progress;
     TRY(machine_choose_now(common, &f->kind, NULL, error));
-    TRY(tensor_format(path, &common->csv, &common->tns, &f->format, error));
+    struct tensor_reader in = {.path = path, .csv = &common->csv, .tns = &common->tns};
+    TRY(tensor_file_find_format(&in, error));
+    f->format = in.format;
     int threads = cmd_set_threads(common->threads, 1);
     TRY(threads_start(error));
     cmd_show_progress(&progress, common);
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;
-    if (f->format == TENSOR_BLCO)
+    if (f->format == &blco_format)
         gather_blco(f, path, &common->tns, &progress, error);
     else
         gather_text(f, path, common, &progress, error);
-    if (error->status == STATUS_OK && f->format != TENSOR_CSV &&
+    if (error->status == STATUS_OK && f->format != &csv_format &&
         labels_find_tensor(&f->labels, path, f->x.shape.order, error) == STATUS_OK)
         labels_read(&f->labels, &f->x.shape, error);
     if (error->status == STATUS_OK)
@@ -363,7 +372,7 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
 /* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
 static uint64_t info_zeros(const struct info_findings *f)
 {
-    return f->format == TENSOR_BLCO ? f->listed.zeros : f->listed.dropped;
+    return f->format == &blco_format ? f->listed.zeros : f->listed.dropped;
 }
 
 /* Entries that are left, without unknown entries and zeros. */
@@ -485,16 +494,15 @@ static void show_format(const struct info_findings *f)
                                           [TNS_HEADER_DIMS] = "header of order and lengths",
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
     char size[NUMBER_SIZE_TEXT];
-    const struct tns_report *text = &f->report.text;
     double entries = (double)(f->entries ? f->entries : 1);
-    if (f->format == TENSOR_CSV)
-        printf("format       %sCSV, %s of text, %.2f bytes a row\n", text->gzip ? "gzip, " : "",
-               number_size(text->text_bytes, size), (double)text->text_bytes / entries);
-    else if (f->format == TENSOR_TEXT)
-        printf("format       %s%s, %s of text, %.2f bytes an entry\n", text->gzip ? "gzip, " : "",
-               headers[text->header], number_size(text->text_bytes, size),
-               (double)text->text_bytes / entries);
-    else if (f->format == TENSOR_NPY)
+    if (f->format == &csv_format)
+        printf("format       %sCSV, %s of text, %.2f bytes a row\n", f->gzip ? "gzip, " : "",
+               number_size(f->file_bytes, size), (double)f->file_bytes / entries);
+    else if (f->format == &tns_format)
+        printf("format       %s%s, %s of text, %.2f bytes an entry\n", f->gzip ? "gzip, " : "",
+               headers[f->header], number_size(f->file_bytes, size),
+               (double)f->file_bytes / entries);
+    else if (f->format == &npy_format)
         printf("format       NumPy arrays, %s, %.2f bytes an entry\n",
                number_size(f->file_bytes, size), (double)f->file_bytes / entries);
     else
@@ -506,7 +514,7 @@ static void show_listed(const struct info_findings *f)
 {
     const uint64_t dropped = f->listed.dropped;
     printf("zeros        %ju", (uintmax_t)info_zeros(f));
-    if (f->format == TENSOR_BLCO && dropped > 0)
+    if (f->format == &blco_format && dropped > 0)
         printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
     printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
 }
@@ -517,7 +525,7 @@ static void show(const struct info_findings *f, const char *path)
     show_format(f);
     printf("order        %d\n", f->x.shape.order);
     printf("entries      %ju\n", (uintmax_t)f->entries);
-    printf("duplicates   %ju\n", (uintmax_t)f->report.cleaning.duplicates);
+    printf("duplicates   %ju\n", (uintmax_t)f->cleaning.duplicates);
     show_listed(f);
     show_lengths(f);
     show_maps(f);
@@ -535,25 +543,21 @@ static void show(const struct info_findings *f, const char *path)
 
 static void put_format(struct json *j, const struct info_findings *f)
 {
-    const struct tns_report *text = &f->report.text;
-    static const char *const formats[] = {
-        [TENSOR_TEXT] = "text", [TENSOR_BLCO] = "blco", [TENSOR_CSV] = "csv", [TENSOR_NPY] = "npy"};
-    bool is_text = f->format == TENSOR_TEXT || f->format == TENSOR_CSV;
-    json_put_string(j, "format", formats[f->format]);
-    json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes",
-                      is_text ? text->text_bytes : f->file_bytes);
+    bool is_text = f->format == &tns_format || f->format == &csv_format;
+    json_put_string(j, "format", f->format->name);
+    json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
     if (!is_text)
         return;
-    json_put_bool(j, "gzip", text->gzip);
-    if (f->format == TENSOR_CSV)
+    json_put_bool(j, "gzip", f->gzip);
+    if (f->format == &csv_format)
         return;
-    json_put_string(j, "header", word_of(tns_header_words, (int)text->header));
+    json_put_string(j, "header", word_of(tns_header_words, (int)f->header));
 }
 
 static void put_listed(struct json *j, const struct info_findings *f)
 {
     json_put_unsigned(j, "zeros", info_zeros(f));
-    if (f->format == TENSOR_BLCO)
+    if (f->format == &blco_format)
         json_put_unsigned(j, "dropped_zeros", f->listed.dropped);
     json_put_unsigned(j, "unknown", f->listed.unknown);
 }
@@ -653,7 +657,7 @@ static enum status print_json(const struct info_findings *f, const char *path, s
     json_put_string(&j, "tensor", path);
     put_format(&j, f);
     json_put_unsigned(&j, "entries", f->entries);
-    json_put_unsigned(&j, "duplicates", f->report.cleaning.duplicates);
+    json_put_unsigned(&j, "duplicates", f->cleaning.duplicates);
     put_listed(&j, f);
     put_tensor(&j, f);
     if (f->x.nnz > 0) {

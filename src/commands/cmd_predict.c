@@ -83,7 +83,7 @@ static enum status check_options(const struct job *job, struct error *error)
                          "expected the name of a file");
     if (job->output && job->labels_given && !job->count && prediction_file_is_array(job->output))
         return error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
-    if (job->output && tensor_format_named(job->output) == TENSOR_BLCO)
+    if (job->output && tensor_format_named(job->output) == &blco_format)
         return error_set(error, STATUS_INPUT,
                          "%s: the output is text or an array, expected another name than of a "
                          ".blco file",
@@ -92,10 +92,10 @@ static enum status check_options(const struct job *job, struct error *error)
 }
 
 /* NumPy arrays: without that of the values there are no residuals; the output counts as they do. */
-static enum status check_coordinates(struct job *job, enum tensor_format format,
+static enum status check_coordinates(struct job *job, const struct tensor_format *format,
                                      struct error *error)
 {
-    if (format != TENSOR_NPY)
+    if (format != &npy_format)
         return STATUS_OK;
     job->common.tns.index_base = npy_tensor_index_base(&job->common.tns);
     if (!job->residuals || npy_tensor_has_values(job->coordinates))
@@ -166,7 +166,8 @@ static enum status take(void *context, struct coo *piece, struct error *error)
     return STATUS_OK;
 }
 
-static enum status take_all(struct job *job, enum tensor_format format, struct error *error)
+static enum status take_all(struct job *job, const struct tensor_format *format,
+                            struct error *error)
 {
     const struct model_entries entries = {.path = job->coordinates,
                                           .format = format,
@@ -243,7 +244,7 @@ static enum status open_outputs(struct job *job, struct error *error)
 
 static enum status predict(struct job *job, struct error *error)
 {
-    enum tensor_format format;
+    const struct tensor_format *format;
     TRY(model_entries_format(&format, job->coordinates, error));
     TRY(check_coordinates(job, format, error));
     TRY(check_target(job, error));

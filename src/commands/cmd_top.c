@@ -218,10 +218,10 @@ static enum status show_unlisted(const struct settings *s, const struct ktensor 
     struct unlisted_slice slice = {.shape = model->shape};
     struct unlisted_best best = {0};
     struct progress progress;
-    enum tensor_format format;
+    const struct tensor_format *format;
     cmd_show_progress(&progress, &s->common);
     TRY(model_entries_format(&format, tensor, error));
-    if (format == TENSOR_NPY)
+    if (format == &npy_format)
         tns.index_base = npy_tensor_index_base(&tns);
     TRY(find_given(&slice, s, (uint64_t)tns.index_base, error));
     if (unlisted_slice_check(&slice, error) != STATUS_OK)

@@ -8,7 +8,7 @@
 
 struct model_entries {
     const char *path; /* text, NumPy arrays, a .blco file, or "-": text from standard input */
-    enum tensor_format format;
+    const struct tensor_format *format;
     const struct tns_options *tns; /* borrowed */
     const struct shape *shape;     /* of the model; borrowed */
     bool values_optional;          /* text and arrays may lack values */
@@ -20,9 +20,10 @@ struct model_entries {
     struct progress *progress;
 };
 
-/* The kind of file at `path`. STATUS_INPUT also for CSV, whose names have to be numbered as the
- * model's were. */
-enum status model_entries_format(enum tensor_format *format, const char *path, struct error *error);
+/* The format of the file at `path`. STATUS_INPUT also for CSV, whose names have to be numbered as
+ * the model's were. */
+enum status model_entries_format(const struct tensor_format **format, const char *path,
+                                 struct error *error);
 
 /* Hands all entries to `take`: those of text are not summed, and its zeros not dropped.
  * STATUS_INPUT, where the file is bad or has coordinates beyond the model's lengths; STATUS_MEMORY;

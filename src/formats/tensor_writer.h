@@ -8,7 +8,7 @@
 #include "tensor/coo.h"
 
 struct tensor_writer {
-    enum tensor_format format;
+    const struct tensor_format *format;
     struct blco_writer blco;
     struct tns_writer *text;
 };

@@ -133,8 +133,9 @@ static enum status tally_open(struct tally *t, const struct count_source *from,
     }
     if (!from->file)
         return add_nonzeros(t, from->x, error);
-    const struct blco_pieces pieces = blco_pieces_of(from->file, UINT64_MAX);
-    return blco_pieces_each(&pieces, add_piece, t, error);
+    struct tensor_reader r = {
+        .format = &blco_format, .file = from->file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
+    return tensor_reader_each(&r, add_piece, t, error);
 }
 
 /* Refuses negative values, of any rank. */

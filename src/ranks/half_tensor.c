@@ -63,7 +63,6 @@ enum status half_tensor_take(struct rank_tensor *half, const struct rank_tensor 
     TRY(comm_allreduce_sum(t->comm, sum, 3, error));
     half->nnz = (uint64_t)sum[0];
     half->listed = (struct coo_listed){.unknown = (uint64_t)sum[1], .zeros = (uint64_t)sum[2]};
-    half->input.listed = half->listed;
     return STATUS_OK;
 }
 

@@ -291,7 +291,6 @@ enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlist
     struct choice c = {0};
     TRY_OR(done, choose(&c, t, h, unlisted, error));
     t->listed.unknown += held->all_listed + held->all_unlisted;
-    t->input.listed.unknown = t->listed.unknown;
     TRY_OR(done, rank_tensor_divide_rows(t, true, error));
     fill(t, &c, error);
     TRY_OR(done, comm_allreduce_error(t->comm, error));

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/blco/decoded_layout.h"
-#include "formats/npy/npy_tensor.h"
 #include "formats/tensor_file.h"
 #include "ranks/nonzero_exchange.h"
 #include "ranks/rank_census.h"
@@ -58,21 +57,45 @@ static enum status choose_grid(struct rank_tensor *t, const struct coo_census *c
     return STATUS_OK;
 }
 
-/* Chooses the grid and sends the nonzeros of the share to their owners. */
-static enum status send_to_owners(struct rank_tensor *t, struct share *s,
-                                  const struct rank_request *request, struct error *error)
+/* Gives a rank alone the grid of the whole tensor. */
+static enum status be_alone(struct rank_tensor *t, struct error *error)
 {
-    struct coo_census census;
-    double start = clock_now();
+    t->part = part_all(&t->shape);
+    return process_grid_alone(&t->grid, &t->shape, error);
+}
+
+/* Sends the nonzeros of the share to their owners, by the grid. A rank alone has them already. */
+static enum status send_to_owners(struct rank_tensor *t, struct share *s, struct error *error)
+{
+    const double start = clock_now();
+    if (t->comm->size == 1) {
+        t->input.x = s->piece[0];
+        s->pieces = 0;
+        return STATUS_OK;
+    }
+    nonzero_exchange(s, &t->grid, t->comm, &t->input.x, error);
+    t->exchange_seconds += clock_now() - start;
+    return error->status;
+}
+
+/* The same after choosing the grid. */
+static enum status choose_and_send(struct rank_tensor *t, struct share *s,
+                                   const struct rank_request *request, struct error *error)
+{
+    const double start = clock_now();
     t->shape = s->shape;
     t->nnz = s->total;
-    TRY(rank_census(s, t->comm, &census, error));
-    choose_grid(t, &census, request, error);
-    coo_census_free(&census);
-    TRY(error->status);
-    nonzero_exchange(s, &t->grid, t->comm, &t->input.x, error);
-    t->exchange_seconds = clock_now() - start;
-    return error->status;
+    if (t->comm->size == 1) {
+        TRY(be_alone(t, error));
+    } else {
+        struct coo_census census;
+        TRY(rank_census(s, t->comm, &census, error));
+        choose_grid(t, &census, request, error);
+        coo_census_free(&census);
+        TRY(error->status);
+        t->exchange_seconds = clock_now() - start;
+    }
+    return send_to_owners(t, s, error);
 }
 
 /* Cleans this rank's part; *all = what was cleaned in all parts. */
@@ -104,8 +127,6 @@ static enum status plan_parts(struct rank_tensor *t, const struct rank_request *
     double start = clock_now();
     const struct blco_file *file = &t->input.file;
     uint64_t every = (file->header->nnz + SAMPLED - 1) / SAMPLED;
-    t->shape = file->shape;
-    t->nnz = file->header->nnz;
     progress_stage(progress, "looking at %s", file->name);
     TRY_OR(done, share_sample_blco(&sample, t->comm, file, every, error));
     TRY_OR(done, rank_census(&sample, t->comm, &census, error));
@@ -127,71 +148,82 @@ done:
     return error->status;
 }
 
+/* Opens the same .blco file on every rank, which must have nonzeros (not only unknown entries and
+ * zeros), and the lengths of --dims if that is given. */
 static enum status open_blco(struct rank_tensor *t, const struct rank_request *request,
-                             struct progress *progress, struct error *error)
-{
-    struct packed_layout layout;
-    struct share share;
-    double start = clock_now();
-    TRY(share_open_blco(&t->input.file, t->comm, request->path, request->tns, error));
-    t->listed = t->input.file.listed;
-    t->input.names.modes = *t->input.file.modes;
-    if (request->packed && decoded_layout_create(&layout, &t->input.file.shape))
-        return plan_parts(t, request, progress, error);
-    TRY_OR(done, share_read_blco(&share, t->comm, &t->input.file, progress, error));
-    t->input.read_seconds = clock_now() - start;
-    send_to_owners(t, &share, request, error);
-done:
-    share_free(&share);
-    blco_file_close(&t->input.file);
-    return error->status;
-}
-
-/* Opens text, CSV or NumPy arrays. The entries are cleaned by their owners. */
-static enum status open_text(struct rank_tensor *t, enum tensor_format format,
-                             const struct rank_request *request, struct progress *progress,
                              struct error *error)
 {
-    const struct csv_source source = {request->path, request->csv, request->tns};
-    struct coo_cleaning cleaning = {0};
+    struct blco_file *f = &t->input.file;
+    const char *path = request->path;
+    if (blco_file_open(f, path, error) == STATUS_OK &&
+        tensor_check_left(path, f->header->nnz, f->header->nnz, &f->listed, error) == STATUS_OK)
+        tns_check_lengths(path, &f->shape, request->tns, error);
+    TRY(comm_allreduce_error(t->comm, error));
+    const uint64_t identity[2] = {f->header->file_bytes, f->header->header_crc};
+    TRY(share_check_same_file(t->comm, path, identity, error));
+    t->shape = f->shape;
+    t->nnz = f->header->nnz;
+    t->listed = f->listed;
+    t->input.names.modes = *f->modes;
+    return STATUS_OK;
+}
+
+/* Reads the nonzeros, on the grid that there is, or on one after the request. */
+static enum status read_nonzeros(struct rank_tensor *t, const struct rank_request *request,
+                                 struct tensor_reader *r, struct error *error)
+{
     struct share share;
+    struct coo_cleaning cleaning = {0};
     double start = clock_now();
-    if (format == TENSOR_CSV)
-        share_read_csv(&share, t->comm, &source, &t->input.names, progress, error);
+    const struct tns_options *tns = request ? request->tns : NULL;
+    TRY_OR(done, share_read(&share, t->comm, r, tns, error));
+    t->input.read_seconds = clock_lap(&start);
+    if (r->state && r->format->names)
+        r->format->names(r, &t->input.names);
+    if (request)
+        choose_and_send(t, &share, request, error);
     else
-        (npy_tensor_named(request->path) ? share_read_npy : share_read_text)(
-            &share, t->comm, request->path, request->tns, progress, error);
+        send_to_owners(t, &share, error);
     TRY_OR(done, error->status);
-    t->input.read_seconds = clock_now() - start;
-    TRY_OR(done, send_to_owners(t, &share, request, error));
+    if (share.clean)
+        goto done;
     TRY_OR(done, clean(t, request, &cleaning, error));
     t->nnz = share.total - cleaning.zeros - cleaning.duplicates;
-    tensor_note_cleaning(progress, &cleaning);
+    tensor_note_cleaning(r->progress, &cleaning);
     tensor_check_left(request->path, share.total, t->nnz, &t->listed, error);
 done:
     share_free(&share);
+    tensor_reader_close(r);
     return error->status;
 }
 
-static enum status open_parts(struct rank_tensor *t, const struct rank_request *request,
-                              struct progress *progress, struct error *error)
+static enum status open_file(struct rank_tensor *t, const struct rank_request *request,
+                             struct progress *progress, struct error *error)
 {
-    enum tensor_format format = TENSOR_TEXT;
-    if (t->comm->rank == 0)
-        tensor_format(request->path, request->csv, request->tns, &format, error);
+    struct tensor_reader r = {
+        .path = request->path, .tns = request->tns, .csv = request->csv, .progress = progress};
+    struct packed_layout layout;
+    int format = 0;
+    if (t->comm->rank == 0 && tensor_file_find_format(&r, error) == STATUS_OK)
+        while (tensor_formats[format] != r.format)
+            format++;
     TRY(comm_allreduce_error(t->comm, error));
     TRY(comm_bcast(t->comm, 0, &format, sizeof format, error));
-    return format == TENSOR_BLCO ? open_blco(t, request, progress, error)
-                                 : open_text(t, format, request, progress, error);
-}
-
-/* A rank alone has the whole tensor. */
-static enum status take_whole(struct rank_tensor *t, struct error *error)
-{
-    t->shape = t->input.x.shape;
-    t->nnz = t->input.x.nnz;
-    t->part = part_all(&t->shape);
-    return process_grid_alone(&t->grid, &t->shape, error);
+    r.format = tensor_formats[format];
+    if (r.format != &blco_format)
+        return read_nonzeros(t, request, &r, error);
+    TRY(open_blco(t, request, error));
+    if (t->comm->size == 1) {
+        t->input.unread = true;
+        t->input.x = (struct coo){.shape = t->shape, .nnz = t->nnz};
+        return be_alone(t, error);
+    }
+    if (request->packed && decoded_layout_create(&layout, &t->shape))
+        return plan_parts(t, request, progress, error);
+    r.file = &t->input.file;
+    read_nonzeros(t, request, &r, error);
+    blco_file_close(&t->input.file);
+    return error->status;
 }
 
 /* Finds this rank's rows, or closes *t, which could not be opened. */
@@ -205,30 +237,15 @@ failed:
     return error->status;
 }
 
-static enum status read_parts(struct rank_tensor *t, struct progress *progress, struct error *error)
-{
-    struct share share;
-    double start = clock_now();
-    t->input.x = (struct coo){0};
-    t->input.unread = t->estimated = false;
-    TRY_OR(done, share_read_blco(&share, t->comm, &t->input.file, progress, error));
-    t->input.read_seconds = clock_lap(&start);
-    nonzero_exchange(&share, &t->grid, t->comm, &t->input.x, error);
-    t->exchange_seconds += clock_lap(&start);
-done:
-    share_free(&share);
-    blco_file_close(&t->input.file);
-    return error->status;
-}
-
 enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, struct error *error)
 {
+    struct tensor_reader r = {.format = &blco_format, .file = &t->input.file, .progress = progress};
     if (!t->input.unread)
         return STATUS_OK;
-    if (t->comm->size == 1)
-        tensor_input_read(&t->input, progress, error);
-    else
-        read_parts(t, progress, error);
+    t->input.x = (struct coo){0};
+    t->input.unread = t->estimated = false;
+    read_nonzeros(t, NULL, &r, error);
+    blco_file_close(&t->input.file);
     if (error->status != STATUS_OK)
         rank_tensor_close(t);
     return error->status;
@@ -262,14 +279,7 @@ enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
                              struct error *error)
 {
     *t = (struct rank_tensor){.comm = c, .hashed = request->hashed};
-    if (c->size > 1) {
-        open_parts(t, request, progress, error);
-    } else if (tensor_input_open(&t->input, request->path, request->tns, request->csv, progress,
-                                 error) == STATUS_OK) {
-        t->listed = t->input.listed;
-        take_whole(t, error);
-    }
-    if (error->status == STATUS_OK)
+    if (open_file(t, request, progress, error) == STATUS_OK)
         change_values(t, &request->values, progress, error);
     return finish(t, error);
 }
@@ -278,17 +288,13 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
                               const struct rank_request *request, struct error *error)
 {
     struct share share;
-    *t = (struct rank_tensor){
-        .comm = c, .listed = coo_count_listed(x), .hashed = request && request->hashed};
-    if (c->size == 1) {
-        t->input.x = *x;
-        t->borrowed = true;
-        take_whole(t, error);
-        return finish(t, error);
-    }
+    *t = (struct rank_tensor){.comm = c,
+                              .listed = coo_count_listed(x),
+                              .borrowed = c->size == 1,
+                              .hashed = request && request->hashed};
     share_of_memory(&share, c, x, error);
     TRY_OR(done, comm_allreduce_error(c, error));
-    send_to_owners(t, &share, request, error);
+    choose_and_send(t, &share, request, error);
 done:
     share_free(&share);
     return finish(t, error);
@@ -323,20 +329,12 @@ struct plan_tensor file_for_plan(const struct blco_file *file)
                                 .segment_nnz = file->header->segment_nnz};
 }
 
-static struct plan_tensor input_for_plan(const struct tensor_input *input)
-{
-    return input->unread ? file_for_plan(&input->file)
-                         : (struct plan_tensor){.shape = input->x.shape,
-                                                .nnz = input->x.nnz,
-                                                .unknown = input->listed.unknown};
-}
-
 struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_rows)
 {
     const struct tensor_input *input = &t->input;
     const struct rank_rows *rows = &t->rows;
-    if (t->comm->size == 1) {
-        struct plan_tensor whole = input_for_plan(input);
+    if (t->comm->size == 1 && input->unread) {
+        struct plan_tensor whole = file_for_plan(&input->file);
         whole.held = t->held.x.nnz;
         return whole;
     }
@@ -345,7 +343,7 @@ struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_row
                                 .held = t->held.x.nnz,
                                 .unknown = t->listed.unknown,
                                 .segment_nnz = input->unread ? input->file.header->segment_nnz : 0,
-                                .is_part = true};
+                                .is_part = t->comm->size > 1};
 }
 
 void rank_tensor_free_nonzeros(struct rank_tensor *t)
@@ -381,14 +379,11 @@ enum status rank_tensor_fingerprint(struct fingerprint *f, const struct rank_ten
                                     struct error *error)
 {
     struct comm *c = t->comm;
-    const struct blco_file *file = &t->input.file;
-    const uint64_t segments = t->input.unread ? file->header->nsegments : 0;
     uint64_t mine = 0;
     uint64_t *all = memory_array((size_t)c->size, sizeof *all, error);
     *f = (struct fingerprint){.shape = t->shape, .nnz = t->nnz};
     if (all && t->input.unread)
-        blco_pieces_hash(file, even_cut(segments, c->rank, c->size),
-                         even_cut(segments, c->rank + 1, c->size), &mine, error);
+        blco_pieces_hash(&t->input.file, c->rank, c->size, &mine, error);
     else if (all)
         mine = t->hashed ? fingerprint_hash(&t->input.x, t->part.first) : t->hash;
     TRY_OR(done, comm_allreduce_error(c, error));

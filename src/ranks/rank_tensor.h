@@ -4,7 +4,10 @@
 #define BLCO_RANK_TENSOR_H
 
 #include "comm/comm.h"
-#include "formats/tensor_input.h"
+#include "formats/blco/blco_file.h"
+#include "formats/csv/csv_options.h"
+#include "formats/names/name_table.h"
+#include "formats/tns/tns_options.h"
 #include "plan/plan.h"
 #include "plan/rank_rates.h"
 #include "ranks/rank_rows.h"
@@ -24,6 +27,16 @@ struct rank_request {
     bool packed; /* the nonzeros of a .blco file stay unread, for a backend that takes its part
                   * from the file                                                            */
     bool hashed; /* rank_tensor_fingerprint will be called */
+};
+
+/* The nonzeros that a rank works on: text is read and cleaned when the tensor is opened, the
+ * nonzeros of a .blco file when they are needed. */
+struct tensor_input {
+    struct coo x;              /* shape and nnz; the arrays once the nonzeros are read */
+    struct blco_file file;     /* open until the nonzeros are read from it             */
+    bool unread;               /* the nonzeros are still in the file                   */
+    struct tensor_names names; /* of CSV; of a .blco file those of the modes; owned    */
+    double read_seconds, clean_seconds;
 };
 
 /* Entries that a run holds out: in the tensor that it decomposes they are unknown. Those of this
@@ -61,12 +74,12 @@ struct rank_tensor {
 
 /* Every rank of c, whose number is at most MAX_RANKS, reads a share of the tensor at request->path,
  * the ranks choose a grid after *request, and each gets the nonzeros of its part, cleaned, unless
- * they stay unread; the sums of duplicates have the bits that tensor_input gives them. By all
- * OpenMP threads of each rank. Rank 0 shows the progress and the notes of tensor_input_open and
- * tensor_input_read; the other ranks give NULL for progress. The caller closes *t, which is empty
- * on failure. If one rank fails, all do, with the same status and message, or "rank 3: ..." before
- * the message where memory ran out within an operation of c. STATUS_INPUT, also if no nonzero is
- * left; STATUS_MEMORY.
+ * they stay unread, as those of a .blco file do for a rank alone; the sums of duplicates have the
+ * same bits for any number of ranks. By all OpenMP threads of each rank. Rank 0 shows the progress,
+ * and how many duplicates were summed and zeros dropped; the other ranks give NULL for progress.
+ * The caller closes *t, which is empty on failure. If one rank fails, all do, with the same status
+ * and message, or "rank 3: ..." before the message where memory ran out within an operation of c.
+ * STATUS_INPUT, also if no nonzero is left; STATUS_MEMORY.
  */
 enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
                              const struct rank_request *request, struct progress *progress,

@@ -2,12 +2,6 @@
 
 #include "base/memory.h"
 
-uint64_t even_cut(uint64_t n, int k, int parts)
-{
-    uint64_t part = (uint64_t)k, all = (uint64_t)parts;
-    return n / all * part + n % all * part / all;
-}
-
 enum status share_append(struct share *s, struct coo *piece, struct error *error)
 {
     if (s->pieces == s->room) {

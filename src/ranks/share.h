@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/least.h"
 #include "comm/comm.h"
 #include "tensor/coo.h"
 
@@ -22,10 +23,6 @@ struct share {
                     * then those of rank 1, ...                                                 */
     bool clean;    /* coordinates are distinct and no value is zero                             */
 };
-
-/* Where part k begins if n things are cut into `parts` parts as evenly as possible: part k has the
- * things even_cut(n, k, parts) to even_cut(n, k + 1, parts) - 1. */
-uint64_t even_cut(uint64_t n, int k, int parts);
 
 /* Adds *piece, which is empty afterwards. STATUS_MEMORY frees the piece. */
 enum status share_append(struct share *s, struct coo *piece, struct error *error);

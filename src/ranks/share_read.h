@@ -1,47 +1,28 @@
-/* A rank's share of a file. In a regular file of plain text every rank parses the text lines that
- * begin in its share of the bytes. Gzip, pipes and standard input are read by rank 0 alone, which
- * deals out the entries of each window of text evenly; so is CSV, because names are numbered in the
- * order of the whole file. A rank reads a range of the entries of NumPy arrays, and a range of the
- * segments of a .blco file. */
+/* A rank's share of a file. Every rank reads its share of a file that has shares (a regular file of
+ * plain text, NumPy arrays, a .blco file). Others are read by rank 0 alone, which deals out the
+ * entries of each piece evenly. A rank alone reads all. */
 #ifndef BLCO_SHARE_READ_H
 #define BLCO_SHARE_READ_H
 
-#include "base/progress.h"
-#include "formats/blco/blco_file.h"
-#include "formats/csv/csv.h"
-#include "formats/tns/tns_options.h"
+#include "formats/tensor_file.h"
 #include "ranks/share.h"
 
-/* Each of these reads this rank's share; every rank of c calls it. The caller frees *s with
- * share_free; it is empty on failure, which all ranks see. */
+/* STATUS_INPUT on all ranks where a rank's file is not rank 0's (ranks may be on several hosts):
+ * they differ in the two numbers of `identity` (tensor_reader.h). */
+enum status share_check_same_file(struct comm *c, const char *path, const uint64_t identity[2],
+                                  struct error *error);
 
-/* Errors of tns_read, with the message that one process gives. */
-enum status share_read_text(struct share *s, struct comm *c, const char *path,
-                            const struct tns_options *options, struct progress *progress,
-                            struct error *error);
+/* Reads this rank's share of the file of *r, whose first members are set, the same on all ranks but
+ * for `progress` and `cut`. Every rank of c calls it. Entries of a format that is not clean may
+ * take options->memory bytes, or this rank's part of what the machine has, with TENSOR_CLEAN_BYTES
+ * for each to clean them; beyond that STATUS_MEMORY, so that the system does not run out of memory.
+ * The caller frees *s with share_free, which is empty on failure, which all ranks see, and closes
+ * *r, after a failure too. Errors of the reader, with the message that one process gives. */
+enum status share_read(struct share *s, struct comm *c, struct tensor_reader *r,
+                       const struct tns_options *options, struct error *error);
 
-/* On rank 0 *names gets the names, which the caller frees. Errors of csv_read. */
-enum status share_read_csv(struct share *s, struct comm *c, const struct csv_source *source,
-                           struct tensor_names *names, struct progress *progress,
-                           struct error *error);
-
-/* Errors of npy_read. */
-enum status share_read_npy(struct share *s, struct comm *c, const char *path,
-                           const struct tns_options *options, struct progress *progress,
-                           struct error *error);
-
-/* Opens the same .blco file on every rank of c (tensor_open_blco), or fails on all. The caller
- * closes *f, which is empty on failure; `path` outlives *f. STATUS_INPUT, also where the ranks'
- * files differ. */
-enum status share_open_blco(struct blco_file *f, struct comm *c, const char *path,
-                            const struct tns_options *options, struct error *error);
-
-/* Reads from an open .blco file. STATUS_INPUT, STATUS_MEMORY. */
-enum status share_read_blco(struct share *s, struct comm *c, const struct blco_file *f,
-                            struct progress *progress, struct error *error);
-
-/* As share_read_blco, but only about every `every`-th nonzero (1 or more) of the share is read;
- * s->total is the number of nonzeros that all ranks have read. */
+/* Reads only about every `every`-th nonzero (1 or more) of the share of a .blco file; s->total is
+ * the number of nonzeros that all ranks have read. Likewise. */
 enum status share_sample_blco(struct share *s, struct comm *c, const struct blco_file *f,
                               uint64_t every, struct error *error);
 

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/outfile_set.h"
 #include "formats/ktensor/ktensor_io.h"
-#include "formats/tensor_input.h"
 #include "formats/tensor_writer.h"
 #include "selftest/known_tensors.h"
 #include "selftest/selftest_checks.h"
@@ -29,12 +28,14 @@ static enum status read_back(const struct coo *x, const char *path, const char *
                              struct verdict *f, struct error *error)
 {
     static const struct tns_options options = {.index_base = 1};
-    struct tensor_input input;
-    TRY_OR(done, tensor_input_open(&input, path, &options, NULL, NULL, error));
-    TRY_OR(done, tensor_input_read(&input, NULL, error));
-    verdict_same_tensor(f, &input.x, x, name);
+    struct tensor_reader r = {.path = path, .tns = &options};
+    struct coo read = {0};
+    TRY_OR(done, tensor_file_find_format(&r, error));
+    TRY_OR(done, tensor_reader_whole(&r, &read, error));
+    verdict_same_tensor(f, &read, x, name);
 done:
-    tensor_input_close(&input);
+    tensor_reader_close(&r);
+    coo_free(&read);
     return error->status;
 }
 

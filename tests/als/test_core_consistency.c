@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "formats/tensor_input.h"
 #include "support/rank_runs.h"
+#include "support/whole_tensors.h"
 
 #define MOST_RANK 8
 
@@ -193,21 +193,20 @@ static void test_superdiagonal(void **state)
 /* A tensor of three components. */
 static void check_three_components(const char *path)
 {
-    struct error error = {0};
-    struct tensor_input input;
-    const struct tns_options tns = {.index_base = 1};
-    assert_int_equal(tensor_input_open(&input, path, &tns, NULL, NULL, &error), STATUS_OK);
+    struct whole whole;
+    open_whole(&whole, path);
+    const struct coo *x = &whole.tensor.input.x;
     for (uint64_t rank = 3; rank <= 4; rank++) {
         const struct backend_options options = {.problem.rank = rank};
         struct ktensor k;
-        struct core_consistency core = core_of(&input.x, &options, 2, 300, 1e-6, &k);
-        double expected = naive_core_consistency(&input.x, &k);
+        struct core_consistency core = core_of(x, &options, 2, 300, 1e-6, &k);
+        double expected = naive_core_consistency(x, &k);
         assert_int_equal(core.state, CORE_KNOWN);
         assert_true(fabs(core.percent - expected) < 1e-5 * (100 + fabs(expected)));
         assert_true(rank == 3 ? core.percent > 99 : core.percent < 50);
         ktensor_free(&k);
     }
-    tensor_input_close(&input);
+    close_whole(&whole);
 }
 
 /* Fluorescence: of a file that is made, and, where BLCO_TEST_DATA has it, of amino acids (Bro

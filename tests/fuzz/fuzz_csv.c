@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "formats/csv/csv.h"
 #include "support/fuzzed.h"
 #include "support/naive_csv.h"
+#include "support/tensor_reads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,12 +31,12 @@ static void read_csv(struct result *r, const char *text, size_t size, const char
                                         .bin = {choice & 8 ? "b=1h" : "b=.5"},
                                         .bins = (choice & 24) != 0};
     const struct tns_options plain = {.sizes = *sizes};
-    struct tns_report report;
     char path[FUZZED_PATH];
     const int fd = fuzzed_file(path, text, size);
-    const struct csv_source source = {path, &options, &plain};
+    struct tensor_reader reader = {
+        .path = path, .tns = &plain, .csv = &options, .format = &csv_format};
     *r = (struct result){0};
-    enum status status = csv_read(&r->x, &r->names, &source, NULL, &report, &r->error);
+    enum status status = read_whole(&r->x, &r->names, &reader, &r->error);
     close(fd);
     fuzzed_check(status, &r->x, &r->error);
 }

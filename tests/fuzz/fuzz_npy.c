@@ -1,8 +1,8 @@
 /* Fuzz target of the reader of NumPy arrays: any bytes are read or refused. */
 #include <stdint.h>
 
-#include "formats/npy/npy_tensor.h"
 #include "support/fuzzed.h"
+#include "support/tensor_reads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,9 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int first = make_file(coords, data + 2, cut);
     const int second = make_file(values, data + 2 + cut, size - 2 - cut);
     struct coo x;
-    struct tns_report report;
+    struct tensor_reader r = {.path = path, .tns = &options, .format = &npy_format};
     struct error error = {0};
-    enum status status = npy_read(&x, path, &options, NULL, &report, &error);
+    enum status status = read_whole(&x, NULL, &r, &error);
     close(first);
     close(second);
     unlink(coords);

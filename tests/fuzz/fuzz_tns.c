@@ -1,8 +1,8 @@
 /* Fuzz target of the text reader: any bytes are read or refused. */
 #include <stdint.h>
 
-#include "formats/tns/tns.h"
 #include "support/fuzzed.h"
+#include "support/tensor_reads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,9 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[FUZZED_PATH];
     const int fd = fuzzed_file(path, data, size);
     struct coo x;
-    struct tns_report report;
+    struct tensor_reader r = {.path = path, .tns = &options, .format = &tns_format};
     struct error error = {0};
-    enum status status = tns_read(&x, path, &options, NULL, &report, &error);
+    enum status status = read_whole(&x, NULL, &r, &error);
     close(fd);
     fuzzed_check(status, &x, &error);
     coo_free(&x);

@@ -100,26 +100,27 @@ static void check_read(const char *path, const struct tns_options *options,
                        const struct csv_options *csv)
 {
     struct error error = {0};
-    struct tensor_input input;
+    struct whole whole;
+    struct rank_tensor *alone = &whole.tensor;
+    const struct coo *x = &alone->input.x;
     const struct job like = {.path = path, .options = *options, .csv = csv, .read = true};
-    if (tensor_input_open(&input, path, options, csv, NULL, &error) != STATUS_OK ||
-        tensor_input_read(&input, NULL, &error) != STATUS_OK)
+    if (try_open_whole(&whole, path, options, csv, &error) != STATUS_OK ||
+        rank_tensor_read(alone, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     for (size_t r = 0; r < RANK_COUNTS; r++) {
         struct job job[MOST_RANKS];
         struct error errors[MOST_RANKS];
         assert_true(open_all(job, &like, rank_counts[r], errors));
         assert_all_well(errors, rank_counts[r]);
-        assert_union(job, rank_counts[r], &input.x);
-        assert_int_equal(job[0].tensor.listed.dropped, input.listed.dropped);
+        assert_union(job, rank_counts[r], x);
+        assert_int_equal(job[0].tensor.listed.dropped, alone->listed.dropped);
         for (int k = 0; k < rank_counts[r]; k++)
-            assert_true(shape_equal(&job[k].print.shape, &input.x.shape) &&
-                        job[k].print.nnz == input.x.nnz &&
-                        job[k].print.hash == fingerprint_hash(&input.x, NULL));
+            assert_true(shape_equal(&job[k].print.shape, &x->shape) && job[k].print.nnz == x->nnz &&
+                        job[k].print.hash == fingerprint_hash(x, NULL));
         close_all(job);
     }
-    check_memory(&input.x);
-    tensor_input_close(&input);
+    check_memory(x);
+    close_whole(&whole);
 }
 
 static void check_file(const char *path, const struct tns_options *options)

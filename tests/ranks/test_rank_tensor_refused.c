@@ -15,11 +15,11 @@
 static void assert_refused(const char *path)
 {
     struct error error = {0};
-    struct tensor_input input;
+    struct whole whole;
     const struct job like = {.path = path, .options = one_based};
-    if (tensor_input_open(&input, path, &one_based, NULL, NULL, &error) == STATUS_OK)
-        tensor_input_read(&input, NULL, &error);
-    tensor_input_close(&input);
+    if (try_open_whole(&whole, path, &one_based, NULL, &error) == STATUS_OK)
+        rank_tensor_read(&whole.tensor, NULL, &error);
+    close_whole(&whole);
     assert_int_not_equal(error.status, STATUS_OK);
     for (size_t r = 0; r < RANK_COUNTS; r++) {
         struct job job[MOST_RANKS];

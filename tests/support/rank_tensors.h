@@ -3,11 +3,11 @@
 #define BLCO_RANK_TENSORS_H
 
 #include "base/memory.h"
-#include "formats/tensor_input.h"
 #include "ranks/rank_tensor.h"
 #include "support/blco_files.h"
 #include "support/rank_threads.h"
 #include "support/scratch.h"
+#include "support/whole_tensors.h"
 
 struct job {
     const char *path;    /* or                */

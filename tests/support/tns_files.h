@@ -9,7 +9,7 @@
 
 #include <isa-l/igzip_lib.h>
 
-#include "formats/tns/tns.h"
+#include "support/tensor_reads.h"
 #include "support/naive.h"
 
 static const struct tns_sizes usual = {1 << 20, 1 << 16};
@@ -43,13 +43,14 @@ static inline size_t compress_text(const char *text, size_t size, uint8_t *out)
 }
 
 static inline enum status read_file(struct coo *x, const struct tns_options *options,
-                                    const struct tns_sizes *sizes, struct tns_report *report,
+                                    const struct tns_sizes *sizes, struct tensor_reader *report,
                                     struct error *error)
 {
     struct tns_options sized = *options;
     sized.sizes = *sizes;
     *error = (struct error){0};
-    return tns_read(x, path, &sized, NULL, report, error);
+    *report = (struct tensor_reader){.format = &tns_format, .path = path, .tns = &sized};
+    return read_whole(x, NULL, report, error);
 }
 
 /* --- the oracle --- */

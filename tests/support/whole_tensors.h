@@ -23,15 +23,22 @@ static inline void whole_of(struct whole *w, const struct coo *x)
     assert_int_equal(take_whole_of(w, x, &error), STATUS_OK);
 }
 
-/* The tensor of a file; likewise. */
+/* The tensor of a file; likewise. `csv` may be NULL. */
+static inline enum status try_open_whole(struct whole *w, const char *path,
+                                         const struct tns_options *options,
+                                         const struct csv_options *csv, struct error *error)
+{
+    const struct rank_request request = {.path = path, .tns = options, .csv = csv};
+    *w = (struct whole){.self = comm_self(error)};
+    assert_non_null(w->self);
+    return rank_tensor_open(&w->tensor, w->self, &request, NULL, error);
+}
+
 static inline void open_whole(struct whole *w, const char *path)
 {
     static const struct tns_options one_based_text = {.index_base = 1};
-    const struct rank_request request = {.path = path, .tns = &one_based_text};
     struct error error = {0};
-    *w = (struct whole){.self = comm_self(&error)};
-    assert_non_null(w->self);
-    if (rank_tensor_open(&w->tensor, w->self, &request, NULL, &error) != STATUS_OK)
+    if (try_open_whole(w, path, &one_based_text, NULL, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 

@@ -3,77 +3,159 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "formats/blco/blco_writer.h"
 #include "formats/blco/segment_pack.h"
+#include "formats/names/name_table.h"
 #include "tensor/fingerprint.h"
 #include "tensor/ordering.h"
 
 #define NNZ_A_THREAD (4 * BLCO_SEGMENT_NNZ) /* so that all threads have work until the end */
+#define STEP         16                     /* segments: about a million nonzeros          */
 #define HASH_MEMORY  (UINT64_C(256) << 20)  /* bytes for decoded nonzeros, at most         */
 
-struct blco_pieces blco_pieces_of(const struct blco_file *f, uint64_t memory)
+/* --- reading --- */
+
+struct blco_reading {
+    struct blco_file own; /* the file, where this reader opened it */
+    const struct blco_file *file;
+    uint64_t next, end, length; /* segments: the next piece's first; the share's end; of a piece */
+};
+
+static bool blco_probe(const char *path, const char *bytes, size_t count)
 {
-    uint64_t nonzero = 4 * (uint64_t)f->shape.order + 8;
-    uint64_t enough = (uint64_t)omp_get_max_threads() * NNZ_A_THREAD;
-    uint64_t nnz = memory / nonzero < enough ? memory / nonzero : enough;
-    uint64_t fit = nnz / f->header->segment_nnz, all = f->header->nsegments;
-    return (struct blco_pieces){.file = f,
-                                .end = all,
-                                .length = fit < 1     ? 1
-                                          : fit < all ? fit
-                                                      : all};
+    (void)path;
+    return blco_file_magic(bytes, count);
 }
 
-/* Decodes segments [begin, end) to *piece, and adds what they list to *counted. */
-static enum status decode(const struct blco_file *f, uint64_t begin, uint64_t end,
-                          struct coo *piece, struct coo_listed *counted, struct error *error)
+static enum status blco_open(struct tensor_reader *r, struct error *error)
 {
-    piece->nnz = blco_file_nnz(f, begin, end);
-    TRY(blco_file_decode(f, begin, end, piece, error));
-    const struct coo_listed listed = coo_count_listed(piece);
-    counted->unknown += listed.unknown;
-    counted->zeros += listed.zeros;
+    struct blco_reading *b = r->state = memory_zeros(1, sizeof *b, error);
+    TRY(error->status);
+    if (!r->file)
+        TRY(blco_file_open(&b->own, r->path, error));
+    b->file = r->file ? r->file : &b->own;
+    r->path = b->file->name;
+    r->shape = b->file->shape;
+    r->has_shares = true;
+    r->identity[0] = b->file->header->file_bytes;
+    r->identity[1] = b->file->header->header_crc;
     return STATUS_OK;
 }
 
-enum status blco_pieces_each(const struct blco_pieces *p, coo_taker take, void *context,
+/* The segments of a piece for so much memory: some for each OpenMP thread, or as many as it holds,
+ * but at least one. */
+static uint64_t segments_within(const struct blco_file *f, uint64_t memory)
+{
+    const uint64_t fit = memory / (4 * (uint64_t)f->shape.order + 8);
+    const uint64_t enough = (uint64_t)omp_get_max_threads() * NNZ_A_THREAD;
+    const uint64_t segments = least_of(fit, enough) / f->header->segment_nnz;
+    return segments > 0 ? segments : 1;
+}
+
+uint64_t blco_pieces_nnz(const struct blco_file *f, uint64_t memory)
+{
+    return blco_file_nnz(f, 0, segments_within(f, memory));
+}
+
+/* Finds the share's segments, and how many of them a piece has. */
+static void begin_share(const struct tensor_reader *r, struct blco_reading *b)
+{
+    const uint64_t segments = b->file->header->nsegments;
+    const int shares = r->shares > 0 ? r->shares : 1;
+    b->next = even_cut(segments, r->share, shares);
+    b->end = even_cut(segments, r->share + 1, shares);
+    b->length = STEP; /* for TENSOR_STEPS */
+    if (r->cut == TENSOR_WHOLE)
+        b->length = b->end - b->next + 1; /* also of a share without segments */
+    else if (r->cut == TENSOR_PIECES)
+        b->length = segments_within(b->file, r->memory);
+}
+
+static enum status blco_next(struct tensor_reader *r, struct error *error)
+{
+    struct blco_reading *b = r->state;
+    const struct blco_file *f = b->file;
+    if (b->length == 0)
+        begin_share(r, b);
+    const uint64_t end = b->next + least_of(b->end - b->next, b->length);
+    const uint64_t nnz = blco_file_nnz(f, b->next, end);
+    if (nnz > r->room || r->piece.shape.order == 0) {
+        coo_free(&r->piece);
+        r->room = 0;
+        TRY(coo_create(&r->piece, &f->shape, nnz, error));
+        r->room = nnz;
+    }
+    r->piece.nnz = nnz;
+    TRY(blco_file_decode(f, b->next, end, &r->piece, error));
+    const struct coo_listed listed = coo_count_listed(&r->piece);
+    r->listed.unknown += listed.unknown;
+    r->listed.zeros += listed.zeros;
+    b->next = end;
+    tensor_reader_set_piece(r, nnz, end == b->end);
+    const uint64_t all = f->header->nnz;
+    if (!r->over && all > 0)
+        progress_update(r->progress,
+                        (double)r->entries * (r->shares > 0 ? r->shares : 1) / (double)all,
+                        "%.1f million", (double)r->entries / 1e6);
+    return STATUS_OK;
+}
+
+static enum status blco_end(struct tensor_reader *r, struct error *error)
+{
+    const struct blco_reading *b = r->state;
+    TRY(blco_file_check_listed(b->file, &r->listed, error));
+    blco_file_note_read(b->file, clock_now() - r->start, r->progress);
+    return STATUS_OK;
+}
+
+static void blco_names(struct tensor_reader *r, struct tensor_names *names)
+{
+    const struct blco_reading *b = r->state;
+    *names = (struct tensor_names){.modes = *b->file->modes};
+}
+
+static void blco_close(struct tensor_reader *r)
+{
+    struct blco_reading *b = r->state;
+    blco_file_close(&b->own);
+}
+
+const struct tensor_format blco_format = {.name = "blco",
+                                          .what = "a .blco file",
+                                          .is_clean = true,
+                                          .probe = blco_probe,
+                                          .open = blco_open,
+                                          .next = blco_next,
+                                          .end = blco_end,
+                                          .names = blco_names,
+                                          .close = blco_close};
+
+enum status blco_pieces_hash(const struct blco_file *f, int share, int shares, uint64_t *hash,
                              struct error *error)
 {
-    const struct blco_file *f = p->file;
-    struct coo_listed counted = {0};
-    struct coo piece;
-    TRY(coo_create(&piece, &f->shape, blco_file_nnz(f, 0, p->length), error));
-    uint64_t begin = p->begin;
-    do {
-        uint64_t end = p->end - begin < p->length ? p->end : begin + p->length;
-        TRY_OR(done, decode(f, begin, end, &piece, &counted, error));
-        TRY_OR(done, take(context, &piece, error));
-        begin = end;
-    } while (begin < p->end);
-    if (p->begin == 0 && p->end == f->header->nsegments)
-        blco_file_check_listed(f, &counted, error);
+    struct tensor_reader r = {.format = &blco_format,
+                              .file = f,
+                              .cut = TENSOR_PIECES,
+                              .memory = HASH_MEMORY,
+                              .share = share,
+                              .shares = shares};
+    *hash = 0;
+    TRY_OR(done, tensor_reader_open(&r, error));
+    while (!r.over) {
+        TRY_OR(done, tensor_reader_next(&r, error));
+        *hash += fingerprint_hash(&r.piece, NULL);
+    }
+    if (shares == 1)
+        tensor_reader_end(&r, error);
 done:
-    coo_free(&piece);
+    tensor_reader_close(&r);
     return error->status;
 }
 
-static enum status add_hash(void *hash, struct coo *piece, struct error *error)
-{
-    (void)error;
-    *(uint64_t *)hash += fingerprint_hash(piece, NULL);
-    return STATUS_OK;
-}
-
-enum status blco_pieces_hash(const struct blco_file *f, uint64_t begin, uint64_t end,
-                             uint64_t *hash, struct error *error)
-{
-    struct blco_pieces pieces = blco_pieces_of(f, HASH_MEMORY);
-    pieces.begin = begin;
-    pieces.end = end;
-    *hash = 0;
-    return blco_pieces_each(&pieces, add_hash, hash, error);
-}
+/* --- sampling --- */
 
 /* The groups of a file that are decoded. */
 struct sampling {
@@ -204,6 +286,8 @@ done:
     return error->status;
 }
 
+/* --- copying --- */
+
 #define WRITER_PART 4 /* a quarter of the memory is for the writer */
 
 struct copier {
@@ -255,10 +339,13 @@ enum status blco_copy(const struct blco_file *f, const struct blco_copying *how,
 {
     struct copier c = {.from = f, .how = how};
     const uint64_t part = how->memory / WRITER_PART;
-    const struct blco_pieces pieces = blco_pieces_of(f, how->memory - part);
+    struct tensor_reader r = {.format = &blco_format,
+                              .file = f,
+                              .cut = TENSOR_PIECES,
+                              .memory = how->memory - part > 0 ? how->memory - part : 1};
     TRY(blco_writer_open(&c.writer, how->path, &f->shape, part, error));
     c.writer.modes = f->modes;
-    TRY_OR(done, blco_pieces_each(&pieces, copy_piece, &c, error));
+    TRY_OR(done, tensor_reader_each(&r, copy_piece, &c, error));
     c.writer.listed.dropped = f->listed.dropped;
     blco_writer_commit(&c.writer, bytes, error);
 done:

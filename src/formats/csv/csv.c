@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -219,22 +220,18 @@ static void read_section(const struct csv_columns *c, const struct csv_section *
 
 /* --- all sections --- */
 
-struct reader {
-    struct coo *x; /* x->nnz is the room */
-    uint64_t used; /* entries in x       */
+struct csv_reading {
+    struct tensor_reader *reader; /* whose piece gets the entries; borrowed */
+    uint64_t used;                /* entries in the piece                   */
     struct csv_text text;
     struct csv_columns columns;
     struct section_names *own; /* (room) of the sections of a window; owned */
     size_t room;
-    const struct csv_source *source;
-    const struct tns_pieces *pieces;
-    uint64_t handed_over; /* entries */
-    bool names_only;      /* too many entries while names are to be sorted: it is read again */
-    double start;
+    bool names_only; /* too many entries while names are to be sorted: it is read again */
 };
 
 /* Adds the fresh names of all sections to the table of mode n. */
-static enum status add_names(struct reader *r, int n, struct error *error)
+static enum status add_names(struct csv_reading *r, int n, struct error *error)
 {
     struct name_table *names = &r->columns.mode[n].names;
     for (size_t i = 0; i < r->text.sections; i++) {
@@ -270,9 +267,9 @@ static void renumber(const struct section_names *own, int modes, const struct co
 }
 
 /* Closes the gaps that text lines without an entry left. */
-static void gather(struct reader *r)
+static void gather(struct csv_reading *r)
 {
-    const struct coo *x = r->x;
+    const struct coo *x = &r->reader->piece;
     uint64_t at = r->used;
     for (size_t i = 0; i < r->text.sections; i++) {
         const uint64_t from = r->used + r->text.section[i].first_line, rows = r->own[i].rows;
@@ -285,9 +282,9 @@ static void gather(struct reader *r)
     r->used = at;
 }
 
-/* Parses the window into x, which has room for an entry a text line. STATUS_INPUT where a row is at
- * fault: a message about the first one. STATUS_MEMORY. */
-static enum status parse_window(struct reader *r, struct error *error)
+/* Parses the window into the piece, which has room for an entry a text line. STATUS_INPUT where a
+ * row is at fault: a message about the first one. STATUS_MEMORY. */
+static enum status parse_window(struct csv_reading *r, struct error *error)
 {
     const struct csv_text *t = &r->text;
     struct error failure[MAX_ORDER] = {{0}};
@@ -299,7 +296,7 @@ static enum status parse_window(struct reader *r, struct error *error)
     }
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
     for (size_t i = 0; i < t->sections; i++)
-        read_section(&r->columns, &t->section[i], &r->own[i], r->x,
+        read_section(&r->columns, &t->section[i], &r->own[i], &r->reader->piece,
                      r->used + t->section[i].first_line);
     for (size_t i = 0; i < t->sections; i++) {
         const struct section_names *own = &r->own[i];
@@ -316,14 +313,14 @@ static enum status parse_window(struct reader *r, struct error *error)
             return error_set(error, failure[n].status, "%s", failure[n].message);
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
     for (size_t i = 0; i < t->sections; i++)
-        renumber(&r->own[i], modes, r->x, r->used + t->section[i].first_line);
+        renumber(&r->own[i], modes, &r->reader->piece, r->used + t->section[i].first_line);
     gather(r);
     return STATUS_OK;
 }
 
 /* Once all rows are read: STATUS_INPUT where all fields of a bin of time are numbers
  * that read as dates, and would be seconds of 1970. */
-static enum status check_times(const struct reader *r, struct error *error)
+static enum status check_times(const struct csv_reading *r, struct error *error)
 {
     const struct csv_columns *c = &r->columns;
     for (int n = 0; n < c->modes; n++) {
@@ -344,104 +341,53 @@ static enum status check_times(const struct reader *r, struct error *error)
 }
 
 #define LEAST_WINDOW ((size_t)64 << 10)
-#define WINDOW_PART                                                                                \
-    64               /* a window takes at most this part of the memory; its new names take more    \
-                      */
-#define NAMES_PART 2 /* names, too */
+#define WINDOW_PART  64 /* a window takes at most this part of the memory; its new names take more \
+                         */
+#define NAMES_PART 2    /* names, too */
 
-static struct shape shape_so_far(const struct reader *r)
+static enum status check_names(const struct csv_reading *r, struct error *error)
 {
-    struct shape shape = {.order = r->columns.modes};
-    for (int n = 0; n < shape.order; n++)
-        shape.dims[n] = r->columns.mode[n].names.count;
-    return shape;
-}
-
-/* The most entries that x may have before they are handed over. */
-static uint64_t piece_room(const struct reader *r)
-{
-    const struct tns_pieces *p = r->pieces;
-    const uint64_t names = csv_columns_bytes(&r->columns);
-    return (p->memory - names) / (4 * (uint64_t)r->columns.modes + 8 + p->overhead);
-}
-
-static enum status check_names(const struct reader *r, struct error *error)
-{
-    if (csv_columns_bytes(&r->columns) <= r->pieces->memory / NAMES_PART)
+    const uint64_t most = r->reader->memory / NAMES_PART;
+    if (csv_columns_bytes(&r->columns) <= most)
         return STATUS_OK;
     return error_set(
         error, STATUS_MEMORY,
         "%s: the names take more than %s, the part of the memory that is theirs: allow "
         "more with --host-memory",
-        r->text.name, NUMBER_SIZE(r->pieces->memory / NAMES_PART));
+        r->text.name, NUMBER_SIZE(most));
 }
 
-/* Whether the file can be read from its beginning again. */
-static bool reads_again(const struct reader *r)
+/* The piece is full, but while names wait to be sorted, it cannot be handed over: then only names
+ * are taken, and the file is read again. */
+static enum status take_names_only(struct csv_reading *r, struct error *error)
 {
     struct stat about;
-    const char *path = r->source->path;
-    return strcmp(path, "-") != 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode);
-}
-
-/* Hands over the entries so far if they and `more` entries are too many. While names wait to be
- * sorted, that cannot be: then only names are taken, and the file is read again. */
-static enum status hand_over(struct reader *r, uint64_t more, struct error *error)
-{
-    if (r->used == 0 || r->used + more <= piece_room(r))
-        return STATUS_OK;
-    r->names_only = r->names_only || csv_columns_wait(&r->columns);
-    if (r->names_only && !reads_again(r))
+    const char *path = r->reader->path;
+    const bool reads_again =
+        strcmp(path, "-") != 0 && stat(path, &about) == 0 && S_ISREG(about.st_mode);
+    if (!reads_again)
         return error_set(error, STATUS_MEMORY,
                          "%s: more than %" PRIu64 " entries, for which there is not enough memory "
                          "while names wait to be sorted: give a file, which can be read twice, or "
                          "allow more with --host-memory",
                          r->text.name, r->used);
-    struct coo piece = *r->x;
-    piece.nnz = r->used;
-    piece.shape = shape_so_far(r);
+    r->names_only = true;
     r->used = 0;
-    if (r->names_only)
-        return STATUS_OK;
-    r->handed_over += piece.nnz;
-    return r->pieces->take(r->pieces->context, &piece, error);
+    return STATUS_OK;
 }
 
-static enum status make_room(struct reader *r, uint64_t more, struct error *error)
+/* Opens the text and finds the header in the first window that has more than blank lines. It is
+ * [*begin, *end). */
+static enum status open_text(struct csv_reading *r, const char **begin, const char **end,
+                             struct error *error)
 {
-    const uint64_t needed = r->used + more, most = piece_room(r);
-    if (r->handed_over + needed > MAX_NNZ)
-        return error_set(error, STATUS_INPUT, "%s: more than %" PRIu64 " entries", r->text.name,
-                         MAX_NNZ);
-    if (needed <= r->x->nnz)
-        return STATUS_OK;
-    uint64_t room = needed + needed / 2;
-    if (room > most)
-        room = needed > most ? needed : most;
-    if (r->x->shape.order == 0) {
-        struct shape shape = {.order = r->columns.modes};
-        for (int n = 0; n < shape.order; n++)
-            shape.dims[n] = NAME_TABLE_LIMIT;
-        return coo_create(r->x, &shape, room, error);
-    }
-    return coo_resize(r->x, room, error);
-}
-
-static enum status open_text(struct reader *r, struct error *error)
-{
-    struct tns_sizes sizes = r->source->text->sizes;
-    const uint64_t part = r->pieces->memory / WINDOW_PART;
+    struct tns_sizes sizes = r->reader->tns->sizes;
+    const uint64_t part = r->reader->memory / WINDOW_PART;
     if (sizes.window == 0)
         sizes.window = part < LEAST_WINDOW      ? LEAST_WINDOW
                        : part < TNS_MOST_WINDOW ? (size_t)part
                                                 : TNS_MOST_WINDOW;
-    return csv_text_open(&r->text, r->source->path, &sizes, error);
-}
-
-/* Gets the first window that has more than blank lines; its header is [*begin, *end). */
-static enum status find_header(struct reader *r, const char **begin, const char **end,
-                               struct error *error)
-{
+    TRY(csv_text_open(&r->text, r->reader->path, &sizes, error));
     do {
         TRY(csv_text_next(&r->text, error));
         if (r->text.begin == r->text.end)
@@ -455,35 +401,15 @@ static enum status find_header(struct reader *r, const char **begin, const char 
 }
 
 /* From now on messages name the columns. */
-static void name_columns(struct reader *r)
+static void name_columns(struct csv_reading *r)
 {
     r->text.separator = r->columns.format.separator;
     r->text.column = r->columns.name;
     r->text.columns = r->columns.count;
 }
 
-static enum status read_rows(struct reader *r, struct error *error)
-{
-    while (r->text.begin < r->text.end) {
-        const struct csv_section *last = &r->text.section[r->text.sections - 1];
-        const uint64_t lines = last->first_line + last->lines;
-        TRY(hand_over(r, lines, error));
-        TRY(make_room(r, lines, error));
-        TRY(parse_window(r, error));
-        TRY(check_names(r, error));
-        const uint64_t bytes = line_reader_bytes(r->text.reader);
-        const double rate = (double)bytes / (clock_now() - r->start);
-        progress_update(r->pieces->progress, line_reader_fraction(r->text.reader), "%s, %s/s",
-                        NUMBER_SIZE(bytes), NUMBER_SIZE(number_whole(rate)));
-        TRY(csv_text_next(&r->text, error));
-    }
-    if (r->handed_over + r->used == 0)
-        return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.name);
-    return check_times(r, error);
-}
-
-/* Reads the rows now that all names have their numbers. */
-static enum status read_again(struct reader *r, struct error *error)
+/* Begins the file again now that all names have their numbers. */
+static enum status begin_again(struct csv_reading *r, struct error *error)
 {
     struct coo none = {0};
     const char *begin = NULL, *end = NULL;
@@ -491,72 +417,138 @@ static enum status read_again(struct reader *r, struct error *error)
     csv_text_close(&r->text);
     r->names_only = false;
     r->used = 0;
-    TRY(open_text(r, error));
-    progress_stage(r->pieces->progress, "reading %s again", r->text.name);
-    TRY(find_header(r, &begin, &end, error));
+    TRY(open_text(r, &begin, &end, error));
+    progress_stage(r->reader->progress, "reading %s again", r->text.name);
     name_columns(r);
-    return read_rows(r, error);
+    return STATUS_OK;
 }
 
-enum status csv_read_pieces(struct coo *x, struct tensor_names *names,
-                            const struct csv_source *source, const struct tns_pieces *pieces,
-                            struct tns_report *report, struct error *error)
+/* --- the format --- */
+
+static bool csv_probe(const char *path, const char *bytes, size_t count)
 {
-    struct reader r = {.x = x, .source = source, .pieces = pieces, .start = clock_now()};
+    static const char *const endings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz"};
+    const size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t end = strlen(endings[i]);
+        if (length > end && strcasecmp(path + length - end, endings[i]) == 0)
+            return true;
+    }
+    return csv_header_is_sure(bytes, count);
+}
+
+static enum status csv_open(struct tensor_reader *t, struct error *error)
+{
+    struct csv_reading *r = t->state = memory_zeros(1, sizeof *r, error);
     const char *begin = NULL, *end = NULL;
-    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    *x = (struct coo){0};
-    *names = (struct tensor_names){0};
-    TRY(open_text(&r, error));
-    progress_stage(pieces->progress, "reading %s", r.text.name);
-    TRY_OR(done, find_header(&r, &begin, &end, error));
-    TRY_OR(done, csv_columns_read(&r.columns, r.text.name, begin, end, error));
-    TRY_OR(done, csv_columns_choose(&r.columns, source->options, error));
-    name_columns(&r);
-    TRY_OR(done, check_names(&r, error));
-    TRY_OR(done, read_rows(&r, error));
-    if (r.names_only)
-        TRY_OR(done, read_again(&r, error));
-    TRY_OR(done, coo_resize(x, r.used, error));
-    x->shape = shape_so_far(&r);
-    TRY_OR(done, csv_columns_number(&r.columns, x, error));
-    names->order = r.columns.modes;
-    names->modes = r.columns.mode_names;
-    for (int n = 0; n < names->order; n++) {
-        names->index[n] = r.columns.mode[n].names;
-        r.columns.mode[n].names = (struct name_table){0};
-    }
-    *report = (struct tns_report){.gzip = line_reader_gzip(r.text.reader),
-                                  .text_bytes = line_reader_bytes(r.text.reader),
-                                  .entries = r.handed_over + r.used};
-    progress_done(pieces->progress, "%" PRIu64 " row%s, %s of CSV%s", report->entries,
-                  report->entries == 1 ? "" : "s", number_size(report->text_bytes, size),
-                  pace_bytes(report->text_bytes, "", clock_now() - r.start, how_fast));
-done:
-    if (error->status != STATUS_OK) {
-        progress_clear(pieces->progress);
-        coo_free(x);
-    }
-    for (size_t i = 0; i < r.room; i++) {
-        for (int n = 0; n < MAX_ORDER; n++) {
-            name_table_free(&r.own[i].fresh[n]);
-            memory_free(r.own[i].number[n]);
-        }
-        memory_free(r.own[i].copies);
-    }
-    memory_free(r.own);
-    csv_columns_free(&r.columns);
-    csv_text_close(&r.text);
-    return error->status;
+    TRY(error->status);
+    r->reader = t;
+    TRY(open_text(r, &begin, &end, error));
+    TRY(csv_columns_read(&r->columns, r->text.name, begin, end, error));
+    TRY(csv_columns_choose(&r->columns, t->csv, error));
+    name_columns(r);
+    return check_names(r, error);
 }
 
-enum status csv_read(struct coo *x, struct tensor_names *names, const struct csv_source *source,
-                     struct progress *progress, struct tns_report *report, struct error *error)
+/* Parses windows into the piece until it is full (*full) or the file ends. */
+static enum status read_rows(struct csv_reading *r, bool *full, struct error *error)
 {
-    const char *path = source->path;
-    const struct tns_pieces whole = tns_whole(source->text->memory, &path, progress);
-    return csv_read_pieces(x, names, source, &whole, report, error);
+    struct tensor_reader *t = r->reader;
+    *full = false;
+    while (r->text.begin < r->text.end) {
+        const struct csv_section *last = &r->text.section[r->text.sections - 1];
+        const uint64_t lines = last->first_line + last->lines;
+        const uint64_t most =
+            tensor_reader_most(t, r->columns.modes, csv_columns_bytes(&r->columns));
+        const double read = r->names_only ? 0 : line_reader_fraction(r->text.reader);
+        if (r->used > 0 && r->used + lines > most) {
+            if (!r->names_only && !csv_columns_wait(&r->columns)) {
+                *full = true;
+                return STATUS_OK;
+            }
+            TRY(take_names_only(r, error));
+        }
+        TRY(tensor_reader_make_room(t, r->columns.modes, r->used, lines, most, read, error));
+        TRY(parse_window(r, error));
+        TRY(check_names(r, error));
+        const uint64_t bytes = line_reader_bytes(r->text.reader);
+        const double rate = (double)bytes / (clock_now() - t->start);
+        progress_update(t->progress, line_reader_fraction(r->text.reader), "%s, %s/s",
+                        NUMBER_SIZE(bytes), NUMBER_SIZE(number_whole(rate)));
+        TRY(csv_text_next(&r->text, error));
+    }
+    if (t->entries + r->used == 0)
+        return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.name);
+    return check_times(r, error);
 }
+
+static enum status csv_next(struct tensor_reader *t, struct error *error)
+{
+    struct csv_reading *r = t->state;
+    bool full;
+    r->used = 0;
+    TRY(read_rows(r, &full, error));
+    if (r->names_only) {
+        TRY(begin_again(r, error));
+        TRY(read_rows(r, &full, error));
+    }
+    t->piece.nnz = r->used;
+    if (!full)
+        TRY(csv_columns_number(&r->columns, &t->piece, error));
+    for (int n = 0; n < r->columns.modes; n++)
+        t->piece.shape.dims[n] = r->columns.mode[n].names.count;
+    t->bytes = line_reader_bytes(r->text.reader);
+    tensor_reader_set_piece(t, r->used, !full);
+    return STATUS_OK;
+}
+
+static enum status csv_end(struct tensor_reader *t, struct error *error)
+{
+    struct csv_reading *r = t->state;
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
+    t->shape = (struct shape){.order = r->columns.modes};
+    for (int n = 0; n < r->columns.modes; n++)
+        t->shape.dims[n] = r->columns.mode[n].names.count;
+    t->gzip = line_reader_gzip(r->text.reader);
+    progress_done(t->progress, "%" PRIu64 " row%s, %s of CSV%s", t->entries,
+                  t->entries == 1 ? "" : "s", number_size(t->bytes, size),
+                  pace_bytes(t->bytes, "", clock_now() - t->start, how_fast));
+    return tns_check_lengths(t->path, &t->shape, t->tns, error);
+}
+
+static void csv_names(struct tensor_reader *t, struct tensor_names *names)
+{
+    struct csv_reading *r = t->state;
+    *names = (struct tensor_names){.order = r->columns.modes, .modes = r->columns.mode_names};
+    for (int n = 0; n < names->order; n++) {
+        names->index[n] = r->columns.mode[n].names;
+        r->columns.mode[n].names = (struct name_table){0};
+    }
+}
+
+static void csv_close(struct tensor_reader *t)
+{
+    struct csv_reading *r = t->state;
+    for (size_t i = 0; i < r->room; i++) {
+        for (int n = 0; n < MAX_ORDER; n++) {
+            name_table_free(&r->own[i].fresh[n]);
+            memory_free(r->own[i].number[n]);
+        }
+        memory_free(r->own[i].copies);
+    }
+    memory_free(r->own);
+    csv_columns_free(&r->columns);
+    csv_text_close(&r->text);
+}
+
+const struct tensor_format csv_format = {.name = "csv",
+                                         .what = "CSV",
+                                         .probe = csv_probe,
+                                         .open = csv_open,
+                                         .next = csv_next,
+                                         .end = csv_end,
+                                         .names = csv_names,
+                                         .close = csv_close};
 
 bool csv_header_is_sure(const char *bytes, size_t count)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/number.h"
 
@@ -66,14 +67,17 @@ enum status npy_tensor_paths(const char *path, char *name[2], struct error *erro
 
 /* --- opening --- */
 
-static enum status open_files(struct npy_tensor *t, struct error *error)
-{
-    TRY(npy_tensor_paths(t->path, t->name, error));
-    TRY(npy_file_open(&t->coords, t->name[0], &indices, error));
-    if (!t->name[1])
-        return STATUS_OK;
-    return npy_file_open(&t->values, t->name[1], &values, error);
-}
+struct npy_tensor {
+    const char *path; /* both names; borrowed                                        */
+    char *name[2];    /* of coords and values; owned; the second is NULL without values */
+    struct npy_file coords, values;
+    const struct tns_options *options; /* borrowed */
+    int order;
+    uint64_t entries;
+    uint64_t limit[MAX_ORDER];   /* indices of mode n are below this one      */
+    uint32_t largest[MAX_ORDER]; /* the largest index of mode n, so far       */
+    uint64_t next, end;          /* the next piece's first entry; the share's end */
+};
 
 /* Refuses an array that has a row for each mode in place of one for each entry. */
 static enum status refuse_transposed(const struct npy_tensor *t, struct error *error)
@@ -119,13 +123,24 @@ static enum status check_order(const struct npy_tensor *t, struct error *error)
                      o->ndims);
 }
 
-enum status npy_tensor_open(struct npy_tensor *t, const char *path,
-                            const struct tns_options *options, struct error *error)
+static bool npy_probe(const char *path, const char *bytes, size_t count)
 {
-    *t = (struct npy_tensor){.path = path, .options = options};
-    TRY(open_files(t, error));
-    if (t->name[1])
+    (void)bytes, (void)count;
+    return npy_tensor_named(path);
+}
+
+/* Compares the shapes of the files with each other and with the options. */
+static enum status npy_open(struct tensor_reader *r, struct error *error)
+{
+    struct npy_tensor *t = r->state = memory_zeros(1, sizeof *t, error);
+    TRY(error->status);
+    *t = (struct npy_tensor){.path = r->path, .options = r->tns};
+    TRY(npy_tensor_paths(t->path, t->name, error));
+    TRY(npy_file_open(&t->coords, t->name[0], &indices, error));
+    if (t->name[1]) {
+        TRY(npy_file_open(&t->values, t->name[1], &values, error));
         TRY(check_values(t, error));
+    }
     TRY(check_order(t, error));
     if (t->coords.rows == 0)
         return error_set(error, STATUS_INPUT, "%s: no entries", t->name[0]);
@@ -135,31 +150,29 @@ enum status npy_tensor_open(struct npy_tensor *t, const char *path,
     t->order = (int)t->coords.cols;
     t->entries = t->coords.rows;
     for (int n = 0; n < t->order; n++)
-        t->limit[n] = options->dims[n] ? options->dims[n] : MAX_LENGTH;
+        t->limit[n] = t->options->dims[n] ? t->options->dims[n] : MAX_LENGTH;
+    r->has_shares = true;
+    r->identity[0] = t->coords.in.size + t->values.in.size;
+    r->identity[1] = t->entries;
     return STATUS_OK;
 }
 
-void npy_tensor_close(struct npy_tensor *t)
+static void npy_close(struct tensor_reader *r)
 {
+    struct npy_tensor *t = r->state;
     npy_file_close(&t->coords);
     npy_file_close(&t->values);
     memory_free(t->name[0]);
     memory_free(t->name[1]);
-    *t = (struct npy_tensor){0};
 }
 
-uint64_t npy_tensor_bytes(const struct npy_tensor *t)
-{
-    const uint64_t value = t->name[1] ? npy_entry_bytes(t->values.type) : 0;
-    return t->entries * (t->coords.cols * npy_entry_bytes(t->coords.type) + value);
-}
-
-struct shape npy_tensor_shape(const struct npy_tensor *t)
+/* The shape of a tensor with these largest indices, or with the lengths of the options. */
+static struct shape shape_with(const struct npy_tensor *t, const uint32_t *largest)
 {
     struct shape shape = shape_of(t->order, t->limit);
     for (int n = 0; n < t->order; n++)
         if (t->options->dims[n] == 0)
-            shape.dims[n] = (uint64_t)t->largest[n] + 1;
+            shape.dims[n] = (uint64_t)largest[n] + 1;
     return shape;
 }
 
@@ -355,8 +368,10 @@ static void merge(struct span *all, const struct span *s)
             all->largest[n] = s->largest[n];
 }
 
-enum status npy_entries_read(struct npy_tensor *t, uint64_t first, uint64_t count, struct coo *x,
-                             uint64_t at, struct error *error)
+/* Reads entries first to first + count - 1, of any type and order of the arrays, to x, from its
+ * entry `at` on, and raises t->largest. */
+static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t count, struct coo *x,
+                                uint64_t at, struct error *error)
 {
     const uint64_t row = t->coords.column_major ? 1 : (uint64_t)t->order;
     const uint64_t most = SOME_BYTES / (8 * row);
@@ -385,71 +400,49 @@ enum status npy_entries_read(struct npy_tensor *t, uint64_t first, uint64_t coun
 
 #define STEP (UINT64_C(1) << 22) /* entries that are read between two signs of progress */
 
-/* Reads entries first to first + count - 1 to an empty *x. */
-static enum status read_piece(struct npy_tensor *t, uint64_t first, uint64_t count, struct coo *x,
-                              struct progress *progress, struct error *error)
+static enum status npy_next(struct tensor_reader *r, struct error *error)
 {
-    TRY(coo_create(x, SHAPE(t->order, t->limit), count, error));
+    struct npy_tensor *t = r->state;
+    const int shares = r->shares > 0 ? r->shares : 1;
+    if (t->end == 0) {
+        t->next = even_cut(t->entries, r->share, shares);
+        t->end = even_cut(t->entries, r->share + 1, shares);
+    }
+    uint64_t most = r->cut == TENSOR_STEPS ? 0 : tensor_reader_most(r, t->order, 0);
+    most = most > STEP ? most : STEP;
+    const uint64_t first = t->next, count = least_of(t->end - first, most);
+    TRY(tensor_reader_make_room(r, t->order, 0, count, count, 0, error));
     for (uint64_t i = 0; i < count; i += STEP) {
-        const uint64_t some = count - i < STEP ? count - i : STEP;
-        TRY(npy_entries_read(t, first + i, some, x, i, error));
-        progress_update(progress, (double)(first + i + some) / (double)t->entries,
+        const uint64_t some = least_of(count - i, STEP);
+        TRY(read_entries(t, first + i, some, &r->piece, i, error));
+        progress_update(r->progress, (double)(first + i + some) / (double)t->entries,
                         "%" PRIu64 " entries", first + i + some);
     }
-    x->shape = npy_tensor_shape(t);
+    t->next += count;
+    r->piece.shape = shape_with(t, t->largest);
+    memcpy(r->largest, t->largest, sizeof r->largest);
+    tensor_reader_set_piece(r, count, t->next == t->end);
     return STATUS_OK;
 }
 
-static enum status read_pieces(struct npy_tensor *t, struct coo *x, const struct tns_pieces *pieces,
-                               struct error *error)
+static enum status npy_end(struct tensor_reader *r, struct error *error)
 {
-    const uint64_t bytes = 4 * (uint64_t)t->order + 8 + pieces->overhead;
-    const uint64_t most = pieces->memory / bytes > STEP ? pieces->memory / bytes : STEP;
-    for (uint64_t first = 0;; first += most) {
-        const bool is_last = t->entries - first <= most;
-        TRY(read_piece(t, first, is_last ? t->entries - first : most, x, pieces->progress, error));
-        if (is_last)
-            return STATUS_OK;
-        TRY(pieces->take(pieces->context, x, error));
-        coo_free(x);
-    }
-}
-
-void npy_show_done(const struct npy_tensor *t, struct progress *progress, double seconds)
-{
+    const struct npy_tensor *t = r->state;
     char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    const uint64_t bytes = npy_tensor_bytes(t);
-    progress_done(progress, "%" PRIu64 " entr%s, %s of arrays%s", t->entries,
-                  t->entries == 1 ? "y" : "ies", number_size(bytes, size),
-                  pace_bytes(bytes, "", seconds, how_fast));
-}
-
-enum status npy_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
-                            const struct tns_pieces *pieces, struct tns_report *report,
-                            struct error *error)
-{
-    struct npy_tensor t;
-    const double start = clock_now();
-    *x = (struct coo){0};
-    *report = (struct tns_report){0};
-    TRY_OR(done, npy_tensor_open(&t, path, options, error));
-    progress_stage(pieces->progress, "reading %s", path);
-    TRY_OR(done, read_pieces(&t, x, pieces, error));
-    report->entries = t.entries;
-    report->text_bytes = npy_tensor_bytes(&t);
-    npy_show_done(&t, pieces->progress, clock_now() - start);
-done:
-    if (error->status != STATUS_OK) {
-        progress_clear(pieces->progress);
-        coo_free(x);
-    }
-    npy_tensor_close(&t);
+    r->shape = shape_with(t, r->largest);
+    r->bytes = t->entries * t->coords.cols * npy_entry_bytes(t->coords.type);
+    r->bytes += t->name[1] ? t->entries * npy_entry_bytes(t->values.type) : 0;
+    progress_done(r->progress, "%" PRIu64 " entr%s, %s of arrays%s", t->entries,
+                  t->entries == 1 ? "y" : "ies", number_size(r->bytes, size),
+                  pace_bytes(r->bytes, "", clock_now() - r->start, how_fast));
     return error->status;
 }
 
-enum status npy_read(struct coo *x, const char *path, const struct tns_options *options,
-                     struct progress *progress, struct tns_report *report, struct error *error)
-{
-    const struct tns_pieces whole = tns_whole(options->memory, &path, progress);
-    return npy_read_pieces(x, path, options, &whole, report, error);
-}
+const struct tensor_format npy_format = {.name = "npy",
+                                         .what = "a NumPy array",
+                                         .has_indices = true,
+                                         .probe = npy_probe,
+                                         .open = npy_open,
+                                         .next = npy_next,
+                                         .end = npy_end,
+                                         .close = npy_close};

@@ -3,187 +3,139 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/machine.h"
+#include "base/memory.h"
 #include "base/page_touch.h"
+#include "formats/tns/tns_text.h"
 
 #define LEAST_WINDOW ((size_t)64 << 10)
-#define WINDOW_PART  32  /* a window takes at most this part of the memory   */
-#define WINDOWS      3   /* at most so many windows are in memory            */
-#define MARGIN       1.1 /* later lines may be shorter, on average, by this factor */
+#define WINDOW_PART  32 /* a window takes at most this part of the memory */
+#define WINDOWS      3  /* at most so many windows are in memory          */
 
-struct reader {
-    struct coo *x; /* x->nnz is the room */
-    uint64_t used; /* entries in x       */
+struct tns_reading {
+    struct tns_options options;
     struct tns_text text;
-    const struct tns_pieces *pieces;
-    uint64_t handed_over; /* entries */
+    struct line_window window; /* that is read, but not parsed, if `waits` */
+    bool waits;
+    bool shared; /* the share is taken; not of a file without entries */
 };
 
-/* The most entries that x may have before they are handed over. */
-static uint64_t piece_room(const struct reader *r)
+/* Text takes a small part of the memory: one window, or two that are read ahead and one more. A
+ * window has no more entries than a piece: a text line has four bytes or more. */
+static void choose_window(struct tensor_reader *r, struct tns_sizes *sizes)
 {
-    const struct tns_pieces *p = r->pieces;
-    return p->memory / (4 * (uint64_t)r->text.head.format.order + 8 + p->overhead);
+    const uint64_t part = r->memory / WINDOW_PART;
+    if (sizes->window > 0)
+        return;
+    sizes->window = part < LEAST_WINDOW      ? LEAST_WINDOW
+                    : part > TNS_MOST_WINDOW ? TNS_MOST_WINDOW
+                                             : (size_t)part;
+    r->memory = r->memory > WINDOWS * sizes->window ? r->memory - WINDOWS * sizes->window : 1;
 }
 
-/* Hands over the entries so far if they and `more` entries are too many. */
-static enum status hand_over(struct reader *r, uint64_t more, struct error *error)
+static enum status next_window(struct tns_reading *t, struct error *error)
 {
-    if (r->used == 0 || r->used + more <= piece_room(r))
+    if (!t->waits)
+        TRY(tns_text_next(&t->text, &t->window, error));
+    t->waits = true;
+    return STATUS_OK;
+}
+
+static bool tns_probe(const char *path, const char *bytes, size_t count)
+{
+    (void)path, (void)bytes, (void)count;
+    return true;
+}
+
+static enum status tns_open(struct tensor_reader *r, struct error *error)
+{
+    struct tns_reading *t = r->state = memory_zeros(1, sizeof *t, error);
+    TRY(error->status);
+    t->options = *r->tns;
+    choose_window(r, &t->options.sizes);
+    TRY(tns_text_open(&t->text, r->path, &t->options, error));
+    r->gzip = line_reader_gzip(t->text.reader);
+    r->has_shares = tns_text_has_shares(&t->text) && strcmp(r->path, "-") != 0;
+    if (!r->has_shares)
         return STATUS_OK;
-    struct coo piece = *r->x;
-    piece.nnz = r->used;
-    for (int n = 0; n < piece.shape.order; n++)
-        piece.shape.dims[n] = (uint64_t)r->text.largest[n] + 1;
-    r->handed_over += r->used;
-    r->used = 0;
-    return r->pieces->take(r->pieces->context, &piece, error);
+    TRY(next_window(t, error)); /* after the header */
+    r->identity[0] = line_reader_file_bytes(t->text.reader);
+    r->identity[1] = t->text.head_bytes;
+    return STATUS_OK;
 }
 
-/* The number of entries of the file if it goes on as it began; 0 if that is unknown or would take
- * more memory than is available. */
-static uint64_t expected_entries(const struct reader *r, uint64_t needed)
+/* Parses the entries of windows in parallel, straight into the piece. */
+static enum status tns_next(struct tensor_reader *r, struct error *error)
 {
-    double read = line_reader_fraction(r->text.reader); /* with this window, or more of it */
-    double entries = read > 0 ? (double)needed * MARGIN / read : 0;
-    double bytes = entries * (4 * r->text.head.format.order + 8);
-    return bytes < (double)machine_memory_available() ? (uint64_t)entries : 0;
-}
-
-/* Makes room for `more` entries and for the expected ones, so that none must be moved. Pages that
- * are not written take no memory. */
-static enum status make_room(struct reader *r, uint64_t more, struct error *error)
-{
-    uint64_t needed = r->used + more;
-    if (r->handed_over + needed > MAX_NNZ)
-        return error_set(error, STATUS_INPUT, "%s: more than %" PRIu64 " entries", r->text.name,
-                         MAX_NNZ);
-    if (needed <= r->x->nnz)
-        return STATUS_OK;
-    uint64_t room = needed + needed / 2, most = piece_room(r),
-             expected = expected_entries(r, needed);
-    if (room < expected)
-        room = expected;
-    if (room > most)
-        room = needed > most ? needed : most;
-    if (r->x->shape.order == 0) {
-        const struct tns_format *f = &r->text.head.format;
-        return coo_create(r->x, SHAPE(f->order, f->limit), room, error);
+    struct tns_reading *t = r->state;
+    struct tns_text *text = &t->text;
+    const struct line_window *window = &t->window;
+    uint64_t used = 0;
+    bool over = false;
+    if (r->shares > 1 && !t->shared && window->begin < window->end) {
+        TRY(tns_text_take_share(text, r->share, r->shares, error));
+        t->shared = true;
+        t->waits = false;
     }
-    return coo_resize(r->x, room, error);
-}
-
-/* Parses the entries of all windows in parallel, straight into x. */
-static enum status read_windows(struct reader *r, struct error *error)
-{
     for (;;) {
-        struct line_window window;
-        uint64_t lines;
         struct page_touch pages;
-        const struct coo *x = r->x;
-        TRY(tns_text_next(&r->text, &window, error));
-        if (window.begin == window.end)
-            return STATUS_OK;
-        TRY(tns_text_cut(&r->text, &window, &lines, error));
-        TRY(hand_over(r, lines, error));
-        TRY(make_room(r, lines, error));
+        uint64_t lines;
+        TRY(next_window(t, error));
+        over = window->begin == window->end;
+        if (over || (r->cut == TENSOR_STEPS && used > 0))
+            break;
+        const int order = text->head.format.order;
+        const uint64_t most = tensor_reader_most(r, order, 0);
+        TRY(tns_text_cut(text, window, &lines, error));
+        if (used > 0 && used + lines > most)
+            break;
+        TRY(tensor_reader_make_room(r, order, used, lines, r->cut == TENSOR_STEPS ? lines : most,
+                                    line_reader_fraction(text->reader), error));
         /* the threads that parse write neighbouring parts of each array */
         page_touch_begin(&pages);
-        for (int n = 0; n < x->shape.order; n++)
-            page_touch_add(&pages, x->index[n] + r->used, lines * sizeof *x->index[n]);
-        page_touch_add(&pages, x->value + r->used, lines * sizeof *x->value);
+        for (int n = 0; n < order; n++)
+            page_touch_add(&pages, r->piece.index[n] + used, lines * sizeof *r->piece.index[n]);
+        page_touch_add(&pages, r->piece.value + used, lines * sizeof *r->piece.value);
         page_touch_now(&pages);
-        TRY(tns_text_parse(&r->text, &window, r->x, &r->used, error));
-        tns_text_progress(&r->text, r->pieces->progress);
+        TRY(tns_text_parse(text, window, &r->piece, &used, error));
+        t->waits = false;
+        tns_text_progress(text, r->progress);
     }
+    for (int n = 0; n < r->piece.shape.order; n++) {
+        r->largest[n] = text->largest[n];
+        r->piece.shape.dims[n] = (uint64_t)text->largest[n] + 1;
+    }
+    r->bytes = line_reader_bytes(text->reader);
+    tensor_reader_set_piece(r, used, over);
+    return STATUS_OK;
 }
 
-/* Refuses negative values, where the options say so, and gives the tensor its shape. */
-static enum status finish(struct reader *r, struct error *error)
+/* A process that reads alone refuses negative values, too, where the options say so. */
+static enum status tns_end(struct tensor_reader *r, struct error *error)
 {
-    const struct tns_text *t = &r->text;
-    TRY(tns_text_end(t, r->handed_over + r->used, error));
-    if (t->negative > 0)
+    const struct tns_reading *reading = r->state;
+    const struct tns_text *t = &reading->text;
+    TRY(tns_text_end(t, r->entries, error));
+    if (t->negative > 0 && r->shares <= 1)
         return error_set(error, STATUS_INPUT,
                          "%" PRIu64 " value%s negative; %s (first: %s:%" PRIu64 ")", t->negative,
                          t->negative == 1 ? " is" : "s are", t->nonneg, t->name, t->negative_line);
-    r->x->shape = tns_text_shape(t, t->largest);
-    return coo_resize(r->x, r->used, error);
+    r->shape = tns_text_shape(t, r->largest);
+    r->header = (int)t->head.dialect;
+    tns_text_done(t, r->progress, r->entries, r->bytes);
+    return STATUS_OK;
 }
 
-static enum status read_file(struct coo *x, const char *path, const struct tns_options *options,
-                             const struct tns_pieces *pieces, struct tns_report *report,
-                             struct error *error)
+static void tns_close(struct tensor_reader *r)
 {
-    struct reader r = {.x = x, .pieces = pieces};
-    *x = (struct coo){0};
-    TRY(tns_text_open(&r.text, path, options, error));
-    progress_stage(pieces->progress, "reading %s", r.text.name);
-    TRY_OR(done, read_windows(&r, error));
-    TRY_OR(done, finish(&r, error));
-    *report = (struct tns_report){.header = r.text.head.dialect,
-                                  .gzip = line_reader_gzip(r.text.reader),
-                                  .text_bytes = line_reader_bytes(r.text.reader),
-                                  .entries = r.handed_over + r.used};
-    tns_text_done(&r.text, pieces->progress, report->entries, report->text_bytes);
-done:
-    if (error->status != STATUS_OK) {
-        progress_clear(pieces->progress);
-        coo_free(x);
-    }
-    tns_text_close(&r.text);
-    return error->status;
+    struct tns_reading *t = r->state;
+    tns_text_close(&t->text);
 }
 
-static size_t window_within(uint64_t bytes)
-{
-    return bytes < LEAST_WINDOW ? LEAST_WINDOW : bytes > TNS_MOST_WINDOW ? TNS_MOST_WINDOW : bytes;
-}
-
-/* Called if memory holds the entries so far, and there are more. */
-static enum status refuse(void *context, struct coo *piece, struct error *error)
-{
-    const char *const *path = context;
-    return error_set(error, STATUS_MEMORY,
-                     "%s: more than %" PRIu64 " entries, for which there is not enough memory: "
-                     "convert it to .blco, which takes less, or allow more with --host-memory",
-                     strcmp(*path, "-") == 0 ? "standard input" : *path, piece->nnz);
-}
-
-struct tns_pieces tns_whole(uint64_t memory, const char **path, struct progress *progress)
-{
-    return (struct tns_pieces){.memory = machine_memory_budget(memory),
-                               .overhead = TNS_CLEAN_BYTES,
-                               .take = refuse,
-                               .context = path,
-                               .progress = progress};
-}
-
-/* Text takes a small part of the memory: one window, or two that are read ahead and one more. */
-static void choose_window(struct tns_options *options)
-{
-    uint64_t memory = machine_memory_budget(options->memory), *left = &options->memory;
-    options->sizes.window = window_within(memory / WINDOW_PART);
-    *left = memory > WINDOWS * options->sizes.window ? memory - WINDOWS * options->sizes.window : 1;
-}
-
-enum status tns_read(struct coo *x, const char *path, const struct tns_options *options,
-                     struct progress *progress, struct tns_report *report, struct error *error)
-{
-    struct tns_options own = *options;
-    if (own.sizes.window == 0)
-        choose_window(&own);
-    const struct tns_pieces whole = tns_whole(own.memory, &path, progress);
-    return read_file(x, path, &own, &whole, report, error);
-}
-
-/* A window has no more entries than a piece: a text line has four bytes or more. */
-enum status tns_read_pieces(struct coo *x, const char *path, const struct tns_options *options,
-                            const struct tns_pieces *pieces, struct tns_report *report,
-                            struct error *error)
-{
-    uint64_t least = pieces->memory / (4 * MAX_ORDER + 8 + pieces->overhead);
-    struct tns_options own = *options;
-    own.sizes.window = window_within(4 * least);
-    return read_file(x, path, &own, pieces, report, error);
-}
+const struct tensor_format tns_format = {.name = "text",
+                                         .what = "text",
+                                         .has_indices = true,
+                                         .probe = tns_probe,
+                                         .open = tns_open,
+                                         .next = tns_next,
+                                         .end = tns_end,
+                                         .close = tns_close};

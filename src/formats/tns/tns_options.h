@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/words.h"
 #include "tensor/coo.h"
 
@@ -26,11 +27,11 @@ struct tns_options {
                                * NULL: --dims if it is given, else the file                    */
     bool values_optional;     /* all entries may lack their values, which are then unknown; with
                                * order_origin. One column may be an index, not a header        */
-    uint64_t memory;        /* for tns_read(), bytes; 0: MACHINE_MEMORY_FRACTION of the available */
-    enum coo_zeros zeros;   /* what cleaning does to listed zeros                             */
-    const char *nonneg;     /* why negative values are refused, for the message, or NULL: tns_read()
-                             * does that                                                       */
-    struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
+    uint64_t memory;          /* for reading, bytes; 0: MACHINE_MEMORY_FRACTION of the available */
+    enum coo_zeros zeros;     /* what cleaning does to listed zeros                             */
+    const char *nonneg;       /* why negative values are refused, for the message, or NULL: a
+                               * process that reads alone does that                              */
+    struct tns_sizes sizes;   /* 0: the reader's; tests read small files in many steps           */
 };
 
 /* None; the order and the lengths, a text line each; or `sptensor`, order, lengths and number of
@@ -40,5 +41,10 @@ extern const struct word tns_header_words[];
 
 /* What gives the length of mode n, for messages. */
 const char *tns_dims_origin(const struct tns_options *options, int n);
+
+/* STATUS_INPUT if `options` give other lengths than `shape`, which the file `path`, CSV or .blco,
+ * has for certain. */
+enum status tns_check_lengths(const char *path, const struct shape *shape,
+                              const struct tns_options *options, struct error *error);
 
 #endif

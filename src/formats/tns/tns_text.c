@@ -318,6 +318,22 @@ const char *tns_dims_origin(const struct tns_options *options, int n)
     return options->dims_origin[n] ? options->dims_origin[n] : order_origin(options);
 }
 
+enum status tns_check_lengths(const char *path, const struct shape *shape,
+                              const struct tns_options *options, struct error *error)
+{
+    if (options->ndims && options->ndims != shape->order)
+        return error_set(error, STATUS_INPUT, "%s: %d modes, but --dims gives %d", path,
+                         shape->order, options->ndims);
+    for (int n = 0; n < shape->order; n++)
+        if (options->dims[n] && options->dims[n] != shape->dims[n])
+            return error_set(error, STATUS_INPUT,
+                             "%s: mode %d: length %ju, but %s gives %ju, which changes the "
+                             "lengths of text only",
+                             path, n + 1, (uintmax_t)shape->dims[n], tns_dims_origin(options, n),
+                             (uintmax_t)options->dims[n]);
+    return STATUS_OK;
+}
+
 static bool is_word(struct token token, const char *word)
 {
     return (size_t)(token.end - token.begin) == strlen(word) &&

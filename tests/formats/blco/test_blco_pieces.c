@@ -40,14 +40,13 @@ static enum status join(void *context, struct coo *piece, struct error *error)
 static enum status join_file(struct joined *j, const char *path, uint64_t length,
                              struct error *error)
 {
-    struct blco_file f;
+    struct tensor_reader r = {.format = &blco_format,
+                              .path = path,
+                              .cut = TENSOR_PIECES,
+                              .memory = length * BLCO_SEGMENT_NNZ * 20};
     *error = (struct error){0};
     assert_int_equal(coo_create(&j->x, SHAPE(3, piece_dims), 0, error), STATUS_OK);
-    assert_int_equal(blco_file_open(&f, path, error), STATUS_OK);
-    const struct blco_pieces pieces = {&f, 0, f.header->nsegments, length};
-    blco_pieces_each(&pieces, join, j, error);
-    blco_file_close(&f);
-    return error->status;
+    return tensor_reader_each(&r, join, j, error);
 }
 
 /* A tensor, and the file of it. */
@@ -127,12 +126,12 @@ static void test_how_many_segments_fit(void **state)
     assert_int_equal(blco_file_open(&f, path, &error), STATUS_OK);
     int threads = omp_get_max_threads();
     omp_set_num_threads(1);
-    assert_int_equal(blco_pieces_of(&f, 0).length, 1);
-    assert_int_equal(blco_pieces_of(&f, 2 * segment - 1).length, 1);
-    assert_int_equal(blco_pieces_of(&f, 2 * segment).length, 2);
-    assert_int_equal(blco_pieces_of(&f, 100 * segment).length, 4); /* enough for a thread */
+    assert_int_equal(blco_pieces_nnz(&f, 0), BLCO_SEGMENT_NNZ);
+    assert_int_equal(blco_pieces_nnz(&f, 2 * segment - 1), BLCO_SEGMENT_NNZ);
+    assert_int_equal(blco_pieces_nnz(&f, 2 * segment), 2 * BLCO_SEGMENT_NNZ);
+    assert_int_equal(blco_pieces_nnz(&f, 100 * segment), 4 * BLCO_SEGMENT_NNZ); /* enough */
     omp_set_num_threads(2);
-    assert_int_equal(blco_pieces_of(&f, 100 * segment).length, 6); /* all */
+    assert_int_equal(blco_pieces_nnz(&f, 100 * segment), f.header->nnz); /* all */
     omp_set_num_threads(threads);
     blco_file_close(&f);
     coo_free(&x);

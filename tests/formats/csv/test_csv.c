@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "formats/csv/csv.h"
 #include "support/naive_csv.h"
 #include "support/scratch.h"
+#include "support/tensor_reads.h"
 
 struct result {
     struct coo x;
@@ -27,10 +27,10 @@ static struct result read_text(const char *text, const struct csv_options *optio
                                const struct tns_sizes *sizes)
 {
     const struct tns_options plain = {.sizes = *sizes};
-    const struct csv_source source = {scratch_text("x.csv", text), options, &plain};
-    struct tns_report report;
+    struct tensor_reader reader = {
+        .path = scratch_text("x.csv", text), .tns = &plain, .csv = options, .format = &csv_format};
     struct result r = {.error = {0}};
-    csv_read(&r.x, &r.names, &source, NULL, &report, &r.error);
+    read_whole(&r.x, &r.names, &reader, &r.error);
     return r;
 }
 

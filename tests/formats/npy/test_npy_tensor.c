@@ -15,6 +15,7 @@
 #include "support/naive.h"
 #include "support/scratch.h"
 #include "support/npy_files.h"
+#include "support/tensor_reads.h"
 
 static const char *const index_types[] = {"<i8", "<u8", "<i4", "<u4", "<i2", "<u2", "|i1", "|u1"};
 static const char *const value_types[] = {"<f8", "<f4", "<i8", "<u8", "<i4",
@@ -26,9 +27,8 @@ static const struct tns_options plain = {0};
 static enum status read_coo(struct coo *x, const char *path, const struct tns_options *options,
                             struct error *error)
 {
-    struct tns_report report;
     *error = (struct error){0};
-    return npy_read(x, path, options, NULL, &report, error);
+    return read_path(x, path, options, error);
 }
 
 /* Duplicates among the coordinates, and values that every type has. */
@@ -108,6 +108,7 @@ static void test_options(void **state)
 struct joined {
     struct coo *expected;
     uint64_t at, pieces;
+    struct shape shape; /* of the last piece */
 };
 
 static enum status compare(void *context, struct coo *piece, struct error *error)
@@ -115,6 +116,7 @@ static enum status compare(void *context, struct coo *piece, struct error *error
     struct joined *j = context;
     (void)error;
     j->pieces++;
+    j->shape = piece->shape;
     for (uint64_t i = 0; i < piece->nnz; i++, j->at++)
         for (int n = 0; n < piece->shape.order; n++)
             if (piece->index[n][i] != j->expected->index[n][j->at])
@@ -125,22 +127,19 @@ static enum status compare(void *context, struct coo *piece, struct error *error
 static void test_pieces(void **state)
 {
     (void)state;
-    struct coo expected, last;
+    struct coo expected, x;
     struct error error = {0};
-    struct tns_report report;
     struct joined joined = {.expected = &expected};
-    const struct tns_pieces pieces = {.memory = 1, .take = compare, .context = &joined};
     make_coo(&expected, &(struct shape){2, {300, 100}}, 9000000);
     const char *path = npy_write_coo(&expected, "<i2", false, 0, "|b1");
-    if (npy_read_pieces(&last, path, &plain, &pieces, &report, &error) != STATUS_OK)
+    struct tensor_reader r = {
+        .path = path, .tns = &plain, .format = &npy_format, .cut = TENSOR_PIECES, .memory = 1};
+    if (tensor_reader_each(&r, compare, &joined, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(compare(&joined, &last, &error), STATUS_OK);
     assert_true(joined.pieces == 3 && joined.at == expected.nnz);
-    assert_true(shape_equal(&last.shape, &expected.shape));
-    assert_int_equal(report.entries, expected.nnz);
-    coo_free(&last);
+    assert_true(shape_equal(&joined.shape, &expected.shape));
     const struct tns_options small = {.memory = 100000000};
-    assert_int_equal(read_coo(&last, path, &small, &error), STATUS_MEMORY);
+    assert_int_equal(read_coo(&x, path, &small, &error), STATUS_MEMORY);
     coo_free(&expected);
 }
 

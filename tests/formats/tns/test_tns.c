@@ -36,13 +36,13 @@ static void reads_what_sscanf_reads(void **state)
                 write_file(text, size);
             }
             struct coo x;
-            struct tns_report report;
+            struct tensor_reader report;
             struct error error;
             if (read_file(&x, &options, &sizes[i / 2], &report, &error) != STATUS_OK)
                 fail_msg("%s", error.message);
             assert_entries(&x, &expected);
             assert_int_equal(report.entries, expected.count);
-            assert_int_equal(report.text_bytes, size);
+            assert_int_equal(report.bytes, size);
             assert_int_equal(report.gzip, compressed);
             assert_int_equal(report.header, TNS_HEADER_NONE);
             coo_free(&x);
@@ -64,7 +64,7 @@ static void assert_reads_as(const char *text, const struct tns_options *options,
     for (size_t section = 1; section < 100; section *= 3) {
         struct tns_sizes sizes = {100, section};
         struct coo x;
-        struct tns_report report;
+        struct tensor_reader report;
         struct error error;
         write_file(text, strlen(text));
         if (read_file(&x, options, &sizes, &report, &error) != STATUS_OK)
@@ -87,7 +87,7 @@ static void reads_unknown_entries(void **state)
         for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
             char text[100];
             struct coo x;
-            struct tns_report report;
+            struct tensor_reader report;
             struct error error;
             uint64_t unknown = 0;
             const double expected = COO_UNKNOWN;
@@ -192,9 +192,9 @@ static void reads_from_pipes(void **state)
         assert_true(dup2(end[0], STDIN_FILENO) >= 0);
         close(end[0]);
         struct coo x;
-        struct tns_report report;
+        struct tensor_reader report = {.path = "-", .tns = &one_based};
         struct error error = {0};
-        assert_int_equal(tns_read(&x, "-", &one_based, NULL, &report, &error), STATUS_OK);
+        assert_int_equal(read_whole(&x, NULL, &report, &error), STATUS_OK);
         dup2(before, STDIN_FILENO);
         close(before);
         assert_int_equal(x.nnz, 2);
@@ -223,7 +223,7 @@ static void every_allocation_may_fail(void **state)
         long k = 0, refused = 0;
         for (bool fired = true; fired; k++) {
             struct coo x;
-            struct tns_report report;
+            struct tensor_reader report;
             struct error error;
             memory_hook_set(k);
             enum status status = read_file(&x, &one_based, &sizes, &report, &error);

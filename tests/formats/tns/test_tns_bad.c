@@ -14,17 +14,23 @@
 
 #define DATA "tests/data/"
 
+static enum status read_as_text(struct coo *x, const char *name, const struct tns_options *options,
+                                struct error *error)
+{
+    struct tensor_reader r = {.format = &tns_format, .path = name, .tns = options};
+    return read_whole(x, NULL, &r, error);
+}
+
 /* Reading `name` fails with this message after the name. */
 static void assert_refused(const char *name, const struct tns_options *options,
                            const struct tns_sizes *sizes, const char *message)
 {
     struct coo x;
     memset(&x, 0xff, sizeof x);
-    struct tns_report report;
     struct error error = {0};
     struct tns_options sized = *options;
     sized.sizes = *sizes;
-    assert_int_equal(tns_read(&x, name, &sized, NULL, &report, &error), STATUS_INPUT);
+    assert_int_equal(read_as_text(&x, name, &sized, &error), STATUS_INPUT);
     assert_memory_equal(error.message, name, strlen(name));
     assert_string_equal(error.message + strlen(name), message);
     assert_null(x.value);
@@ -264,7 +270,7 @@ static void every_damage_to_gzip_is_found(void **state)
     naive_parse(text, 1, &expected);
     for (size_t i = 0; i < bytes; i++) {
         struct coo x;
-        struct tns_report report;
+        struct tensor_reader report;
         struct error error;
         write_file(gzip, i);
         assert_int_equal(read_file(&x, &one_based, &usual, &report, &error), STATUS_INPUT);
@@ -308,10 +314,9 @@ static void does_not_wait_for_a_silent_pipe(void **state)
     char name[32];
     snprintf(name, sizeof name, "/dev/fd/%d", end[0]);
     struct coo x;
-    struct tns_report report;
     struct error error = {0};
     struct tns_options options = {.index_base = 1, .sizes = {100000, 1000}};
-    assert_int_equal(tns_read(&x, name, &options, NULL, &report, &error), STATUS_INPUT);
+    assert_int_equal(read_as_text(&x, name, &options, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, ":1: mode 2: index 'x', expected a whole number"));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);

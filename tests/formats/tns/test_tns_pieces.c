@@ -29,10 +29,10 @@ static void collect(struct collector *c, const struct coo *piece)
     c->largest_piece = piece->nnz > c->largest_piece ? piece->nnz : c->largest_piece;
 }
 
-static enum status take(void *context, struct coo *piece, struct error *error)
+static enum status count(void *entries, struct coo *piece, struct error *error)
 {
     (void)error;
-    collect(context, piece);
+    *(uint64_t *)entries += piece->nnz;
     return STATUS_OK;
 }
 
@@ -47,31 +47,34 @@ static enum status stop(void *context, struct coo *piece, struct error *error)
  */
 static uint64_t check(uint64_t memory, const struct tns_options *options)
 {
-    struct coo all, last;
-    struct tns_report report, other;
+    struct coo all;
+    struct tensor_reader report,
+        r = {.path = path, .tns = options, .format = &tns_format, .cut = TENSOR_PIECES};
     struct error error;
     assert_int_equal(read_file(&all, options, &usual, &report, &error), STATUS_OK);
     struct collector c = {0};
     assert_int_equal(coo_create(&c.x, &all.shape, all.nnz, &error), STATUS_OK);
-    struct tns_pieces pieces = {memory, 0, take, &c, NULL};
-    if (tns_read_pieces(&last, path, options, &pieces, &other, &error) != STATUS_OK)
+    r.memory = memory;
+    tensor_reader_open(&r, &error);
+    while (error.status == STATUS_OK && !r.over)
+        if (tensor_reader_next(&r, &error) == STATUS_OK)
+            collect(&c, &r.piece);
+    if (error.status != STATUS_OK || tensor_reader_end(&r, &error) != STATUS_OK)
         fail_msg("%s", error.message);
-    for (int n = 0; n < all.shape.order; n++)
-        assert_int_equal(last.shape.dims[n], all.shape.dims[n]);
-    collect(&c, &last);
+    assert_true(shape_equal(&r.shape, &all.shape) && shape_equal(&r.piece.shape, &all.shape));
     assert_int_equal(c.used, all.nnz);
     for (int n = 0; n < all.shape.order; n++)
         assert_memory_equal(c.x.index[n], all.index[n], all.nnz * sizeof *all.index[n]);
     assert_memory_equal(c.x.value, all.value, all.nnz * sizeof *all.value);
-    assert_int_equal(report.header, other.header);
-    assert_int_equal(report.gzip, other.gzip);
-    assert_int_equal(report.text_bytes, other.text_bytes);
-    assert_int_equal(report.entries, other.entries);
+    assert_int_equal(report.header, r.header);
+    assert_int_equal(report.gzip, r.gzip);
+    assert_int_equal(report.bytes, r.bytes);
+    assert_int_equal(report.entries, r.entries);
     if (c.pieces > 1) /* 64 kB of text have at most that many text lines */
         assert_true(c.largest_piece <= 65536 / 4 ||
                     c.largest_piece * (4 * (uint64_t)all.shape.order + 8) <= memory);
     coo_free(&all);
-    coo_free(&last);
+    tensor_reader_close(&r);
     coo_free(&c.x);
     return c.pieces;
 }
@@ -109,38 +112,36 @@ static void write_sptensor(int count)
     free(text);
 }
 
+/* As many pieces as can be. */
+static struct tensor_reader in_pieces(void)
+{
+    return (struct tensor_reader){
+        .path = path, .tns = &one_based, .format = &tns_format, .cut = TENSOR_PIECES, .memory = 1};
+}
+
 static void test_header_counts_all_pieces(void **state)
 {
     (void)state;
-    struct coo x;
-    struct tns_report report;
     struct error error = {0};
+    uint64_t entries = 0;
     write_sptensor(30000);
     assert_true(check(1, &one_based) > 2);
     write_sptensor(29999);
-    struct collector c = {0};
-    uint64_t dims[] = {40, 90000};
-    assert_int_equal(coo_create(&c.x, SHAPE(2, dims), 30000, &error), STATUS_OK);
-    struct tns_pieces pieces = {1, 0, take, &c, NULL};
-    assert_int_equal(tns_read_pieces(&x, path, &one_based, &pieces, &report, &error), STATUS_INPUT);
+    struct tensor_reader r = in_pieces();
+    assert_int_equal(tensor_reader_each(&r, count, &entries, &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "30000 entries, expected 29999"));
-    assert_null(x.value);
-    coo_free(&c.x);
+    assert_in_range(entries, 1, 29999); /* the last piece is not handed over */
 }
 
 static void test_the_taker_may_stop_it(void **state)
 {
     (void)state;
-    struct coo x;
-    struct tns_report report;
     struct error error = {0};
     int calls = 0;
-    struct tns_pieces pieces = {1, 0, stop, &calls, NULL};
+    struct tensor_reader r = in_pieces();
     write_sptensor(30000);
-    assert_int_equal(tns_read_pieces(&x, path, &one_based, &pieces, &report, &error),
-                     STATUS_OUTPUT);
+    assert_int_equal(tensor_reader_each(&r, stop, &calls, &error), STATUS_OUTPUT);
     assert_int_equal(calls, 1);
-    assert_null(x.value);
 }
 
 /* Reading at once ends with an error, not with the system out of memory. */
@@ -149,10 +150,10 @@ static void test_more_than_memory_holds(void **state)
     (void)state;
     static const struct tns_sizes small = {1 << 12, 1 << 10};
     struct coo x;
-    struct tns_report report;
+    struct tensor_reader report;
     struct error error;
     struct tns_options options = one_based;
-    uint64_t needed = 30000 * (2 * 4 + 8 + TNS_CLEAN_BYTES);
+    uint64_t needed = 30000 * (2 * 4 + 8 + TENSOR_CLEAN_BYTES);
     write_sptensor(30000);
     options.memory = needed;
     assert_int_equal(read_file(&x, &options, &small, &report, &error), STATUS_OK);

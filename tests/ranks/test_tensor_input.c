@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
-#include "formats/tensor_input.h"
 #include "support/blco_files.h"
 #include "support/whole_tensors.h"
 #include "support/scratch.h"
@@ -30,42 +29,42 @@ static void test_blco_waits(void **state)
 {
     (void)state;
     struct coo x;
-    struct tensor_input input;
+    struct whole whole;
     struct error error = {0};
     write_tensor(&x);
-    assert_int_equal(
-        tensor_input_open(&input, scratch_path("x.blco"), &no_options, NULL, NULL, &error),
-        STATUS_OK);
-    assert_true(input.unread);
-    assert_int_equal(input.x.shape.order, x.shape.order);
-    assert_int_equal(input.x.nnz, x.nnz);
-    assert_memory_equal(input.x.shape.dims, x.shape.dims, sizeof x.shape.dims);
-    assert_null(input.x.value);
-    assert_non_null(input.file.header);
+    open_whole(&whole, scratch_path("x.blco"));
+    const struct tensor_input *input = &whole.tensor.input;
+    assert_true(input->unread);
+    assert_int_equal(input->x.shape.order, x.shape.order);
+    assert_int_equal(input->x.nnz, x.nnz);
+    assert_memory_equal(input->x.shape.dims, x.shape.dims, sizeof x.shape.dims);
+    assert_null(input->x.value);
+    assert_non_null(input->file.header);
     for (int twice = 0; twice < 2; twice++) {
-        assert_int_equal(tensor_input_read(&input, NULL, &error), STATUS_OK);
-        assert_false(input.unread);
-        assert_null(input.file.header);
-        assert_sorted_as(&input.x, &x);
+        assert_int_equal(rank_tensor_read(&whole.tensor, NULL, &error), STATUS_OK);
+        assert_false(input->unread);
+        assert_null(input->file.header);
+        assert_sorted_as(&input->x, &x);
     }
-    tensor_input_close(&input);
-    tensor_input_close(&input);
+    rank_tensor_close(&whole.tensor);
+    close_whole(&whole);
     coo_free(&x);
 }
 
 static void test_text_is_read(void **state)
 {
     (void)state;
-    struct tensor_input input;
+    struct whole whole;
     struct error error = {0};
     const char text[] = "1 1 2.5\n2 3 1\n1 1 0.5\n";
     const char *path = scratch_file("x.tns", text, sizeof text - 1);
-    assert_int_equal(tensor_input_open(&input, path, &no_options, NULL, NULL, &error), STATUS_OK);
-    assert_false(input.unread);
-    assert_int_equal(input.x.nnz, 2);
-    assert_int_equal(tensor_input_read(&input, NULL, &error), STATUS_OK);
-    assert_true(input.x.value[0] + input.x.value[1] == 4);
-    tensor_input_close(&input);
+    open_whole(&whole, path);
+    const struct coo *x = &whole.tensor.input.x;
+    assert_false(whole.tensor.input.unread);
+    assert_int_equal(x->nnz, 2);
+    assert_int_equal(rank_tensor_read(&whole.tensor, NULL, &error), STATUS_OK);
+    assert_true(x->value[0] + x->value[1] == 4);
+    close_whole(&whole);
 }
 
 /* What a file lists besides nonzeros is known when it is opened. */
@@ -74,27 +73,27 @@ static void test_listed(void **state)
     (void)state;
     const char *path = scratch_text("x.tns", "1 1 2.5\n2 3 nan\n1 2 0\n1 3 1\n1 3 -1\n2 3 4\n");
     for (int keep = 0; keep < 2; keep++) {
-        struct tensor_input input;
+        struct whole whole;
         struct error error = {0};
         struct tns_options options = no_options;
         options.zeros = keep ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
-        assert_int_equal(tensor_input_open(&input, path, &options, NULL, NULL, &error), STATUS_OK);
-        assert_int_equal(input.x.nnz, keep ? 4 : 2);
-        assert_int_equal(input.listed.unknown, 1);
-        assert_int_equal(input.listed.zeros, keep ? 2 : 0);
-        assert_int_equal(input.listed.dropped, keep ? 0 : 2);
-        tensor_input_close(&input);
+        assert_int_equal(try_open_whole(&whole, path, &options, NULL, &error), STATUS_OK);
+        assert_int_equal(whole.tensor.input.x.nnz, keep ? 4 : 2);
+        assert_int_equal(whole.tensor.listed.unknown, 1);
+        assert_int_equal(whole.tensor.listed.zeros, keep ? 2 : 0);
+        assert_int_equal(whole.tensor.listed.dropped, keep ? 0 : 2);
+        close_whole(&whole);
     }
 }
 
 static void expect_refused(const char *path, const struct tns_options *options, const char *what)
 {
-    struct tensor_input input;
+    struct whole whole;
     struct error error = {0};
-    assert_int_equal(tensor_input_open(&input, path, options, NULL, NULL, &error), STATUS_INPUT);
+    assert_int_equal(try_open_whole(&whole, path, options, NULL, &error), STATUS_INPUT);
     if (!strstr(error.message, what))
         fail_msg("%s", error.message);
-    tensor_input_close(&input);
+    close_whole(&whole);
 }
 
 static void test_refused(void **state)
