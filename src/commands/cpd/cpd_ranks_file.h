@@ -1,5 +1,5 @@
 /* STEM.ranks.json of a range of -r: the table of the ranks and the suggestion, for programs and for
- * the page of all ranks. The manual blco-record(5) describes it, data/schema/ranks.schema.json
+ * the page of all ranks. The manual blco-record(5) describes it, data/schema/record.schema.json
  * defines it. */
 #ifndef BLCO_CPD_RANKS_FILE_H
 #define BLCO_CPD_RANKS_FILE_H
