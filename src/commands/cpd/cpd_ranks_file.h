@@ -16,7 +16,7 @@ char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error);
 enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *error);
 
 /* Writes the outcomes so far; nothing where no rank has a model. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *results,
+enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *r,
                                  struct progress *progress, struct error *error);
 
 #endif
