@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "formats/blco/segment_rows.h"
 
@@ -28,57 +29,36 @@ struct mode_sums {
     double *product;        /* (R); owned                                          */
 };
 
-static enum status find_places(struct pieces *p, struct error *error)
-{
-    for (int n = 0; p->ranks && n < p->piece.shape.order; n++) {
-        p->place[n] = memory_array(p->ranks->range.here.dims[n], sizeof *p->place[n], error);
-        if (!p->place[n])
-            return error->status;
-        rank_rows_places(p->ranks, n, p->place[n]);
-    }
-    return STATUS_OK;
-}
-
-/* Marks the pieces with a segment that may have nonzeros of the part; others are never loaded. */
-static enum status find_wanted(struct pieces *p, struct error *error)
-{
-    const struct blco_file *f = &p->input->file;
-    uint64_t *number, count, segments = p->length / f->header->segment_nnz;
-    if (!p->ranks)
-        return STATUS_OK;
-    TRY(segment_rows_of_part(&number, &count, f, &p->ranks->range, error));
-    p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
-    for (uint64_t k = 0; p->wanted && k < count; k++)
-        p->wanted[number[k] / segments] = true;
-    memory_free(number);
-    return error->status;
-}
-
 static enum status pieces_open(struct pieces *p, const struct rank_tensor *t, struct error *error)
 {
     const struct tensor_input *input = &t->input;
+    const struct blco_file *f = &input->file;
     *p = (struct pieces){.input = input,
                          .nnz = input->x.nnz,
                          .length = PIECE,
                          .piece.shape = part_shape(&t->rows.part)};
     if (!input->unread)
         return STATUS_OK;
-    uint64_t segment = input->file.header->segment_nnz;
+    const uint64_t segment = f->header->segment_nnz;
     p->ranks = t->comm->size > 1 ? &t->rows : NULL;
-    p->nnz = input->file.header->nnz;
+    p->nnz = f->header->nnz;
     p->length = segment * (segment < PIECE ? PIECE / segment : 1);
-    uint64_t room = p->length < p->nnz ? p->length : p->nnz;
-    TRY(coo_create(&p->room, &input->file.shape, room, error));
-    TRY(find_places(p, error));
-    return find_wanted(p, error);
-}
-
-static void pieces_close(struct pieces *p)
-{
-    for (int n = 0; n < MAX_ORDER; n++)
-        memory_free(p->place[n]);
-    memory_free(p->wanted);
-    coo_free(&p->room);
+    TRY(coo_create(&p->room, &f->shape, least_of(p->length, p->nnz), error));
+    if (!p->ranks)
+        return STATUS_OK;
+    for (int n = 0; n < p->piece.shape.order; n++) {
+        p->place[n] = memory_array(p->ranks->range.here.dims[n], sizeof *p->place[n], error);
+        TRY(error->status);
+        rank_rows_places(p->ranks, n, p->place[n]);
+    }
+    /* Pieces without a segment that may have nonzeros of the part are never loaded. */
+    uint64_t *number, count;
+    TRY(segment_rows_of_part(&number, &count, f, &p->ranks->range, error));
+    p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
+    for (uint64_t k = 0; p->wanted && k < count; k++)
+        p->wanted[number[k] / (p->length / segment)] = true;
+    memory_free(number);
+    return error->status;
 }
 
 /* Keeps the piece's nonzeros that lie in the rank's ranges, with the numbers of the rows here. */
@@ -139,17 +119,6 @@ static uint64_t place_of(const struct bench_reference *s, int n, uint32_t row)
     return i < s->rows[n] && s->row[n][i] == row ? i : s->rows[n];
 }
 
-static void insert(struct bench_reference *s, int n, uint32_t row)
-{
-    uint64_t i = s->rows[n];
-    if (place_of(s, n, row) < s->rows[n])
-        return;
-    for (; i > 0 && s->row[n][i - 1] > row; i--)
-        s->row[n][i] = s->row[n][i - 1];
-    s->row[n][i] = row;
-    s->rows[n]++;
-}
-
 /* Chooses the rows of some nonzeros, evenly spread; none from a piece without nonzeros here. */
 static enum status choose_rows(struct bench_reference *s, struct pieces *p, struct error *error)
 {
@@ -160,27 +129,20 @@ static enum status choose_rows(struct bench_reference *s, struct pieces *p, stru
             TRY(pieces_load(p, piece, error));
         loaded = piece;
         uint64_t at = i - piece * p->length;
-        for (int n = 0; n < s->shape.order && p->piece.nnz > 0; n++)
-            insert(s, n, p->piece.index[n][at % p->piece.nnz]);
+        for (int n = 0; n < s->shape.order && p->piece.nnz > 0; n++) {
+            const uint32_t row = p->piece.index[n][at % p->piece.nnz];
+            if (place_of(s, n, row) < s->rows[n])
+                continue;
+            uint64_t place = s->rows[n]++;
+            for (; place > 0 && s->row[n][place - 1] > row; place--)
+                s->row[n][place] = s->row[n][place - 1];
+            s->row[n][place] = row;
+        }
     }
     return STATUS_OK;
 }
 
-/* part (R) += value * elementwise product of the other modes' rows. product (R) is scratch. */
-static void add_nonzero(const struct coo *x, uint64_t i, int mode, const struct ktensor *k,
-                        double *product, double *part)
-{
-    for (uint64_t r = 0; r < k->rank; r++)
-        product[r] = x->value[i];
-    for (int n = 0; n < x->shape.order; n++) {
-        const double *row = k->factor[n] + (uint64_t)x->index[n][i] * k->rank;
-        for (uint64_t r = 0; n != mode && r < k->rank; r++)
-            product[r] *= row[r];
-    }
-    for (uint64_t r = 0; r < k->rank; r++)
-        part[r] += product[r];
-}
-
+/* Adds to the rows of M of one mode. */
 static void add_piece(struct bench_reference *s, const struct coo *x, int mode,
                       const struct ktensor *k, struct mode_sums *sums)
 {
@@ -189,8 +151,18 @@ static void add_piece(struct bench_reference *s, const struct coo *x, int mode,
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t row = x->index[mode][i];
         uint64_t place = sums->filter[row % FILTER] ? place_of(s, mode, row) : s->rows[mode];
-        if (place < s->rows[mode])
-            add_nonzero(x, i, mode, k, sums->product, sums->part + place * s->rank);
+        if (place == s->rows[mode])
+            continue;
+        double *product = sums->product, *part = sums->part + place * s->rank;
+        for (uint64_t r = 0; r < k->rank; r++)
+            product[r] = x->value[i];
+        for (int n = 0; n < x->shape.order; n++) {
+            const double *other = k->factor[n] + (uint64_t)x->index[n][i] * k->rank;
+            for (uint64_t r = 0; n != mode && r < k->rank; r++)
+                product[r] *= other[r];
+        }
+        for (uint64_t r = 0; r < k->rank; r++)
+            part[r] += product[r];
     }
     for (uint64_t i = 0; i < entries; i++)
         s->m[mode][i] += sums->part[i];
@@ -211,20 +183,6 @@ static enum status allocate(struct bench_reference *s, struct mode_sums *sums, s
     return STATUS_OK;
 }
 
-/* One thread sums all rows of a mode, in the order of the nonzeros, so that the sums do not depend
- * on the number of threads. */
-static enum status add_pieces(struct bench_reference *s, struct pieces *p, const struct ktensor *k,
-                              struct mode_sums *sums, struct error *error)
-{
-    for (uint64_t i = 0; i * p->length < p->nnz; i++) {
-        TRY(pieces_load(p, i, error));
-#pragma omp parallel for schedule(dynamic)
-        for (int n = 0; n < s->shape.order; n++)
-            add_piece(s, &p->piece, n, k, &sums[n]);
-    }
-    return STATUS_OK;
-}
-
 enum status bench_reference_create(struct bench_reference *s, const struct rank_tensor *t,
                                    const struct ktensor *k, struct error *error)
 {
@@ -239,14 +197,24 @@ enum status bench_reference_create(struct bench_reference *s, const struct rank_
     TRY_OR(done, pieces_open(&p, t, error));
     TRY_OR(done, choose_rows(s, &p, error));
     TRY_OR(done, allocate(s, sums, error));
-    add_pieces(s, &p, k, sums, error);
+    for (uint64_t i = 0; i * p.length < p.nnz; i++) {
+        TRY_OR(done, pieces_load(&p, i, error));
+        /* One thread sums all rows of a mode, in the order of the nonzeros, so that the sums do not
+         * depend on the number of threads. */
+#pragma omp parallel for schedule(dynamic)
+        for (int n = 0; n < s->shape.order; n++)
+            add_piece(s, &p.piece, n, k, &sums[n]);
+    }
 done:
     for (int n = 0; n < s->shape.order; n++) {
         memory_free(sums[n].part);
         memory_free(sums[n].product);
     }
     memory_free(sums);
-    pieces_close(&p);
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(p.place[n]);
+    memory_free(p.wanted);
+    coo_free(&p.room);
     return error->status;
 }
 

@@ -70,43 +70,6 @@ static enum status open_backend(struct bench_job *job, struct backend *b,
     return prepare_check(job, error);
 }
 
-/* Whether the backend still tries kernels for a mode. */
-static bool tries_kernels(struct backend *b)
-{
-    struct backend_built built;
-    bool tries = false;
-    backend_built(b, &built);
-    for (int n = 0; n < b->order; n++)
-        tries |= !built.kernel[n].chosen;
-    return tries;
-}
-
-/* Makes iterations of ALS from the model that the backend has loaded, until it has chosen the
- * kernels of all modes; *fit = the fit of the last one. Every rank calls it, and all make the same
- * number of iterations. */
-static enum status warm_up_all(struct backend *b, struct backend_fit *fit, struct error *error)
-{
-    int trying = 1; /* on any rank */
-    for (int sweep = 0; sweep < MOST_WARM_UP && trying; sweep++) {
-        TRY(cpals_sweep(b, NULL, fit, error));
-        trying = tries_kernels(b);
-        TRY(comm_allreduce_max(b->ranks->all, &trying, error));
-    }
-    return STATUS_OK;
-}
-
-/* Calls MTTKRP until the backend has chosen a kernel; s->variant receives its name. */
-static enum status warm_up(struct backend *b, int mode, struct bench_series *s, struct error *error)
-{
-    struct backend_built built = {0};
-    for (int call = 0; call < MOST_WARM_UP && !built.kernel[mode].chosen; call++) {
-        TRY(backend_mttkrp(b, mode, error));
-        backend_built(b, &built);
-    }
-    memcpy(s->variant, built.kernel[mode].name, sizeof s->variant);
-    return STATUS_OK;
-}
-
 static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
                                 struct bench_series *s, struct error *error)
 {
@@ -133,32 +96,31 @@ static bool resolves(const struct plan *plan, int mode, enum conflict conflict)
     return plan->conflict[mode] == conflict || (plan->replicate && conflict == CONFLICT_ORDERED);
 }
 
-/* Warms up, verifies and times MTTKRP of one mode. */
-static enum status measure_mode(struct bench_job *job, struct backend *b,
-                                struct bench_resolution *c, int n, struct error *error)
-{
-    struct bench_series *s = &c->mode[n];
-    progress_update(job->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
-    TRY(warm_up(b, n, s, error));
-    TRY(backend_mttkrp(b, n, error));
-    TRY(check_result(job, b, n, c->conflict, s, error));
-    TRY(backend_mttkrp(b, n, error));
-    TRY(take_samples(b, n, job->request->samples, s, error));
-    s->measured = true;
-    return STATUS_OK;
-}
-
-/* Measures the modes to which the open backend gives the resolution c->conflict. */
+/* Warms up, verifies and times MTTKRP of the modes to which the open backend gives the resolution
+ * c->conflict. */
 static enum status measure_modes(struct bench_job *job, struct backend *b,
                                  struct bench_resolution *c, struct error *error)
 {
     struct backend_built built;
     backend_built(b, &built);
+    const struct plan plan = built.plan;
     TRY(backend_load(b, &job->start, error));
     for (int n = 0; n < b->order; n++) {
-        if (!resolves(&built.plan, n, c->conflict))
+        struct bench_series *s = &c->mode[n];
+        if (!resolves(&plan, n, c->conflict))
             continue;
-        TRY(measure_mode(job, b, c, n, error));
+        progress_update(job->progress, -1, "%s, mode %d", conflict_name(c->conflict), n + 1);
+        built.kernel[n].chosen = false;
+        for (int call = 0; call < MOST_WARM_UP && !built.kernel[n].chosen; call++) {
+            TRY(backend_mttkrp(b, n, error));
+            backend_built(b, &built);
+        }
+        memcpy(s->variant, built.kernel[n].name, sizeof s->variant);
+        TRY(backend_mttkrp(b, n, error));
+        TRY(check_result(job, b, n, c->conflict, s, error));
+        TRY(backend_mttkrp(b, n, error));
+        TRY(take_samples(b, n, job->request->samples, s, error));
+        s->measured = true;
     }
     return STATUS_OK;
 }
@@ -233,61 +195,53 @@ static enum status check_sweep(struct bench_job *job, struct backend *b, struct 
     return STATUS_OK;
 }
 
-static enum status allocate_als(struct bench_als *als, int order, uint64_t count,
-                                struct error *error)
+/* Warms up, verifies, and times iterations on an open backend, and MTTKRP of each mode within them.
+ * The first iteration after the check is still part of the warm-up. */
+static enum status run_als(struct bench_job *job, struct backend *b, struct error *error)
 {
-    als->seconds = memory_array(count, sizeof *als->seconds, error);
-    for (int n = 0; n < order; n++)
-        als->own.mode[n].seconds = memory_array(count, sizeof *als->seconds, error);
-    return error->status;
-}
-
-/* Times one iteration, and MTTKRP of each mode within it. */
-static enum status time_sweep(struct backend *b, struct bench_als *als, struct error *error)
-{
+    struct bench_als *als = &job->result->als;
     const struct operation_times *times = backend_times(b);
-    double before[MAX_ORDER], start = clock_now();
-    memcpy(before, times->seconds[OP_MTTKRP], sizeof before);
-    TRY(cpals_sweep(b, NULL, &als->fit, error));
-    als->seconds[als->count++] = clock_now() - start;
-    for (int n = 0; n < b->order; n++) {
-        struct bench_series *s = &als->own.mode[n];
-        s->seconds[s->count++] = times->seconds[OP_MTTKRP][n] - before[n];
+    const uint64_t wanted = job->request->samples ? job->request->samples : BENCH_SAMPLES;
+    struct backend_built built;
+    als->seconds = memory_array(wanted, sizeof *als->seconds, error);
+    for (int n = 0; n < b->order; n++)
+        als->own.mode[n].seconds = memory_array(wanted, sizeof *als->seconds, error);
+    TRY(error->status);
+    TRY(backend_begin(b, &job->start, error));
+    /* Until all modes have a kernel, on every rank: all make the same number of iterations. */
+    for (int sweep = 0, trying = 1; sweep < MOST_WARM_UP && trying; sweep++) {
+        TRY(cpals_sweep(b, NULL, &als->fit, error));
+        backend_built(b, &built);
+        trying = 0;
+        for (int n = 0; n < b->order; n++)
+            trying |= !built.kernel[n].chosen;
+        TRY(comm_allreduce_max(b->ranks->all, &trying, error));
     }
-    return STATUS_OK;
-}
-
-static enum status summarise_als(struct backend *b, struct bench_als *als, struct error *error)
-{
+    TRY(check_sweep(job, b, error));
+    TRY(cpals_sweep(b, NULL, &als->fit, error));
+    backend_clear_times(b);
+    const double moving = rank_rows_seconds(b->ranks);
+    while (als->count < wanted) {
+        double before[MAX_ORDER];
+        progress_update(job->progress, -1, "ALS iteration %d", (int)als->count + 1);
+        const double start = clock_now();
+        memcpy(before, times->seconds[OP_MTTKRP], sizeof before);
+        TRY(cpals_sweep(b, NULL, &als->fit, error));
+        als->seconds[als->count++] = clock_now() - start;
+        for (int n = 0; n < b->order; n++) {
+            struct bench_series *s = &als->own.mode[n];
+            s->seconds[s->count++] = times->seconds[OP_MTTKRP][n] - before[n];
+        }
+    }
+    job->result->communication = (rank_rows_seconds(b->ranks) - moving) / (double)als->count;
     for (int n = 0; n < b->order; n++) {
         struct bench_series *s = &als->own.mode[n];
         TRY(bench_statistics(s->seconds, s->count, &s->statistics, error));
         s->measured = true;
         for (int op = 0; op < OP_COUNT; op++)
-            als->operation[op][n] = backend_times(b)->seconds[op][n] / (double)als->count;
+            als->operation[op][n] = times->seconds[op][n] / (double)als->count;
     }
     return bench_statistics(als->seconds, als->count, &als->statistics, error);
-}
-
-/* Warms up, verifies, and times iterations on an open backend. The first iteration after the check
- * is still part of the warm-up. */
-static enum status run_als(struct bench_job *job, struct backend *b, struct error *error)
-{
-    struct bench_als *als = &job->result->als;
-    uint64_t wanted = job->request->samples ? job->request->samples : BENCH_SAMPLES;
-    TRY(allocate_als(als, b->order, wanted, error));
-    TRY(backend_begin(b, &job->start, error));
-    TRY(warm_up_all(b, &als->fit, error));
-    TRY(check_sweep(job, b, error));
-    TRY(cpals_sweep(b, NULL, &als->fit, error));
-    backend_clear_times(b);
-    double moving = rank_rows_seconds(b->ranks);
-    while (als->count < wanted) {
-        progress_update(job->progress, -1, "ALS iteration %d", (int)als->count + 1);
-        TRY(time_sweep(b, als, error));
-    }
-    job->result->communication = (rank_rows_seconds(b->ranks) - moving) / (double)als->count;
-    return summarise_als(b, als, error);
 }
 
 /* Measures ALS on a backend that is opened as a decomposition would open it. */
@@ -310,18 +264,6 @@ done:
     return error->status;
 }
 
-/* Whether the request asks for this conflict resolution, by name or by asking for none. `atomic`
- * rounds once for each nonzero: in single precision only by name. */
-static bool is_wanted(const struct bench_job *job, enum conflict conflict)
-{
-    const enum conflict only = job->request->options.conflict;
-    if (job->request->als_only)
-        return false;
-    if (only != CONFLICT_AUTO)
-        return only == conflict;
-    return conflict != CONFLICT_ATOMIC || job->result->precision == PRECISION_DOUBLE;
-}
-
 /* Refuses at once what cannot be measured. A rank alone reads the nonzeros once for all backends,
  * unless they flow from their file or the host has no room for them. */
 static enum status prepare(const struct bench_request *q, struct progress *progress,
@@ -342,6 +284,7 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     static const enum conflict all[BENCH_RESOLUTIONS] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
                                                          CONFLICT_REGISTER, CONFLICT_ATOMIC};
     const struct problem *problem = &request->options.problem;
+    const enum conflict only = request->options.conflict;
     const struct rank_tensor *tensor = request->tensor;
     struct bench_job job = {.result = r, .request = request, .progress = progress};
     *r = (struct bench_result){.rank = problem->rank,
@@ -352,8 +295,10 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     progress_stage(progress, STAGE);
     if (tensor->rows.divided)
         TRY_OR(done, prepare_check(&job, error));
-    for (int i = 0; i < BENCH_RESOLUTIONS; i++)
-        if (is_wanted(&job, all[i]))
+    /* `atomic` rounds once for each nonzero: in single precision only by name. */
+    for (int i = 0; i < BENCH_RESOLUTIONS && !request->als_only; i++)
+        if (only == CONFLICT_AUTO ? all[i] != CONFLICT_ATOMIC || r->precision == PRECISION_DOUBLE
+                                  : all[i] == only)
             TRY_OR(done, measure_resolution(&job, all[i], error));
     measure_als(&job, error);
 done:

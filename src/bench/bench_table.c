@@ -1,5 +1,7 @@
 #include "bench/bench_table.h"
 
+#include <stddef.h>
+
 #include "bench/bench_derived.h"
 #include "plan/process_grid.h"
 
@@ -44,31 +46,27 @@ static const struct bench_resolution *opened(const struct bench_result *r, int i
     return i < r->resolutions ? &r->resolution[i] : &r->als.own;
 }
 
-static void show_series(FILE *stream, const struct bench_result *r,
-                        const struct bench_resolution *c, int mode)
-{
-    const struct bench_series *s = &c->mode[mode];
-    const struct bench_statistics *t = &s->statistics;
-    fprintf(stream, "%4d %-12s", mode + 1, c->name);
-    show_number(stream, 8, 1e3 * t->least);
-    show_number(stream, 8, 1e3 * t->lower);
-    show_number(stream, 8, 1e3 * t->median);
-    show_number(stream, 8, 1e3 * t->upper);
-    show_number(stream, 8, (double)r->nnz / t->median / 1e6);
-    show_number(stream, 8, bench_gathered_bytes(r) / t->median / 1e9);
-    fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor_seconds(r, mode) / t->median,
-            s->variant[0] ? s->variant : "-");
-}
-
 static void show_mttkrp(FILE *stream, const struct bench_result *r)
 {
     fprintf(stream, "\n%17s%s\n%4s %-12s%8s%8s%8s%8s%8s%8s%7s %s\n", "",
             "  MTTKRP, ms: least, quartiles", "mode", "conflict", "least", "lower", "median",
             "upper", "Mnnz/s", "GB/s", "floor", "kernel");
     for (int n = 0; n < r->shape.order; n++)
-        for (int i = 0; i <= r->resolutions; i++)
-            if (opened(r, i)->mode[n].measured)
-                show_series(stream, r, opened(r, i), n);
+        for (int i = 0; i <= r->resolutions; i++) {
+            const struct bench_series *s = &opened(r, i)->mode[n];
+            const struct bench_statistics *t = &s->statistics;
+            if (!s->measured)
+                continue;
+            fprintf(stream, "%4d %-12s", n + 1, opened(r, i)->name);
+            show_number(stream, 8, 1e3 * t->least);
+            show_number(stream, 8, 1e3 * t->lower);
+            show_number(stream, 8, 1e3 * t->median);
+            show_number(stream, 8, 1e3 * t->upper);
+            show_number(stream, 8, (double)r->nnz / t->median / 1e6);
+            show_number(stream, 8, bench_gathered_bytes(r) / t->median / 1e9);
+            fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor_seconds(r, n) / t->median,
+                    s->variant[0] ? s->variant : "-");
+        }
     for (int i = 0; i < r->resolutions; i++) {
         const struct bench_resolution *c = &r->resolution[i];
         bool any = false;
@@ -104,38 +102,26 @@ static void show_bus(FILE *stream, const struct bench_result *r)
         }
 }
 
-/* Stages of opening; ORDERINGS + n is the ordering of mode n. */
-enum stage { UPLOAD, PRESORT, ALTO, MODE_GROUPS, SUM, ORDERINGS };
+#define SUM SIZE_MAX /* in place of a member: all stages together */
 
-static double stage_seconds(const struct backend_seconds *build, int stage)
+/* A stage of opening: that at this offset in a struct backend_seconds, or SUM. */
+static double stage_seconds(const struct backend_seconds *build, size_t at)
 {
-    switch (stage) {
-    case UPLOAD:
-        return build->upload;
-    case PRESORT:
-        return build->presort;
-    case ALTO:
-        return build->alto;
-    case MODE_GROUPS:
-        return build->grouping;
-    case SUM:
-        return backend_build_seconds(build);
-    default:
-        return build->replica[stage - ORDERINGS];
-    }
+    return at == SUM ? backend_build_seconds(build)
+                     : *(const double *)(const void *)((const char *)build + at);
 }
 
 /* Prints a row with the time of one stage on every backend, unless no backend had the stage. */
-static void show_stage(FILE *stream, const struct bench_result *r, const char *name, int stage)
+static void show_stage(FILE *stream, const struct bench_result *r, const char *name, size_t at)
 {
     bool any = false;
     for (int i = 0; i <= r->resolutions; i++)
-        any |= stage_seconds(&opened(r, i)->build, stage) > 0;
+        any |= stage_seconds(&opened(r, i)->build, at) > 0;
     if (!any)
         return;
     fprintf(stream, "  %-11s", name);
     for (int i = 0; i <= r->resolutions; i++) {
-        double spent = stage_seconds(&opened(r, i)->build, stage);
+        double spent = stage_seconds(&opened(r, i)->build, at);
         if (spent > 0)
             show_number(stream, 14, 1e3 * spent);
         else if (opened(r, i)->open_seconds > 0)
@@ -151,15 +137,16 @@ static void show_build(FILE *stream, const struct bench_result *r)
         if (opened(r, i)->open_seconds > 0)
             fprintf(stream, "%14s", opened(r, i)->name);
     fputc('\n', stream);
-    show_stage(stream, r, "upload", UPLOAD);
-    show_stage(stream, r, "presort", PRESORT);
-    show_stage(stream, r, "alto", ALTO);
+    show_stage(stream, r, "upload", offsetof(struct backend_seconds, upload));
+    show_stage(stream, r, "presort", offsetof(struct backend_seconds, presort));
+    show_stage(stream, r, "alto", offsetof(struct backend_seconds, alto));
     for (int n = 0; n < r->shape.order; n++) {
         char name[2 * NUMBER_TEXT];
         snprintf(name, sizeof name, "ordering %d", n + 1);
-        show_stage(stream, r, name, ORDERINGS + n);
+        show_stage(stream, r, name,
+                   offsetof(struct backend_seconds, replica) + (size_t)n * sizeof(double));
     }
-    show_stage(stream, r, "grouping", MODE_GROUPS);
+    show_stage(stream, r, "grouping", offsetof(struct backend_seconds, grouping));
     show_stage(stream, r, "sum", SUM);
     if (r->rates.upload_bytes_per_second <= 0)
         return;

@@ -51,23 +51,11 @@ static const struct cli_section sections[] = {
     {"Machine", cmd_machine_options}, {"Several GPUs", cmd_ranks_options},
     {"General", cmd_general_options}, {NULL, NULL}};
 
-/* Opens the file of --json, before the work. */
-static enum status open_record(struct job *job, struct error *error)
-{
-    struct file_roles files = {0};
-    file_roles_add_tensor(&files, job->tensor, &job->common.csv, error);
-    file_roles_add(&files, FILE_RECORD, job->json, error);
-    file_roles_check(&files, error);
-    file_roles_free(&files);
-    if (error->status != STATUS_OK || !job->json)
-        return error->status;
-    return outfile_open(&job->file, job->json, error);
-}
-
 /* Checks all that can be checked before the tensor is read. */
 static enum status prepare(struct job *job, struct error *error)
 {
     struct error why_not = {0};
+    struct file_roles files = {0};
     if (job->common.options.problem.rank == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
     TRY(machine_choose_now(&job->common, &job->request.kind, &why_not, error));
@@ -78,7 +66,13 @@ static enum status prepare(struct job *job, struct error *error)
     const bool als_only = job->request.als_only || job->common.gpus.count > 1;
     if (job->common.options.problem.precision == POLICY_AUTO && !als_only)
         return error_set(error, STATUS_INPUT, "--precision auto needs --als");
-    TRY(open_record(job, error));
+    file_roles_add_tensor(&files, job->tensor, &job->common.csv, error);
+    file_roles_add(&files, FILE_RECORD, job->json, error);
+    file_roles_check(&files, error);
+    file_roles_free(&files);
+    TRY(error->status);
+    if (job->json)
+        TRY(outfile_open(&job->file, job->json, error));
     job->threads = cmd_set_threads(job->common.threads, 1);
     TRY(threads_start(error));
     if (why_not.status)
@@ -170,27 +164,20 @@ done:
     return error->status;
 }
 
-static void show_tensor(const struct job *job)
+static enum status show(const struct job *job, struct error *error)
 {
-    const struct backend_options *options = &job->common.options;
-    const struct shape *shape = job->ranks.ranks ? &job->ranks.shape : &job->result.shape;
-    uint64_t nnz = job->ranks.ranks ? job->ranks.nnz : job->result.nnz;
-    cmd_print_tensor(job->tensor);
-    printf("lengths      ");
-    cmd_print_lengths(shape);
-    printf("\nnonzeros     %ju\nrank         %ju, %s precision", (uintmax_t)nnz,
-           (uintmax_t)options->problem.rank,
-           word_of(precision_words, (int)options->problem.precision));
-    if (mode_rules_any(options->problem.rules.nonneg))
-        printf(", nonnegative");
-    printf("\n");
-}
-
-static enum status show_machine(const struct job *job, struct error *error)
-{
+    const struct problem *problem = &job->common.options.problem;
     const struct backend_kind *kind = job->request.kind;
+    const bool several = job->ranks.ranks > 0;
     struct backend_device device;
     char processor[256];
+    cmd_print_tensor(job->tensor);
+    printf("lengths      ");
+    cmd_print_lengths(several ? &job->ranks.shape : &job->result.shape);
+    printf("\nnonzeros     %ju\nrank         %ju, %s precision%s\n",
+           (uintmax_t)(several ? job->ranks.nnz : job->result.nnz), (uintmax_t)problem->rank,
+           word_of(precision_words, (int)problem->precision),
+           mode_rules_any(problem->rules.nonneg) ? ", nonnegative" : "");
     if (kind->device)
         TRY(kind->device(job->common.options.device, &device, error));
     run_record_processor(processor, sizeof processor);
@@ -199,16 +186,9 @@ static enum status show_machine(const struct job *job, struct error *error)
         printf("device       %s; driver %s; runtime %s\n", device.name, device.driver,
                device.runtime);
     printf("processor    %s, %d thread%s\n", processor, job->threads, job->threads == 1 ? "" : "s");
-    return STATUS_OK;
-}
-
-static enum status show(const struct job *job, struct error *error)
-{
-    show_tensor(job);
-    TRY(show_machine(job, error));
     printf("verified by  %s\n", BENCH_REFERENCE);
     bench_table(stdout, &job->result);
-    if (job->ranks.ranks > 0)
+    if (several)
         bench_table_ranks(stdout, &job->ranks, job->result.shape.order);
     return STATUS_OK;
 }

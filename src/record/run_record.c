@@ -38,44 +38,15 @@ void run_record_processor(char *name, size_t size)
     fclose(file);
 }
 
-static void put_date(struct json *j)
+void run_record_program(struct json *j, const char *writer, char *const *argv)
 {
-    char text[32] = "";
+    char date[32] = "";
     struct tm utc;
     time_t now = time(NULL);
     if (gmtime_r(&now, &utc))
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    json_put_string(j, "date", text);
-}
-
-static void put_environment(struct json *j)
-{
-    json_put_object(j, "environment");
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (getenv(variables[i]))
-            json_put_string(j, variables[i], getenv(variables[i]));
-    json_end(j);
-}
-
-static enum status put_device(struct json *j, const struct backend_kind *kind, int number,
-                              struct error *error)
-{
-    struct backend_device device;
-    if (!kind->device)
-        return STATUS_OK;
-    TRY(kind->device(number, &device, error));
-    json_put_object(j, "device");
-    json_put_string(j, "name", device.name);
-    json_put_string(j, "driver", device.driver);
-    json_put_string(j, "runtime", device.runtime);
-    json_end(j);
-    return STATUS_OK;
-}
-
-void run_record_program(struct json *j, const char *writer, char *const *argv)
-{
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
     json_put_string(j, "record", writer);
-    put_date(j);
+    json_put_string(j, "date", date);
     json_put_array(j, "command");
     json_put_string(j, NULL, "blco");
     for (; *argv; argv++)
@@ -88,17 +59,37 @@ void run_record_program(struct json *j, const char *writer, char *const *argv)
 enum status run_record_machine(struct json *j, const char *writer, char *const *argv,
                                const struct backend_kind *kind, int device, int threads)
 {
+    struct backend_device gpu;
     char processor[256];
     run_record_processor(processor, sizeof processor);
     run_record_program(j, writer, argv);
     json_put_string(j, "compiler", COMPILER);
     json_put_string(j, "backend", kind->name);
-    if (put_device(j, kind, device, j->error) != STATUS_OK)
-        return j->error->status;
+    if (kind->device) {
+        if (kind->device(device, &gpu, j->error) != STATUS_OK)
+            return j->error->status;
+        json_put_object(j, "device");
+        json_put_string(j, "name", gpu.name);
+        json_put_string(j, "driver", gpu.driver);
+        json_put_string(j, "runtime", gpu.runtime);
+        json_end(j);
+    }
     json_put_string(j, "processor", processor);
     json_put_unsigned(j, "threads", (uint64_t)threads);
-    put_environment(j);
+    json_put_object(j, "environment");
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
+            json_put_string(j, variables[i], getenv(variables[i]));
+    json_end(j);
     return j->error->status;
+}
+
+void run_record_texts(struct json *j, const char *name, char *const *text, int count)
+{
+    json_put_array(j, name);
+    for (int i = 0; i < count; i++)
+        json_put_string(j, NULL, text[i]);
+    json_end(j);
 }
 
 void run_record_tensor(struct json *j, const char *name, const struct shape *shape, uint64_t nnz,

@@ -27,6 +27,9 @@ void run_record_tensor(struct json *j, const char *name, const struct shape *sha
 /* Adds to the object that is open in j: rank, precision, conflict, sharing, memory, host_memory. */
 void run_record_options(struct json *j, const struct backend_options *options);
 
+/* Adds an array of texts. */
+void run_record_texts(struct json *j, const char *name, char *const *text, int count);
+
 /* Adds an array: the modes n + 1, n < order, for which of[n] is true. */
 void run_record_modes(struct json *j, const char *name, const bool *of, int order);
 

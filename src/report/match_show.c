@@ -18,48 +18,10 @@ static int mode_width(const struct labels *names, int n)
     return width > LEAST_WIDTH ? width : LEAST_WIDTH;
 }
 
-static void print_head(FILE *stream, const struct ktensor_match *m, const struct labels *names)
-{
-    fprintf(stream, "\n%6s %6s %9s %11s %11s %11s", "A", "B", "score", "congruence", "weight A",
-            "weight B");
-    for (int n = 0; n < m->order; n++) {
-        char name[MODE_NAME_ROOM];
-        mode_name(names, m->mode[n], name);
-        fprintf(stream, " %*s%s", mode_width(names, m->mode[n]) - (int)utf8_width(name), "", name);
-    }
-    fprintf(stream, "\n");
-}
-
 static void print_number(FILE *stream, int width, double x, int decimals)
 {
     char text[DECIMALS_ROOM];
     fprintf(stream, " %*s", width, decimals_show(x, decimals, text));
-}
-
-/* The decimals of the weights of both models. */
-static int weight_decimals(const struct ktensor_match *m)
-{
-    double largest = 0;
-    for (uint64_t r = 0; r < m->rank_a; r++)
-        largest = fmax(largest, fabs(m->weight_a[r]));
-    for (uint64_t r = 0; r < m->rank_b; r++)
-        largest = fmax(largest, fabs(m->weight_b[r]));
-    return decimals_for(largest, WEIGHT_DIGITS);
-}
-
-static void print_pair(FILE *stream, const struct ktensor_match *m, const struct labels *names,
-                       uint64_t p, int decimals)
-{
-    const struct ktensor_pair *pair = &m->pair[p];
-    fprintf(stream, "%6ju %6ju", (uintmax_t)pair->a + 1, (uintmax_t)pair->b + 1);
-    print_number(stream, 9, pair->score, SCORE_DECIMALS);
-    print_number(stream, 11, pair->congruence, SCORE_DECIMALS);
-    print_number(stream, 11, m->weight_a[pair->a], decimals);
-    print_number(stream, 11, m->weight_b[pair->b], decimals);
-    for (int n = 0; n < m->order; n++)
-        print_number(stream, mode_width(names, m->mode[n]),
-                     m->cosine[p * (uint64_t)m->order + (uint64_t)n], SCORE_DECIMALS);
-    fprintf(stream, "\n");
 }
 
 /* Prints the components of the larger model that have no partner. */
@@ -83,10 +45,32 @@ void match_print(FILE *stream, const struct ktensor_match *m, const struct label
     fprintf(stream, "score        %.6f, mean of %ju pair%s%s\n", m->score, (uintmax_t)m->pairs,
             m->pairs == 1 ? "" : "s", m->with_weights ? "" : ", without weights");
     fprintf(stream, "congruence   %.6f, mean of the magnitudes\n", m->congruence);
-    print_head(stream, m, names);
-    int decimals = weight_decimals(m);
-    for (uint64_t p = 0; p < m->pairs; p++)
-        print_pair(stream, m, names, p, decimals);
+    fprintf(stream, "\n%6s %6s %9s %11s %11s %11s", "A", "B", "score", "congruence", "weight A",
+            "weight B");
+    for (int n = 0; n < m->order; n++) {
+        char name[MODE_NAME_ROOM];
+        mode_name(names, m->mode[n], name);
+        fprintf(stream, " %*s%s", mode_width(names, m->mode[n]) - (int)utf8_width(name), "", name);
+    }
+    fprintf(stream, "\n");
+    double largest = 0;
+    for (uint64_t r = 0; r < m->rank_a; r++)
+        largest = fmax(largest, fabs(m->weight_a[r]));
+    for (uint64_t r = 0; r < m->rank_b; r++)
+        largest = fmax(largest, fabs(m->weight_b[r]));
+    const int decimals = decimals_for(largest, WEIGHT_DIGITS);
+    for (uint64_t p = 0; p < m->pairs; p++) {
+        const struct ktensor_pair *pair = &m->pair[p];
+        fprintf(stream, "%6ju %6ju", (uintmax_t)pair->a + 1, (uintmax_t)pair->b + 1);
+        print_number(stream, 9, pair->score, SCORE_DECIMALS);
+        print_number(stream, 11, pair->congruence, SCORE_DECIMALS);
+        print_number(stream, 11, m->weight_a[pair->a], decimals);
+        print_number(stream, 11, m->weight_b[pair->b], decimals);
+        for (int n = 0; n < m->order; n++)
+            print_number(stream, mode_width(names, m->mode[n]),
+                         m->cosine[p * (uint64_t)m->order + (uint64_t)n], SCORE_DECIMALS);
+        fprintf(stream, "\n");
+    }
     print_alone(stream, "A", m->partner_a, m->rank_a, m->pairs);
     print_alone(stream, "B", m->partner_b, m->rank_b, m->pairs);
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/uint128.h"
 
@@ -178,36 +179,6 @@ enum status peaks_find(struct top_entries *top, const double *a, uint64_t rows, 
     return STATUS_OK;
 }
 
-static enum view_kind choose_kind(const struct ktensor *model, int n, enum view_order order)
-{
-    uint64_t rows = model->shape.dims[n];
-    if (rows <= VIEW_BARS)
-        return VIEW_AS_BARS;
-    bool ordered = order == VIEW_ORDERED;
-    if (order == VIEW_FIND_OUT)
-        ordered = profile_smoothness(model->factor[n], rows, model->rank) >= VIEW_SMOOTHNESS;
-    return ordered ? VIEW_AS_LINE : VIEW_AS_TOP;
-}
-
-static uint64_t choose_columns(uint64_t lines)
-{
-    uint64_t columns = lines > 0 ? VIEW_ALL_COLUMNS / lines : VIEW_MOST_COLUMNS;
-    if (columns > VIEW_MOST_COLUMNS)
-        return VIEW_MOST_COLUMNS;
-    return columns < VIEW_LEAST_COLUMNS ? VIEW_LEAST_COLUMNS : columns;
-}
-
-static enum status make_view(struct mode_view *view, const struct ktensor *model, int n,
-                             uint64_t columns, uint64_t top, struct error *error)
-{
-    const double *a = model->factor[n];
-    uint64_t rows = model->shape.dims[n], named = view->kind == VIEW_AS_TOP ? top : 1;
-    if (view->kind != VIEW_AS_LINE)
-        return top_entries_find(&view->top, a, rows, model->rank, named, error);
-    TRY(profile_take(&view->profile, a, rows, model->rank, columns, error));
-    return peaks_find(&view->top, a, rows, model->rank, VIEW_NAMED, error);
-}
-
 enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktensor *model,
                             const enum view_order order[MAX_ORDER], uint64_t top,
                             struct error *error)
@@ -216,11 +187,31 @@ enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktens
     for (int n = 0; n < MAX_ORDER; n++)
         view[n] = (struct mode_view){0};
     for (int n = 0; n < model->shape.order; n++) {
-        view[n].kind = choose_kind(model, n, order[n]);
+        const uint64_t rows = model->shape.dims[n];
+        if (rows <= VIEW_BARS)
+            view[n].kind = VIEW_AS_BARS;
+        else if (order[n] == VIEW_ORDERED ||
+                 (order[n] == VIEW_FIND_OUT &&
+                  profile_smoothness(model->factor[n], rows, model->rank) >= VIEW_SMOOTHNESS))
+            view[n].kind = VIEW_AS_LINE;
+        else
+            view[n].kind = VIEW_AS_TOP;
         lines += view[n].kind == VIEW_AS_LINE ? model->rank : 0;
     }
-    for (int n = 0; n < model->shape.order; n++)
-        TRY(make_view(&view[n], model, n, choose_columns(lines), top, error));
+    uint64_t columns =
+        least_of(lines > 0 ? VIEW_ALL_COLUMNS / lines : VIEW_MOST_COLUMNS, VIEW_MOST_COLUMNS);
+    columns = columns < VIEW_LEAST_COLUMNS ? VIEW_LEAST_COLUMNS : columns;
+    for (int n = 0; n < model->shape.order; n++) {
+        const double *a = model->factor[n];
+        const uint64_t rows = model->shape.dims[n];
+        if (view[n].kind == VIEW_AS_LINE) {
+            TRY(profile_take(&view[n].profile, a, rows, model->rank, columns, error));
+            TRY(peaks_find(&view[n].top, a, rows, model->rank, VIEW_NAMED, error));
+        } else {
+            TRY(top_entries_find(&view[n].top, a, rows, model->rank,
+                                 view[n].kind == VIEW_AS_TOP ? top : 1, error));
+        }
+    }
     return STATUS_OK;
 }
 

@@ -58,19 +58,14 @@ void page_end(FILE *to)
     fputs("</main>\n</body>\n</html>\n", to);
 }
 
-static void put_head(FILE *to, const struct page *page)
+enum status page_write(FILE *to, const struct page *page, struct error *error)
 {
     page_begin(to, "CP model", page->stem);
     fprintf(to,
             "<p class=\"about\">A sum of %" PRIu64 " component%s (CP decomposition). Columns "
-            "have norm 1; the weight of a component is its norm.</p>\n</header>\n<main>\n",
+            "have norm 1; the weight of a component is its norm.</p>\n</header>\n<main>\n"
+            "<div class=\"pair\">\n",
             page->model->rank, page->model->rank == 1 ? "" : "s");
-}
-
-enum status page_write(FILE *to, const struct page *page, struct error *error)
-{
-    put_head(to, page);
-    fputs("<div class=\"pair\">\n", to);
     page_run(to, page);
     TRY(page_convergence(to, page, error));
     fputs("</div>\n", to);

@@ -42,93 +42,62 @@ static void put_lines(FILE *to, const struct page *page, int n)
     fputs("</figure>\n", to);
 }
 
-/* A table of the bars of a short mode, with a column for each component. */
-struct bars {
-    const struct page *page;
-    int n; /* the mode */
-    struct plot_scale scale;
-    int decimals;
-    uint64_t rest; /* entries that vanish with these decimals in every component */
-    bool zeros;    /* all of them are 0                                                     */
-};
-
-/* Entry i of all components. */
-static const double *row_of(const struct bars *b, uint64_t i)
-{
-    return b->page->model->factor[b->n] + i * b->page->model->rank;
-}
-
-static bool vanishes(const struct bars *b, uint64_t i)
+/* Whether all components that are overlaid vanish in a row (R) with these decimals. */
+static bool vanishes(const struct page *page, const double *row, int decimals)
 {
     bool gone = true;
-    for (int r = 0; r < lines_of(b->page); r++)
-        gone = gone && decimals_vanish(row_of(b, i)[r], b->decimals);
+    for (int r = 0; r < lines_of(page); r++)
+        gone = gone && decimals_vanish(row[r], decimals);
     return gone;
 }
 
-static struct bars bars_of(const struct page *page, int n)
-{
-    struct bars b = {page, n, plot_scale_none(), 0, 0, true};
-    uint64_t rows = page->model->shape.dims[n];
-    plot_scale_add(&b.scale, 0);
-    for (uint64_t i = 0; i < rows; i++)
-        for (int r = 0; r < lines_of(page); r++)
-            plot_scale_add(&b.scale, row_of(&b, i)[r]);
-    plot_scale_finish(&b.scale);
-    b.decimals = page_decimals(&b.scale);
-    for (uint64_t i = 0; i < rows; i++)
-        if (vanishes(&b, i)) {
-            b.rest++;
-            for (int r = 0; r < lines_of(page); r++)
-                b.zeros = b.zeros && row_of(&b, i)[r] == 0;
-        }
-    return b;
-}
-
-static void put_row(FILE *to, const struct bars *b, uint64_t i)
-{
-    fputs("<tr><th scope=\"row\">", to);
-    page_index(to, b->page, b->n, i);
-    fputs("</th>", to);
-    for (int r = 0; r < lines_of(b->page); r++) {
-        fputs("<td class=\"n\">", to);
-        html_decimals(to, row_of(b, i)[r], b->decimals);
-        fprintf(to, "</td><td class=\"bar k%d\">", r % PLOT_COLOURS);
-        plot_bar(to, &b->scale, row_of(b, i)[r]);
-        fputs("</td>", to);
-    }
-    fputs("</tr>\n", to);
-}
-
+/* A table of the bars of a short mode, with a column for each component. Rows that vanish in every
+ * component are only counted, unless there is a single one. */
 static void put_bars(FILE *to, const struct page *page, int n)
 {
-    const struct bars b = bars_of(page, n);
-    uint64_t rows = page->model->shape.dims[n];
-    int components = lines_of(page);
+    const uint64_t rows = page->model->shape.dims[n], rank = page->model->rank;
+    const double *a = page->model->factor[n];
+    const int components = lines_of(page);
+    struct plot_scale scale = plot_scale_none();
+    uint64_t rest = 0;
+    bool zeros = true; /* all that vanish are 0 */
+    plot_scale_add(&scale, 0);
+    for (uint64_t i = 0; i < rows; i++)
+        for (int r = 0; r < components; r++)
+            plot_scale_add(&scale, a[i * rank + (uint64_t)r]);
+    plot_scale_finish(&scale);
+    const int decimals = page_decimals(&scale);
+    for (uint64_t i = 0; i < rows; i++)
+        if (vanishes(page, a + i * rank, decimals)) {
+            rest++;
+            for (int r = 0; r < components; r++)
+                zeros = zeros && a[i * rank + (uint64_t)r] == 0;
+        }
     fputs("<div class=\"wide\"><table><caption>", to);
     page_mode(to, page, n);
     fputs("</caption>\n<thead><tr><td></td>", to);
     for (int r = 1; r <= components; r++)
         fprintf(to, "<th scope=\"col\" class=\"n\">Component %d</th><td class=\"bar\"></td>", r);
     fputs("</tr></thead>\n<tbody>", to);
-    for (uint64_t i = 0; i < rows; i++)
-        if (b.rest == 1 || !vanishes(&b, i))
-            put_row(to, &b, i);
-    if (b.rest > 1)
-        page_rest(to, b.rest, b.zeros, b.decimals, 1 + 2 * components, b.rest == rows);
-    fputs("</tbody></table></div>\n", to);
-}
-
-/* The lines and the names of their components. */
-static void put_legend(FILE *to, const struct page *page)
-{
-    fputs("<p class=\"keys\">", to);
-    for (int k = 0; k < lines_of(page); k++) {
-        fprintf(to, "<a href=\"#c%d\">", k + 1);
-        plot_key(to, k);
-        fprintf(to, "Component %d</a> ", k + 1);
+    for (uint64_t i = 0; i < rows; i++) {
+        const double *row = a + i * rank;
+        if (rest != 1 && vanishes(page, row, decimals))
+            continue;
+        fputs("<tr><th scope=\"row\">", to);
+        page_index(to, page, n, i);
+        fputs("</th>", to);
+        for (int r = 0; r < components; r++) {
+            fputs("<td class=\"n\">", to);
+            html_decimals(to, row[r], decimals);
+            fprintf(to, "</td><td class=\"bar k%d\">", r % PLOT_COLOURS);
+            plot_bar(to, &scale, row[r]);
+            fputs("</td>", to);
+        }
+        fputs("</tr>\n", to);
     }
-    fputs("</p>\n", to);
+    if (rest > 1)
+        page_rest(to, rest, zeros, decimals, 1 + 2 * components, rest == rows);
+    fputs("</tbody></table></div>\n", to);
 }
 
 static bool has(const struct page *page, enum view_kind kind)
@@ -149,10 +118,13 @@ void page_overlay(FILE *to, const struct page *page)
         fprintf(to, "%d components with the largest weights", PLOT_MOST_OVERLAID);
     else
         fputs("components", to);
-    fputs(" on one scale</summary>\n", to);
-    if (lines)
-        put_legend(to, page);
-    fputs("<div class=\"modes\">\n", to);
+    fputs(lines ? " on one scale</summary>\n<p class=\"keys\">" : " on one scale</summary>\n", to);
+    for (int k = 0; lines && k < lines_of(page); k++) { /* the legend */
+        fprintf(to, "<a href=\"#c%d\">", k + 1);
+        plot_key(to, k);
+        fprintf(to, "Component %d</a> ", k + 1);
+    }
+    fputs(lines ? "</p>\n<div class=\"modes\">\n" : "<div class=\"modes\">\n", to);
     for (int n = 0; n < page->model->shape.order; n++)
         if (page->view[n].kind == VIEW_AS_LINE)
             put_lines(to, page, n);

@@ -70,11 +70,6 @@ static bool any(const struct page_ranks *page, double (*value)(const json_t *ran
     return some;
 }
 
-static bool any_held(const struct page_ranks *page)
-{
-    return any(page, held);
-}
-
 /* --- what was run --- */
 
 static void put_fact(FILE *to, const char *name, const char *text)
@@ -86,24 +81,12 @@ static void put_fact(FILE *to, const char *name, const char *text)
     fputs("</td></tr>\n", to);
 }
 
-static void put_lengths(FILE *to, const struct page_ranks *page)
-{
-    const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
-    const size_t count = json_array_size(lengths);
-    if (count == 0)
-        return;
-    fputs("<tr><th scope=\"row\">Lengths</th><td>", to);
-    for (size_t n = 0; n < count; n++) {
-        fputs(n > 0 ? " &#215; " : "", to);
-        html_number(to, json_number_of(json_array_get(lengths, n)));
-    }
-    fputs("</td></tr>\n", to);
-}
-
 static void put_suggestion(FILE *to, const struct page_ranks *page)
 {
     const char *suggestion = json_string_value(at(page, "suggestion"));
     const json_t *complete = at(page, "complete");
+    const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
+    const size_t order = json_array_size(lengths);
     fputs("<section>\n<h2>Which rank?</h2>\n<p><strong>", to);
     html_text(to, suggestion ? suggestion : "", HTML_LINE);
     fputs("</strong></p>\n", to);
@@ -115,7 +98,7 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
             any(page, halves)
                 ? "The suggestion follows the halves of the tensor: what only one of them has is "
                   "no property of the whole."
-            : any_held(page)
+            : any(page, held)
                 ? "The suggestion follows the held-out error, at entries that did not make the "
                   "models."
             : any(page, core)
@@ -123,7 +106,12 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
                   "components that mean something although it is low."
                 : "The core consistency is not known, which a suggestion could follow.");
     put_fact(to, "Tensor", text_of(at(page, "tensor"), "name"));
-    put_lengths(to, page);
+    fputs(order > 0 ? "<tr><th scope=\"row\">Lengths</th><td>" : "", to);
+    for (size_t n = 0; n < order; n++) {
+        fputs(n > 0 ? " &#215; " : "", to);
+        html_number(to, json_number_of(json_array_get(lengths, n)));
+    }
+    fputs(order > 0 ? "</td></tr>\n" : "", to);
     put_fact(to, "Date", json_string_value(at(page, "date")));
     put_fact(to, "Program", json_string_value(at(page, "version")));
     fputs("</tbody></table>\n</section>\n", to);
@@ -211,7 +199,7 @@ static enum status put_plots(FILE *to, const struct page_ranks *page, struct err
     if (!value)
         return error->status;
     fprintf(to, "<section>\n<h2>Fit%s and agreement</h2>\n<div class=\"modes\">\n",
-            any_held(page)    ? ", held-out error"
+            any(page, held)   ? ", held-out error"
             : any(page, core) ? ", core consistency"
                               : "");
     for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
@@ -276,59 +264,43 @@ static void put_files(FILE *to, const struct page_ranks *page, const json_t *ran
     }
 }
 
-static void put_core(FILE *to, double percent, double error)
-{
-    if (!isfinite(percent)) {
-        fputs("not known", to);
-        return;
-    }
-    html_decimals(to, percent, percent > -1000 ? 1 : -2);
-    if (isfinite(error))
-        fprintf(to, " &#177; %.2g", error);
-}
-
-/* The held-out error, or without one the core consistency. */
-static void put_second(FILE *to, const json_t *rank)
-{
-    const double ridge = number_of(rank, "ridge");
-    if (!isfinite(held(rank))) {
-        put_core(to, core(rank), number_of(rank, "core_consistency_error"));
-        return;
-    }
-    const double rmse = number_of(rank, "held_out_rmse_error");
-    fprintf(to, "%.4g &#177; %.1g", held(rank),
-            isfinite(rmse) ? rmse : number_of(rank, "held_out_deviance_error"));
-    if (isfinite(ridge))
-        fprintf(to, ", ridge %g", ridge);
-}
-
-/* "0.9929, 3 alike" */
-static void put_halves(FILE *to, const json_t *rank)
-{
-    fputs("<td class=\"n\">", to);
-    if (isfinite(halves(rank)))
-        fprintf(to, "%.4f, %.0f alike", halves(rank), number_of(rank, "split_half_alike"));
-    else
-        fputs("not known", to);
-    fputs("</td>", to);
-}
-
+/* The cells of a model's fit, its held-out error or without one its core consistency, the starts
+ * that agree, and the halves: "0.9929, 3 alike". */
 static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *rank)
 {
+    const double noise = number_of(rank, "fit_noise"), ridge = number_of(rank, "ridge"),
+                 rmse_error = number_of(rank, "held_out_rmse_error"),
+                 core_error = number_of(rank, "core_consistency_error"),
+                 agree = number_of(rank, "agreeing_starts"),
+                 others = number_of(rank, "other_starts");
     char text[FIT_TEXT];
-    double of = fit(rank), agree = number_of(rank, "agreeing_starts");
-    double others = number_of(rank, "other_starts");
     fputs("<td class=\"n\">", to);
-    if (isfinite(of))
-        fputs(fit_text(of, number_of(rank, "fit_noise"), 6, text), to);
+    if (isfinite(fit(rank)))
+        fputs(fit_text(fit(rank), noise, 6, text), to);
     fputs("</td><td class=\"n\">", to);
-    put_second(to, rank);
+    if (isfinite(held(rank))) {
+        fprintf(to, "%.4g &#177; %.1g", held(rank),
+                isfinite(rmse_error) ? rmse_error : number_of(rank, "held_out_deviance_error"));
+        if (isfinite(ridge))
+            fprintf(to, ", ridge %g", ridge);
+    } else if (isfinite(core(rank))) {
+        html_decimals(to, core(rank), core(rank) > -1000 ? 1 : -2);
+        if (isfinite(core_error))
+            fprintf(to, " &#177; %.2g", core_error);
+    } else {
+        fputs("not known", to);
+    }
     fputs("</td><td class=\"n\">", to);
     if (others > 0 && isfinite(agree))
         fprintf(to, "%g of %g", agree, others);
+    if (any(page, halves)) {
+        fputs("</td><td class=\"n\">", to);
+        if (isfinite(halves(rank)))
+            fprintf(to, "%.4f, %.0f alike", halves(rank), number_of(rank, "split_half_alike"));
+        else
+            fputs("not known", to);
+    }
     fputs("</td>", to);
-    if (any(page, halves))
-        put_halves(to, rank);
 }
 
 static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
@@ -354,10 +326,16 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     return STATUS_OK;
 }
 
-static enum status put_table(FILE *to, const struct page_ranks *page, struct error *error)
+enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct error *error)
 {
     const json_t *ranks = at(page, "ranks"), *rank;
     size_t i;
+    page_begin(to, "Ranks of", page->stem);
+    fputs("<p class=\"about\">Models of several ranks of one tensor, side by side (CP "
+          "decomposition).</p>\n</header>\n<main>\n",
+          to);
+    put_suggestion(to, page);
+    TRY(put_plots(to, page, error));
     fprintf(
         to,
         "<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of each "
@@ -366,23 +344,11 @@ static enum status put_table(FILE *to, const struct page_ranks *page, struct err
         "scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">Starts that "
         "agree</th>%s<th scope=\"col\">Page</th><th "
         "scope=\"col\">Files</th></tr></thead>\n<tbody>",
-        any_held(page) ? "Held-out error" : "Core consistency",
+        any(page, held) ? "Held-out error" : "Core consistency",
         any(page, halves) ? "<th scope=\"col\" class=\"n\">Halves</th>" : "");
     json_array_foreach(ranks, i, rank)
         TRY(put_rank(to, page, rank, error));
     fputs("</tbody></table></div>\n</section>\n", to);
-    return STATUS_OK;
-}
-
-enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct error *error)
-{
-    page_begin(to, "Ranks of", page->stem);
-    fputs("<p class=\"about\">Models of several ranks of one tensor, side by side (CP "
-          "decomposition).</p>\n</header>\n<main>\n",
-          to);
-    put_suggestion(to, page);
-    TRY(put_plots(to, page, error));
-    TRY(put_table(to, page, error));
     page_end(to);
     return STATUS_OK;
 }

@@ -11,22 +11,6 @@
 #include "report/page_entries.h"
 #include "report/plot.h"
 
-static void put_text(FILE *to, const char *text)
-{
-    html_text(to, text ? text : "", HTML_LINE);
-}
-
-static void put_finding(FILE *to, const json_t *finding)
-{
-    const char *severity = json_string_value(json_object_get(finding, "severity"));
-    const char *advice = json_string_value(json_object_get(finding, "advice"));
-    if (severity && strcmp(severity, "warning") == 0)
-        fputs("<strong>Warning:</strong> ", to);
-    put_text(to, json_string_value(json_object_get(finding, "sentence")));
-    fputs(advice ? "; " : "", to);
-    put_text(to, advice);
-}
-
 /* A list of the findings of the record; nothing where it has none. */
 static void put_findings(FILE *to, const struct page *page)
 {
@@ -36,8 +20,15 @@ static void put_findings(FILE *to, const struct page *page)
         return;
     fputs("<h3>Warnings and advice</h3>\n<ul>", to);
     json_array_foreach(findings, i, finding) {
+        const char *severity = json_string_value(json_object_get(finding, "severity"));
+        const char *sentence = json_string_value(json_object_get(finding, "sentence"));
+        const char *advice = json_string_value(json_object_get(finding, "advice"));
         fputs("<li>", to);
-        put_finding(to, finding);
+        if (severity && strcmp(severity, "warning") == 0)
+            fputs("<strong>Warning:</strong> ", to);
+        html_text(to, sentence ? sentence : "", HTML_LINE);
+        fputs(advice ? "; " : "", to);
+        html_text(to, advice ? advice : "", HTML_LINE);
         fputs("</li>\n", to);
     }
     fputs("</ul>\n", to);
@@ -50,46 +41,35 @@ static void put_cell(FILE *to, double x, int decimals)
     fputs("</td>", to);
 }
 
-static void put_fit_cell(FILE *to, double fit, double noise)
-{
-    char text[FIT_TEXT];
-    fputs("<td class=\"n\">", to);
-    if (isfinite(fit))
-        fputs(fit_text(fit, noise, 6, text), to);
-    else
-        html_number(to, fit);
-    fputs("</td>", to);
-}
-
-/* The cells of fit and score, or, of a start without a model, why there is none. */
-static void put_outcome(FILE *to, const struct page *page, const json_t *start)
-{
-    const char *breakdown = json_string_value(json_object_get(start, "breakdown"));
-    double fit = json_number_of(json_object_get(start, "fit"));
-    double score = json_number_of(json_object_get(start, "score_with_best"));
-    if (breakdown) {
-        fputs("<td colspan=\"2\" class=\"why\">broke down: ", to);
-        html_text(to, breakdown, HTML_LINE);
-        fputs("</td>", to);
-        return;
-    }
-    double noise = json_number_of(json_object_get(start, "fit_noise"));
-    put_fit_cell(to, fit, noise);
-    if (score == 1 && fit == page_number_at(page, "result", "fit"))
-        fputs("<td class=\"n\"><strong>the best</strong></td>", to);
-    else
-        put_cell(to, score, 6);
-}
-
+/* A row with fit and score of a start, or why it has no model. */
 static void put_start(FILE *to, const struct page *page, const json_t *start)
 {
-    double seed = json_number_of(json_object_get(start, "seed"));
+    const double seed = json_number_of(json_object_get(start, "seed"));
+    const double fit = json_number_of(json_object_get(start, "fit"));
+    const double score = json_number_of(json_object_get(start, "score_with_best"));
+    const char *breakdown = json_string_value(json_object_get(start, "breakdown"));
+    char text[FIT_TEXT];
     fputs("<tr><th scope=\"row\" class=\"n\">", to);
     if (isfinite(seed))
         fprintf(to, "%.0f", seed);
     fputs("</th>", to);
     put_cell(to, json_number_of(json_object_get(start, "iterations")), 0);
-    put_outcome(to, page, start);
+    if (breakdown) {
+        fputs("<td colspan=\"2\" class=\"why\">broke down: ", to);
+        html_text(to, breakdown, HTML_LINE);
+        fputs("</td></tr>\n", to);
+        return;
+    }
+    fputs("<td class=\"n\">", to);
+    if (isfinite(fit))
+        fputs(fit_text(fit, json_number_of(json_object_get(start, "fit_noise")), 6, text), to);
+    else
+        html_number(to, fit);
+    fputs("</td>", to);
+    if (score == 1 && fit == page_number_at(page, "result", "fit"))
+        fputs("<td class=\"n\"><strong>the best</strong></td>", to);
+    else
+        put_cell(to, score, 6);
     fputs("</tr>\n", to);
 }
 
@@ -133,54 +113,45 @@ static void put_fact(FILE *to, const char *name, const char *text)
     end_fact(to);
 }
 
+/* A fact that is a number, with so many digits; nothing where it is none. */
+static void put_number(FILE *to, const char *name, double x, int digits)
+{
+    if (!isfinite(x))
+        return;
+    begin_fact(to, name);
+    fprintf(to, "%.*g", digits, x);
+    end_fact(to);
+}
+
 static void put_seconds(FILE *to, double seconds)
 {
     fprintf(to, seconds < 1 ? "%.3g s" : "%.2f s", seconds);
 }
 
-/* "27, converged" */
-static void put_iterations(FILE *to, const struct page *page)
-{
-    static const char *const stops[][2] = {
-        {"converged", "converged"},
-        {"early", "stopped early"},
-        {"iteration_limit", "stopped at the limit of iterations"},
-        {"interrupted", "interrupted by a signal"},
-        {"time_limit", "stopped at the time limit"}};
-    const char *stop = page_text_at(page, "result", "stop");
-    double iterations = page_number_at(page, "result", "iterations");
-    if (!isfinite(iterations))
-        return;
-    begin_fact(to, "Iterations");
-    fprintf(to, "%.0f", iterations);
-    for (size_t i = 0; stop && i < sizeof stops / sizeof stops[0]; i++)
-        if (strcmp(stop, stops[i][0]) == 0)
-            fprintf(to, ", %s", stops[i][1]);
-    end_fact(to);
-}
-
-static void put_time(FILE *to, const struct page *page)
-{
-    double total = page_number_at(page, "seconds", "total");
-    double iterations = page_number_at(page, "seconds", "iterations");
-    if (!isfinite(total) || !isfinite(iterations))
-        return;
-    begin_fact(to, "Time");
-    put_seconds(to, total);
-    fputs(", of which iterations ", to);
-    put_seconds(to, iterations);
-    end_fact(to);
-}
-
-/* "backend cuda: NVIDIA H200, 2 ranks" */
+/* Time, machine, memory, date, program and command. */
 static void put_machine(FILE *to, const struct page *page)
 {
-    const char *backend = page_text_at(page, "backend", NULL);
-    const char *device = page_text_at(page, "device", "name");
-    const char *processor = page_text_at(page, "processor", NULL);
-    double threads = json_number_of(page_at(page, "threads", NULL));
-    double ranks = page_number_at(page, "ranks", "count");
-    begin_fact(to, "Machine");
+    const double total = page_number_at(page, "seconds", "total"),
+                 iterations = page_number_at(page, "seconds", "iterations"),
+                 threads = json_number_of(page_at(page, "threads", NULL)),
+                 ranks = page_number_at(page, "ranks", "count"),
+                 peak = page_number_at(page, "memory", "peak_bytes");
+    const char *backend = page_text_at(page, "backend", NULL),
+               *device = page_text_at(page, "device", "name"),
+               *processor = page_text_at(page, "processor", NULL),
+               *version = page_text_at(page, "version", NULL),
+               *commit = page_text_at(page, "commit", NULL);
+    const json_t *command = page_at(page, "command", NULL), *word;
+    char size[NUMBER_SIZE_TEXT], shown[SHELL_WORD_ROOM(HTML_LINE)];
+    size_t i;
+    if (isfinite(total) && isfinite(iterations)) {
+        begin_fact(to, "Time");
+        put_seconds(to, total);
+        fputs(", of which iterations ", to);
+        put_seconds(to, iterations);
+        end_fact(to);
+    }
+    begin_fact(to, "Machine"); /* "NVIDIA H200, 2 ranks, backend cuda" */
     html_text(to, device ? device : processor ? processor : "unknown", HTML_LABEL);
     if (!device && isfinite(threads))
         fprintf(to, ", %g thread%s", threads, threads == 1 ? "" : "s");
@@ -191,27 +162,23 @@ static void put_machine(FILE *to, const struct page *page)
         html_text(to, backend, HTML_LABEL);
     }
     end_fact(to);
-}
-
-static void put_memory(FILE *to, const struct page *page)
-{
-    char size[NUMBER_SIZE_TEXT];
-    double peak = page_number_at(page, "memory", "peak_bytes");
     if (peak >= 0 && peak < 0x1p63)
         put_fact(to, "Peak memory", number_size((uint64_t)peak, size));
-}
-
-/* The arguments, those with blanks in quotes. */
-static void put_command(FILE *to, const struct page *page)
-{
-    const json_t *command = page_at(page, "command", NULL), *word;
-    char shown[SHELL_WORD_ROOM(HTML_LINE)];
-    size_t i;
+    put_fact(to, "Date", page_text_at(page, "date", NULL));
+    if (version) {
+        begin_fact(to, "Program");
+        fputs("blco ", to);
+        html_text(to, version, HTML_LABEL);
+        fputs(commit ? " (" : "", to);
+        html_text(to, commit ? commit : "", HTML_LABEL);
+        fputs(commit ? ")" : "", to);
+        end_fact(to);
+    }
     if (!command)
         return;
     begin_fact(to, "Command");
     fputs("<code>", to);
-    json_array_foreach(command, i, word) {
+    json_array_foreach(command, i, word) { /* those with blanks in quotes */
         const char *text = json_string_value(word);
         fputs("<span>", to);
         html_text(to, shell_word(text ? text : "", shown, sizeof shown), HTML_LINE);
@@ -239,20 +206,6 @@ static void put_model(FILE *to, const struct page *page)
     end_fact(to);
 }
 
-/* "98.5", or of an estimate "87.2 &#177; 3.1, estimated" */
-static void put_core(FILE *to, const struct page *page)
-{
-    double core = page_number_at(page, "result", "core_consistency");
-    double error = page_number_at(page, "result", "core_consistency_error");
-    if (!isfinite(core))
-        return;
-    begin_fact(to, "Core consistency");
-    html_decimals(to, core, core > -1000 ? 1 : -2);
-    if (isfinite(error))
-        fprintf(to, " &#177; %.2g, estimated", error);
-    end_fact(to);
-}
-
 /* "0.542 &#177; 0.008 (RMSE of 2394 entries), mean magnitude 0.433, AUC 0.98", or of counts "1.06
  * &#177; 0.02 (mean deviance of 2394 entries), log-likelihood -1234, mean magnitude ..." */
 static void put_held(FILE *to, const struct page *page)
@@ -277,106 +230,67 @@ static void put_held(FILE *to, const struct page *page)
     end_fact(to);
 }
 
-/* "mode 1: score 0.9929, 3 of 3 components are alike" */
-static void put_halves(FILE *to, const struct page *page)
-{
-    const double score = page_number_at(page, "split_half", "score");
-    if (!isfinite(score))
-        return;
-    begin_fact(to, "Halves");
-    fprintf(to, "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
-            page_number_at(page, "split_half", "mode"), score,
-            page_number_at(page, "split_half", "alike"), page->model->rank);
-    end_fact(to);
-}
-
 /* Whether the model is one of counts, with a Poisson likelihood. */
 static bool has_likelihood(const struct page *page)
 {
     return isfinite(page_number_at(page, "result", "log_likelihood"));
 }
 
-static void put_number(FILE *to, const char *name, double x, int digits)
-{
-    begin_fact(to, name);
-    fprintf(to, "%.*g", digits, x);
-    end_fact(to);
-}
-
-static void put_likelihood(FILE *to, const struct page *page)
-{
-    put_number(to, "Log-likelihood", page_number_at(page, "result", "log_likelihood"), 10);
-    put_number(to, "Deviance", page_number_at(page, "result", "deviance"), 10);
-    const double violation = page_number_at(page, "result", "kkt_violation");
-    if (isfinite(violation))
-        put_number(to, "KKT violation", violation, 2);
-}
-
-static void put_explained(FILE *to, double misfit, double noise)
-{
-    char text[FIT_TEXT];
-    begin_fact(to, "Explained");
-    fputs(fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text), to);
-    end_fact(to);
-}
-
+/* Fit, and what else tells how good the model is. */
 static void put_fit(FILE *to, const struct page *page)
 {
-    double fit = page_number_at(page, "result", "fit"),
-           change = page_number_at(page, "result", "change"),
-           noise = page_number_at(page, "result", "fit_noise");
+    static const char *const stops[][2] = {
+        {"converged", "converged"},
+        {"early", "stopped early"},
+        {"iteration_limit", "stopped at the limit of iterations"},
+        {"interrupted", "interrupted by a signal"},
+        {"time_limit", "stopped at the time limit"}};
+    const double fit = page_number_at(page, "result", "fit"), misfit = 1 - fit,
+                 change = page_number_at(page, "result", "change"),
+                 noise = page_number_at(page, "result", "fit_noise"),
+                 iterations = page_number_at(page, "result", "iterations"),
+                 core = page_number_at(page, "result", "core_consistency"),
+                 core_error = page_number_at(page, "result", "core_consistency_error"),
+                 halves = page_number_at(page, "split_half", "score");
+    const char *stop = page_text_at(page, "result", "stop");
     char text[FIT_TEXT];
     if (isfinite(fit) && isfinite(change)) {
         begin_fact(to, "Fit");
         fprintf(to, "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
                 fit_text(fit, noise, 9, text), change + 0.0);
         end_fact(to);
-        if (has_likelihood(page))
-            put_likelihood(to, page);
-        else
-            put_explained(to, 1 - fit, noise);
+        put_number(to, "Log-likelihood", page_number_at(page, "result", "log_likelihood"), 10);
+        put_number(to, "Deviance", page_number_at(page, "result", "deviance"), 10);
+        put_number(to, "KKT violation", page_number_at(page, "result", "kkt_violation"), 2);
+        if (!has_likelihood(page)) {
+            begin_fact(to, "Explained");
+            fputs(fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text), to);
+            end_fact(to);
+        }
     }
     put_held(to, page);
-    put_iterations(to, page);
-    put_core(to, page);
-    put_halves(to, page);
-}
-
-/* What fit and explained are. */
-static void put_definitions(FILE *to, const struct page *page)
-{
-    if (!isfinite(page_number_at(page, "result", "fit")))
-        return;
-    if (has_likelihood(page)) {
-        fputs("<p class=\"about\">Fit is the part that the model explains of the deviance of the "
-              "simplest model, in which the modes are independent (or, where some entries are "
-              "unknown or weigh less, all rates are equal). A column adds up to 1, and a weight is "
-              "the number of counts of a component.</p>\n",
-              to);
-        return;
+    if (isfinite(iterations)) { /* "27, converged" */
+        begin_fact(to, "Iterations");
+        fprintf(to, "%.0f", iterations);
+        for (size_t i = 0; stop && i < sizeof stops / sizeof stops[0]; i++)
+            if (strcmp(stop, stops[i][0]) == 0)
+                fprintf(to, ", %s", stops[i][1]);
+        end_fact(to);
     }
-    fputs("<p class=\"about\">Fit is 1 &#8722; &#8214;X &#8722; model&#8214; / &#8214;X&#8214;, "
-          "with X the tensor and &#8214;&#183;&#8214; the square root of the sum of squares. "
-          "Explained is 1 &#8722; &#8214;X &#8722; model&#8214;&#178; / &#8214;X&#8214;&#178;, the "
-          "part of the tensor&#8217;s sum of squares that the model explains.</p>\n",
-          to);
-}
-
-static void put_program(FILE *to, const struct page *page)
-{
-    const char *version = page_text_at(page, "version", NULL),
-               *commit = page_text_at(page, "commit", NULL);
-    if (!version)
-        return;
-    begin_fact(to, "Program");
-    fputs("blco ", to);
-    html_text(to, version, HTML_LABEL);
-    if (commit) {
-        fputs(" (", to);
-        html_text(to, commit, HTML_LABEL);
-        fputs(")", to);
+    if (isfinite(core)) { /* "98.5", or of an estimate "87.2 &#177; 3.1, estimated" */
+        begin_fact(to, "Core consistency");
+        html_decimals(to, core, core > -1000 ? 1 : -2);
+        if (isfinite(core_error))
+            fprintf(to, " &#177; %.2g, estimated", core_error);
+        end_fact(to);
     }
-    end_fact(to);
+    if (isfinite(halves)) {
+        begin_fact(to, "Halves");
+        fprintf(to, "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
+                page_number_at(page, "split_half", "mode"), halves,
+                page_number_at(page, "split_half", "alike"), page->model->rank);
+        end_fact(to);
+    }
 }
 
 void page_run(FILE *to, const struct page *page)
@@ -388,64 +302,33 @@ void page_run(FILE *to, const struct page *page)
     put_model(to, page);
     if (page->record) {
         put_fit(to, page);
-        put_time(to, page);
         put_machine(to, page);
-        put_memory(to, page);
-        put_fact(to, "Date", page_text_at(page, "date", NULL));
-        put_program(to, page);
-        put_command(to, page);
     } else {
         put_fact(to, "Record", "none: blco cpd --record FILE writes one");
     }
     fputs("</tbody></table>\n", to);
-    put_definitions(to, page);
+    if (isfinite(page_number_at(page, "result", "fit")) && has_likelihood(page))
+        fputs("<p class=\"about\">Fit is the part that the model explains of the deviance of the "
+              "simplest model, in which the modes are independent (or, where some entries are "
+              "unknown or weigh less, all rates are equal). A column adds up to 1, and a weight is "
+              "the number of counts of a component.</p>\n",
+              to);
+    else if (isfinite(page_number_at(page, "result", "fit")))
+        fputs(
+            "<p class=\"about\">Fit is 1 &#8722; &#8214;X &#8722; model&#8214; / &#8214;X&#8214;, "
+            "with X the tensor and &#8214;&#183;&#8214; the square root of the sum of squares. "
+            "Explained is 1 &#8722; &#8214;X &#8722; model&#8214;&#178; / &#8214;X&#8214;&#178;, "
+            "the part of the tensor&#8217;s sum of squares that the model explains.</p>\n",
+            to);
     put_findings(to, page);
     fputs("</section>\n", to);
 }
 
 /* --- times --- */
 
-static void put_stages(FILE *to, json_t *stages)
-{
-    const char *name;
-    const json_t *seconds;
-    struct plot_scale scale = plot_scale_none();
-    plot_scale_add(&scale, 0);
-    json_object_foreach(stages, name, seconds)
-        plot_scale_add(&scale, json_number_of(seconds));
-    plot_scale_finish(&scale);
-    fputs("<table><caption>Seconds of each stage</caption><tbody>\n", to);
-    json_object_foreach(stages, name, seconds) {
-        fputs("<tr><th scope=\"row\">", to);
-        html_text(to, name, HTML_LABEL);
-        fputs("</th><td class=\"n\">", to);
-        html_decimals(to, json_number_of(seconds), page_decimals(&scale));
-        fputs("</td><td class=\"bar\">", to);
-        plot_bar(to, &scale, json_number_of(seconds));
-        fputs("</td></tr>\n", to);
-    }
-    fputs("</tbody></table>\n", to);
-}
-
-static void put_rank(FILE *to, const json_t *rank, size_t number, int decimals)
-{
-    static const char *const names[] = {"gpu", "threads", "nonzeros", "communication"};
-    const char *host = json_string_value(json_object_get(rank, "host"));
-    fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th><td>", number);
-    html_text(to, host ? host : "", HTML_LABEL);
-    fputs("</td>", to);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        double x = json_number_of(json_object_get(rank, names[i]));
-        fputs("<td class=\"n\">", to);
-        if (isfinite(x))
-            html_decimals(to, x, i < 3 ? 0 : decimals);
-        fputs("</td>", to);
-    }
-    fputs("</tr>\n", to);
-}
-
 static void put_ranks(FILE *to, const struct page *page)
 {
+    static const char *const names[] = {"gpu", "threads", "nonzeros", "communication"};
     const json_t *each = page_at(page, "ranks", "each"), *rank;
     struct plot_scale moving = plot_scale_none();
     size_t number;
@@ -461,19 +344,48 @@ static void put_ranks(FILE *to, const struct page *page)
         "class=\"n\">GPU</th><th scope=\"col\" class=\"n\">Threads</th><th scope=\"col\" "
         "class=\"n\">Nonzeros</th><th scope=\"col\" class=\"n\">Moving</th></tr></thead>\n<tbody>",
         to);
-    json_array_foreach(each, number, rank)
-        put_rank(to, rank, number, page_decimals(&moving));
+    json_array_foreach(each, number, rank) {
+        const char *host = json_string_value(json_object_get(rank, "host"));
+        fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th><td>", number);
+        html_text(to, host ? host : "", HTML_LABEL);
+        fputs("</td>", to);
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            double x = json_number_of(json_object_get(rank, names[i]));
+            fputs("<td class=\"n\">", to);
+            if (isfinite(x))
+                html_decimals(to, x, i < 3 ? 0 : page_decimals(&moving));
+            fputs("</td>", to);
+        }
+        fputs("</tr>\n", to);
+    }
     fputs("</tbody></table></div>\n", to);
 }
 
 void page_times(FILE *to, const struct page *page)
 {
     json_t *stages = page_at(page, "seconds", "stages");
+    const json_t *seconds;
+    const char *name;
+    struct plot_scale scale = plot_scale_none();
     if (json_object_size(stages) == 0)
         return;
-    fputs("<section>\n<h2>Time</h2>\n<div class=\"modes\">\n", to);
-    put_stages(to, stages);
-    fputs("</div>\n", to);
+    plot_scale_add(&scale, 0);
+    json_object_foreach(stages, name, seconds)
+        plot_scale_add(&scale, json_number_of(seconds));
+    plot_scale_finish(&scale);
+    fputs("<section>\n<h2>Time</h2>\n<div class=\"modes\">\n"
+          "<table><caption>Seconds of each stage</caption><tbody>\n",
+          to);
+    json_object_foreach(stages, name, seconds) {
+        fputs("<tr><th scope=\"row\">", to);
+        html_text(to, name, HTML_LABEL);
+        fputs("</th>", to);
+        put_cell(to, json_number_of(seconds), page_decimals(&scale));
+        fputs("<td class=\"bar\">", to);
+        plot_bar(to, &scale, json_number_of(seconds));
+        fputs("</td></tr>\n", to);
+    }
+    fputs("</tbody></table>\n</div>\n", to);
     put_ranks(to, page);
     fputs("</section>\n", to);
 }

@@ -55,18 +55,12 @@ void plot_scale_widen_to_powers(struct plot_scale *scale)
     scale->most = ceil(scale->most);
 }
 
-/* The least of 1, 2 and 5 times a power of ten that is `step` or more. */
-static double round_step(double step)
-{
-    double power = pow(10, floor(log10(step)));
-    double times = step / power;
-    return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
-}
-
 int plot_ticks(const struct plot_scale *scale, double tick[PLOT_TICKS])
 {
     int count = 0;
-    double step = round_step((scale->most / 2 - scale->least / 2) * 2 / (PLOT_TICKS - 1));
+    const double least = (scale->most / 2 - scale->least / 2) * 2 / (PLOT_TICKS - 1);
+    const double power = pow(10, floor(log10(least))), times = least / power;
+    const double step = power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
     if (!(step > 0) || !isfinite(step))
         return 0;
     double first = ceil(scale->least / step);
@@ -195,11 +189,12 @@ static void put_inner_ticks(FILE *to, const struct plot_line *plot)
     }
 }
 
-static void put_vertical_ticks(FILE *to, const struct plot_line *plot)
+static void put_axes(FILE *to, const struct plot_line *plot)
 {
     double tick[PLOT_TICKS];
     char text[PLOT_TICK_ROOM];
     int count = plot_ticks(&plot->scale, tick);
+    fprintf(to, "<path class=\"grid\" d=\"M%d %dH%d\"/>", LEFT, BOTTOM, RIGHT);
     for (int i = 0; i < count; i++) {
         int y = y_of(plot, tick[i]);
         if (plot->powers && tick[i] != floor(tick[i]))
@@ -211,26 +206,11 @@ static void put_vertical_ticks(FILE *to, const struct plot_line *plot)
                 plot->powers ? plot_power_text(tick[i], text)
                              : plot_tick_text(tick, count, i, text));
     }
-}
-
-static void put_axes(FILE *to, const struct plot_line *plot)
-{
-    fprintf(to, "<path class=\"grid\" d=\"M%d %dH%d\"/>", LEFT, BOTTOM, RIGHT);
-    put_vertical_ticks(to, plot);
     put_below(to, LEFT, "", plot->first, HTML_END);
     if (plot->count < 2)
         return;
     put_below(to, RIGHT, "end", plot->last, HTML_END);
     put_inner_ticks(to, plot);
-}
-
-/* Whether the line has the same lower and upper end wherever it is there. */
-static bool is_thin(const struct plot_line *plot)
-{
-    for (uint64_t c = 0; c < plot->count; c++)
-        if (is_there(plot, c) && plot->low[c * plot->stride] != plot->high[c * plot->stride])
-            return false;
-    return true;
 }
 
 /* A pen that draws by steps, which take few characters. */
@@ -261,10 +241,14 @@ static void put_range(FILE *to, const struct plot_line *plot, uint64_t first, ui
     fputc('z', to);
 }
 
-/* Draws each range of columns that are there. */
+/* Draws each range of columns that are there: as an area, unless the lower end is the upper one
+ * wherever the line is there. */
 static void put_path(FILE *to, const struct plot_line *plot)
 {
-    bool thin = is_thin(plot);
+    bool thin = true;
+    for (uint64_t c = 0; c < plot->count; c++)
+        if (is_there(plot, c))
+            thin = thin && plot->low[c * plot->stride] == plot->high[c * plot->stride];
     fputs("<path ", to);
     if (plot->id)
         fprintf(to, "id=\"%s\" ", plot->id);
@@ -276,14 +260,6 @@ static void put_path(FILE *to, const struct plot_line *plot)
             put_range(to, plot, first, end, thin);
     }
     fputs("\"/>", to);
-}
-
-static void put_marks(FILE *to, const struct plot_line *plot)
-{
-    for (uint64_t c = 0; c < plot->count && plot->marks; c++)
-        if (is_there(plot, c))
-            fprintf(to, "<circle cx=\"%d\" cy=\"%d\" r=\"4\"/>", x_of(plot, c),
-                    y_of(plot, plot->high[c * plot->stride]));
 }
 
 static void begin_plot(FILE *to, const struct plot_line *plot)
@@ -300,31 +276,30 @@ void plot_line(FILE *to, const struct plot_line *plot)
 {
     begin_plot(to, plot);
     put_path(to, plot);
-    put_marks(to, plot);
+    for (uint64_t c = 0; c < plot->count && plot->marks; c++)
+        if (is_there(plot, c))
+            fprintf(to, "<circle cx=\"%d\" cy=\"%d\" r=\"4\"/>", x_of(plot, c),
+                    y_of(plot, plot->high[c * plot->stride]));
     fprintf(to, "</svg>\n");
-}
-
-/* A line's height h in its own plot, from BOTTOM up, is here `times` h, from where the least number
- * of its scale lies. */
-static void put_overlaid(FILE *to, const struct plot_line *frame, const struct plot_overlaid *line,
-                         int k)
-{
-    double least = plot_scale_place(&frame->scale, line->scale.least),
-           times = plot_scale_place(&frame->scale, line->scale.most) - least;
-    fprintf(to,
-            "<use href=\"#%s\" class=\"k%d d%d\" transform=\"matrix(1 0 0 %.6g 0 %.6g)\"><title>",
-            line->id, k % PLOT_COLOURS, k % PLOT_DASHES, times,
-            BOTTOM * (1 - times) - least * (BOTTOM - TOP));
-    html_text(to, line->name, HTML_LABEL);
-    fputs("</title></use>", to);
 }
 
 void plot_overlay(FILE *to, const struct plot_line *frame, const struct plot_overlaid *line,
                   int count)
 {
     begin_plot(to, frame);
-    for (int k = 0; k < count; k++)
-        put_overlaid(to, frame, &line[k], k);
+    for (int k = 0; k < count; k++) {
+        /* A line's height h in its own plot, from BOTTOM up, is here `times` h, from where the
+         * least number of its scale lies. */
+        const double least = plot_scale_place(&frame->scale, line[k].scale.least),
+                     times = plot_scale_place(&frame->scale, line[k].scale.most) - least;
+        fprintf(to,
+                "<use href=\"#%s\" class=\"k%d d%d\" transform=\"matrix(1 0 0 %.6g 0 %.6g)\">"
+                "<title>",
+                line[k].id, k % PLOT_COLOURS, k % PLOT_DASHES, times,
+                BOTTOM * (1 - times) - least * (BOTTOM - TOP));
+        html_text(to, line[k].name, HTML_LABEL);
+        fputs("</title></use>", to);
+    }
     fprintf(to, "</svg>\n");
 }
 

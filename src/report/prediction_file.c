@@ -20,17 +20,6 @@ bool prediction_file_is_array(const char *path)
     return length > 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-/* --- text --- */
-
-/* Bytes that the longest text line may take. */
-static size_t line_room(const struct prediction_form *form)
-{
-    size_t room = (1 + RESIDUAL_NUMBERS) * (NUMBER_MAX_TEXT + 1);
-    for (int n = 0; n < form->order; n++)
-        room += sizeof NO_LABEL + NUMBER_MAX_TEXT + PRINTABLE_ROOM(labels_longest(form->labels, n));
-    return room;
-}
-
 /* The entries whose text lines are written together. */
 struct prediction_lines {
     const struct prediction_form *form;
@@ -81,43 +70,11 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     return text;
 }
 
-/* --- an array, whose number of rows is known at the end --- */
-
+/* Of an array, whose number of rows is known at the end. */
 static uint64_t columns_of(const struct prediction_form *form)
 {
     return form->residuals ? 1 + (uint64_t)residual_numbers(form->kind) : 0;
 }
-
-static enum status make_room(struct prediction_file *f, uint64_t entries, struct error *error)
-{
-    if (entries <= f->room)
-        return STATUS_OK;
-    TRY(memory_resize(&f->row, entries, columns_of(&f->form) * sizeof *f->row, error));
-    f->room = entries;
-    return STATUS_OK;
-}
-
-static enum status append_to_array(struct prediction_file *f, const struct coo *x,
-                                   const double *model, struct error *error)
-{
-    const double *rows = model;
-    if (f->form.residuals) {
-        TRY(make_room(f, x->nnz, error));
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++) {
-            double *row = f->row + i * columns_of(&f->form);
-            row[0] = model[i];
-            residual_fill(f->form.kind, x->value[i], model[i], row + 1);
-        }
-        rows = f->row;
-    }
-    const struct outfile_extent extent =
-        npy_extent(&f->array, 0, columns_of(&f->form), rows, f->count, x->nnz);
-    f->count += x->nnz;
-    return outfile_write_extents(&extent, 1, error);
-}
-
-/* --- both --- */
 
 enum status prediction_file_open(struct prediction_file *f, const char *path,
                                  const struct prediction_form *form, struct error *error)
@@ -125,7 +82,9 @@ enum status prediction_file_open(struct prediction_file *f, const char *path,
     *f = (struct prediction_file){.form = *form, .array = {.fd = -1}};
     if (prediction_file_is_array(path))
         return outfile_open(&f->array, path, error);
-    const size_t room = line_room(form);
+    size_t room = (1 + RESIDUAL_NUMBERS) * (NUMBER_MAX_TEXT + 1); /* of the longest text line */
+    for (int n = 0; n < form->order; n++)
+        room += sizeof NO_LABEL + NUMBER_MAX_TEXT + PRINTABLE_ROOM(labels_longest(form->labels, n));
     const uint64_t lines = least_of(SECTION_LINES, SECTION_BYTES / room + 1);
     const struct line_sections sections = {.lines = lines, .bytes = lines * room};
     return line_writer_open(&f->lines, path, &sections, error);
@@ -134,11 +93,28 @@ enum status prediction_file_open(struct prediction_file *f, const char *path,
 enum status prediction_file_append(struct prediction_file *f, const struct coo *x,
                                    const double *model, struct error *error)
 {
-    const struct prediction_lines lines = {&f->form, x, model};
+    const struct prediction_form *form = &f->form;
+    const struct prediction_lines lines = {form, x, model};
     const struct line_piece piece = {.lines = x->nnz, .context = &lines, .format = format_lines};
     if (f->lines)
         return line_writer_append(f->lines, &piece, error);
-    return append_to_array(f, x, model, error);
+    const uint64_t columns = columns_of(form);
+    if (form->residuals && x->nnz > f->room) {
+        TRY(memory_resize(&f->row, x->nnz, columns * sizeof *f->row, error));
+        f->room = x->nnz;
+    }
+    if (form->residuals) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i++) {
+            double *row = f->row + i * columns;
+            row[0] = model[i];
+            residual_fill(form->kind, x->value[i], model[i], row + 1);
+        }
+    }
+    const struct outfile_extent extent =
+        npy_extent(&f->array, 0, columns, form->residuals ? f->row : model, f->count, x->nnz);
+    f->count += x->nnz;
+    return outfile_write_extents(&extent, 1, error);
 }
 
 enum status prediction_file_commit(struct prediction_file *f, struct error *error)

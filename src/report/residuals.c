@@ -112,16 +112,6 @@ static enum status add_strange(struct residuals *r, const struct coo *x, const d
     return STATUS_OK;
 }
 
-/* Whether an entry of [first, last) is strange enough. */
-static bool any_strange(const struct residuals *r, const struct coo *x, const double *model,
-                        uint64_t first, uint64_t last)
-{
-    int any = 0;
-    for (uint64_t i = first; i < last; i++)
-        any |= fabs(residual_of(r->kind, x->value[i], model[i])) > r->weakest;
-    return any;
-}
-
 static enum status find_strange(struct residuals *r, const struct coo *x, const double *model,
                                 struct error *error)
 {
@@ -130,9 +120,12 @@ static enum status find_strange(struct residuals *r, const struct coo *x, const 
         const uint64_t end = least_of(begin + step, x->nnz);
         bool strange[FEW_PARTS] = {false};
 #pragma omp parallel for schedule(static)
-        for (uint64_t first = begin; first < end; first += PART)
-            strange[(first - begin) / PART] =
-                any_strange(r, x, model, first, least_of(first + PART, end));
+        for (uint64_t first = begin; first < end; first += PART) {
+            int any = 0;
+            for (uint64_t i = first; i < least_of(first + PART, end); i++)
+                any |= fabs(residual_of(r->kind, x->value[i], model[i])) > r->weakest;
+            strange[(first - begin) / PART] = any;
+        }
         for (uint64_t first = begin; first < end; first += PART)
             if (strange[(first - begin) / PART])
                 TRY(add_strange(r, x, model, first, least_of(first + PART, end), error));
@@ -206,11 +199,6 @@ const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 
 /* --- tables --- */
 
-static bool labelled(const struct residual_view *v, int n)
-{
-    return v->labels->mode[n].count > 0;
-}
-
 /* --- the strangest entries: a column for each mode, then value, model and residual --- */
 
 /* Those whose residual is not 0. */
@@ -263,7 +251,7 @@ static void print_entries(FILE *stream, const struct residual_view *v)
     if (t.rows == 0)
         return;
     for (int n = 0; n < r->shape.order; n++)
-        t.left[n] = labelled(v, n);
+        t.left[n] = v->labels->mode[n].count > 0;
     for (int which = 0; which < numbers; which++) {
         double largest = 0;
         for (uint64_t i = 0; i < t.rows; i++)
@@ -295,15 +283,12 @@ static void slice_cell(const struct text_table *t, uint64_t row, int column, cha
     static const char *const headings[] = {NULL, "residuals", "squares", "RMSE"};
     const struct residual_view *v = t->context;
     const struct residuals *r = v->residuals;
-    if (row == 0) {
-        if (column == 0)
-            mode_name(v->labels, t->mode, text);
-        else
-            strcpy(text, headings[column]);
-        return;
-    }
-    const uint64_t i = v->slices[t->mode].entry[row - 1].index;
-    if (column == 0)
+    const uint64_t i = row > 0 ? v->slices[t->mode].entry[row - 1].index : 0;
+    if (row == 0 && column == 0)
+        mode_name(v->labels, t->mode, text);
+    else if (row == 0)
+        strcpy(text, headings[column]);
+    else if (column == 0)
         label_show(v->labels, t->mode, i, v->index_base, text);
     else if (column == 1)
         snprintf(text, LABEL_SHOWN_ROOM, "%ju", (uintmax_t)r->slice[t->mode].known[i]);
@@ -319,7 +304,7 @@ static void print_slices(FILE *stream, const struct residual_view *v, int n)
                            .columns = 4,
                            .mode = n,
                            .cell = slice_cell,
-                           .left = {labelled(v, n)}};
+                           .left = {v->labels->mode[n].count > 0}};
     if (t.rows == 0)
         return;
     char name[MODE_NAME_ROOM];
@@ -343,55 +328,24 @@ void residual_print(FILE *stream, const struct residual_view *view)
 
 /* --- JSON --- */
 
-static void put_entry(struct json *j, const struct residual_view *v, const struct strange_entry *e)
-{
-    const int order = v->residuals->shape.order;
-    uint64_t index[MAX_ORDER];
-    bool any_labels = false;
-    for (int n = 0; n < order; n++) {
-        index[n] = (uint64_t)e->index[n] + (uint64_t)v->index_base;
-        any_labels = any_labels || labelled(v, n);
-    }
-    json_put_object(j, NULL);
-    json_put_unsigneds(j, "indices", index, (size_t)order);
-    if (any_labels) {
-        json_put_array(j, "labels");
-        for (int n = 0; n < order; n++)
-            json_put_string(j, NULL, labels_get(v->labels, n, e->index[n]));
-        json_end(j);
-    }
-    json_put_number(j, "value", e->value);
-    json_put_number(j, "model", e->model);
-    double number[RESIDUAL_NUMBERS];
-    residual_fill(v->residuals->kind, e->value, e->model, number);
-    for (int k = 0; k < residual_numbers(v->residuals->kind); k++)
-        json_put_number(j, residual_names[v->residuals->kind][k], number[k]);
-    json_end(j);
-}
-
-static void put_slice(struct json *j, const struct residual_view *v, int n, uint64_t i)
-{
-    json_put_object(j, NULL);
-    json_put_unsigned(j, "index", i + (uint64_t)v->index_base);
-    if (labelled(v, n))
-        json_put_string(j, "label", labels_get(v->labels, n, i));
-    json_put_unsigned(j, "residuals", v->residuals->slice[n].known[i]);
-    json_put_number(j, "squares", v->residuals->slice[n].squares[i]);
-    json_put_number(j, "rmse", slice_rmse(v->residuals, n, i));
-    json_end(j);
-}
-
 void residual_put_json(struct json *j, const struct residual_view *view)
 {
     const struct residuals *r = view->residuals;
-    const uint64_t entries = entries_shown(r);
     json_put_unsigned(j, "entries", r->entries);
     json_put_unsigned(j, "residuals", r->known);
     json_put_number(j, "rmse", residuals_rmse(r));
     json_put_number(j, "mae", residuals_mae(r));
     json_put_array(j, "strangest_entries");
-    for (uint64_t i = 0; i < entries; i++)
-        put_entry(j, view, &r->entry[i]);
+    for (uint64_t i = 0, count = entries_shown(r); i < count; i++) {
+        const struct strange_entry *e = &r->entry[i];
+        json_put_object(j, NULL);
+        indices_put(j, view->labels, r->shape.order, e->index, view->index_base);
+        json_put_number(j, "value", e->value);
+        json_put_number(j, "model", e->model);
+        for (int k = 0; k < residual_numbers(r->kind); k++)
+            json_put_number(j, residual_names[r->kind][k], entry_number(r, i, 2 + k));
+        json_end(j);
+    }
     json_end(j);
     json_put_array(j, "modes");
     for (int n = 0; n < r->shape.order; n++) {
@@ -399,8 +353,15 @@ void residual_put_json(struct json *j, const struct residual_view *view)
         json_put_unsigned(j, "mode", (uint64_t)n + 1);
         mode_put_name(j, view->labels, n);
         json_put_array(j, "strangest_slices");
-        for (uint64_t i = 0, count = slices_shown(&view->slices[n]); i < count; i++)
-            put_slice(j, view, n, view->slices[n].entry[i].index);
+        for (uint64_t k = 0, count = slices_shown(&view->slices[n]); k < count; k++) {
+            const uint64_t i = view->slices[n].entry[k].index;
+            json_put_object(j, NULL);
+            index_put(j, view->labels, n, i, view->index_base);
+            json_put_unsigned(j, "residuals", r->slice[n].known[i]);
+            json_put_number(j, "squares", r->slice[n].squares[i]);
+            json_put_number(j, "rmse", slice_rmse(r, n, i));
+            json_end(j);
+        }
         json_end(j);
         json_end(j);
     }

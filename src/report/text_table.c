@@ -5,16 +5,6 @@
 
 #include "base/utf8.h"
 
-static void print_cell(FILE *stream, const struct text_table *t, int column, const char *text,
-                       size_t width)
-{
-    const int blank = (int)(width - utf8_width(text));
-    if (t->left[column])
-        fprintf(stream, "  %s%*s", text, blank, "");
-    else
-        fprintf(stream, "  %*s%s", blank, "", text);
-}
-
 void text_table_print(FILE *stream, const struct text_table *t)
 {
     char text[LABEL_SHOWN_ROOM];
@@ -28,7 +18,9 @@ void text_table_print(FILE *stream, const struct text_table *t)
     for (uint64_t row = 0; row <= t->rows; row++) {
         for (int c = 0; c < t->columns; c++) {
             t->cell(t, row, c, text);
-            print_cell(stream, t, c, text, width[c]);
+            const int blank = (int)(width[c] - utf8_width(text));
+            fprintf(stream, "  %*s%s%*s", t->left[c] ? 0 : blank, "", text, t->left[c] ? blank : 0,
+                    "");
         }
         fprintf(stream, "\n");
     }
@@ -70,4 +62,29 @@ void mode_put_name(struct json *j, const struct labels *l, int n)
 {
     if (l->modes.of[n][0])
         json_put_string(j, "name", l->modes.of[n]);
+}
+
+void index_put(struct json *j, const struct labels *l, int n, uint64_t i, int index_base)
+{
+    json_put_unsigned(j, "index", i + (uint64_t)index_base);
+    if (l->mode[n].count > 0)
+        json_put_string(j, "label", labels_get(l, n, i));
+}
+
+void indices_put(struct json *j, const struct labels *l, int order, const uint32_t *index,
+                 int index_base)
+{
+    uint64_t number[MAX_ORDER] = {0};
+    bool any_labels = false;
+    for (int n = 0; n < order; n++) {
+        number[n] = (uint64_t)index[n] + (uint64_t)index_base;
+        any_labels = any_labels || l->mode[n].count > 0;
+    }
+    json_put_unsigneds(j, "indices", number, (size_t)order);
+    if (!any_labels)
+        return;
+    json_put_array(j, "labels");
+    for (int n = 0; n < order; n++)
+        json_put_string(j, NULL, labels_get(l, n, index[n]));
+    json_end(j);
 }

@@ -44,4 +44,12 @@ const char *mode_name(const struct labels *l, int n, char name[MODE_NAME_ROOM]);
 /* Adds "name", the whole name of mode n, to the object that is open, if the mode has one. */
 void mode_put_name(struct json *j, const struct labels *l, int n);
 
+/* Adds to the object that is open "index", the number of index i (from 0) of mode n, `index_base`
+ * more than i, and "label" where the mode has labels. */
+void index_put(struct json *j, const struct labels *l, int n, uint64_t i, int index_base);
+
+/* The same of all modes: the arrays "indices" and, where some mode has labels, "labels". */
+void indices_put(struct json *j, const struct labels *l, int order, const uint32_t *index,
+                 int index_base);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "base/vector_clones.h"
@@ -97,21 +98,15 @@ static void scan(struct top_entry *heap, uint64_t count, const struct factor_row
     }
 }
 
-/* How many chunks of the rows are scanned at a time: one for each thread, but so few that the
- * heaps are small beside A. */
-static uint64_t chunks_of(uint64_t rows, uint64_t count)
-{
-    uint64_t threads = (uint64_t)omp_get_max_threads(), most = rows / 8 / count;
-    return most < 1 ? 1 : most < threads ? most : threads;
-}
-
 enum status top_entries_find(struct top_entries *top, const double *a, uint64_t rows, uint64_t rank,
                              uint64_t count, struct error *error)
 {
     *top = (struct top_entries){.count = count < rows ? count : rows};
     if (top->count == 0)
         return STATUS_OK;
-    uint64_t size = rank * top->count, chunks = chunks_of(rows, top->count);
+    /* One for each thread, but so few that the heaps are small beside A. */
+    const uint64_t most = least_of(rows / 8 / top->count, (uint64_t)omp_get_max_threads());
+    const uint64_t size = rank * top->count, chunks = most < 1 ? 1 : most;
     struct top_entry *heap = memory_array(size, chunks * sizeof *heap, error);
     double *weakest = memory_array(rank, chunks * sizeof *weakest, error);
     if (!heap || !weakest)
@@ -256,52 +251,26 @@ static void print_band(FILE *stream, const struct top_column *column, int count)
     fprintf(stream, "\n");
 }
 
-static void print_component(FILE *stream, const struct top_view *view, uint64_t r)
-{
-    fprintf(stream, "component %ju, weight %.6g\n", (uintmax_t)r + 1, view->model->lambda[r]);
-    struct top_column band[MAX_ORDER];
-    for (int n = view->mode, next = n; n < view->end_mode; n = next) {
-        size_t width = 0;
-        for (; next < view->end_mode; next++) {
-            band[next - n] = column_of(view, next, r);
-            width += 3 + band[next - n].width;
-            if (next > n && width > LINE_WIDTH)
-                break;
-        }
-        print_band(stream, band, next - n);
-    }
-}
-
 void top_print(FILE *stream, const struct top_view *view)
 {
+    struct top_column band[MAX_ORDER];
     for (uint64_t r = view->component; r < view->end_component; r++) {
-        if (r > view->component)
-            fprintf(stream, "\n");
-        print_component(stream, view, r);
+        fprintf(stream, "%scomponent %ju, weight %.6g\n", r > view->component ? "\n" : "",
+                (uintmax_t)r + 1, view->model->lambda[r]);
+        for (int n = view->mode, next = n; n < view->end_mode; n = next) {
+            size_t width = 0;
+            for (; next < view->end_mode; next++) {
+                band[next - n] = column_of(view, next, r);
+                width += 3 + band[next - n].width;
+                if (next > n && width > LINE_WIDTH)
+                    break;
+            }
+            print_band(stream, band, next - n);
+        }
     }
 }
 
 /* --- JSON --- */
-
-static void put_mode(struct json *j, const struct top_view *view, int n, uint64_t r)
-{
-    const struct top_entries *top = &view->top[n];
-    const struct top_entry *entry = top->entry + r * top->count;
-    json_put_object(j, NULL);
-    json_put_unsigned(j, "mode", (uint64_t)n + 1);
-    mode_put_name(j, view->labels, n);
-    json_put_array(j, "entries");
-    for (uint64_t i = 0; i < top->count && entry[i].value != 0; i++) {
-        json_put_object(j, NULL);
-        json_put_unsigned(j, "index", entry[i].index + (uint64_t)view->index_base);
-        if (view->labels->mode[n].count > 0)
-            json_put_string(j, "label", labels_get(view->labels, n, entry[i].index));
-        json_put_number(j, "value", entry[i].value);
-        json_end(j);
-    }
-    json_end(j);
-    json_end(j);
-}
 
 void top_put_json(struct json *j, const struct top_view *view)
 {
@@ -311,8 +280,22 @@ void top_put_json(struct json *j, const struct top_view *view)
         json_put_unsigned(j, "component", r + 1);
         json_put_number(j, "weight", view->model->lambda[r]);
         json_put_array(j, "modes");
-        for (int n = view->mode; n < view->end_mode; n++)
-            put_mode(j, view, n, r);
+        for (int n = view->mode; n < view->end_mode; n++) {
+            const struct top_entries *top = &view->top[n];
+            const struct top_entry *entry = top->entry + r * top->count;
+            json_put_object(j, NULL);
+            json_put_unsigned(j, "mode", (uint64_t)n + 1);
+            mode_put_name(j, view->labels, n);
+            json_put_array(j, "entries");
+            for (uint64_t i = 0; i < top->count && entry[i].value != 0; i++) {
+                json_put_object(j, NULL);
+                index_put(j, view->labels, n, entry[i].index, view->index_base);
+                json_put_number(j, "value", entry[i].value);
+                json_end(j);
+            }
+            json_end(j);
+            json_end(j);
+        }
         json_end(j);
         json_end(j);
     }

@@ -30,22 +30,16 @@ static bool has(const struct unlisted_slice *s, const struct coo *x, uint64_t i)
     return true;
 }
 
-static enum status make_room(struct unlisted_slice *s, struct error *error)
-{
-    if (s->count < s->room)
-        return STATUS_OK;
-    const uint64_t room = s->room ? 2 * s->room : FIRST_ROOM;
-    TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
-    s->room = room;
-    return STATUS_OK;
-}
-
 enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, struct error *error)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
         if (!has(s, x, i))
             continue;
-        TRY(make_room(s, error));
+        if (s->count == s->room) {
+            const uint64_t room = s->room ? 2 * s->room : FIRST_ROOM;
+            TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
+            s->room = room;
+        }
         struct cell *cell = &s->listed[s->count++];
         *cell = (struct cell){{0}};
         coo_coordinates(x, i, cell->index);
@@ -268,20 +262,6 @@ static enum status search_create(struct search *s, struct error *error)
     return STATUS_OK;
 }
 
-static enum status make_finders(struct finder *finder, int threads, struct search *s,
-                                struct error *error)
-{
-    for (int t = 0; t < threads; t++) {
-        struct finder *f = &finder[t];
-        f->search = s;
-        memcpy(f->cell.index, s->slice->index, sizeof f->cell.index);
-        f->entry = memory_array(s->room, sizeof *f->entry, error);
-        f->product = memory_array(s->k->rank, sizeof *f->product, error);
-        TRY(error->status);
-    }
-    return STATUS_OK;
-}
-
 /* The best of the candidates of all threads. */
 static enum status join(struct unlisted_best *best, const struct search *s,
                         const struct finder *finder, int threads, struct error *error)
@@ -315,7 +295,14 @@ enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor 
     s.room = 2 * s.wanted + MORE_ROOM;
     if (search_create(&s, error) != STATUS_OK || !multiply_given(&s))
         goto done;
-    TRY_OR(done, make_finders(finder, threads, &s, error));
+    for (int i = 0; i < threads; i++) {
+        struct finder *f = &finder[i];
+        f->search = &s;
+        memcpy(f->cell.index, slice->index, sizeof f->cell.index);
+        f->entry = memory_array(s.room, sizeof *f->entry, error);
+        f->product = memory_array(k->rank, sizeof *f->product, error);
+        TRY_OR(done, error->status);
+    }
     search_all(&s, finder, threads, progress);
     join(best, &s, finder, threads, error);
 done:
@@ -347,14 +334,6 @@ static int mode_of(const struct unlisted_slice *s, int column)
     return n;
 }
 
-static int modes_of(const struct unlisted_slice *s)
-{
-    int modes = 0;
-    for (int n = 0; n < s->shape.order; n++)
-        modes += !s->given[n];
-    return modes;
-}
-
 static void cell_text(const struct text_table *t, uint64_t row, int column, char *text)
 {
     const struct unlisted_view *v = t->context;
@@ -370,29 +349,24 @@ static void cell_text(const struct text_table *t, uint64_t row, int column, char
         decimals_show(e->value, t->decimals[0], text);
 }
 
-static void print_slice(FILE *stream, const struct unlisted_view *v)
-{
-    char name[MODE_NAME_ROOM], label[LABEL_SHOWN_ROOM], tensor[1024];
-    const char *between = "";
-    for (int n = 0; n < v->slice->shape.order; n++)
-        if (v->slice->given[n]) {
-            fprintf(stream, "%s%s %s", between, mode_name(v->labels, n, name),
-                    label_show(v->labels, n, v->slice->index[n], v->index_base, label));
-            between = ", ";
-        }
-    fprintf(stream, ": %ju entr%s in %s; ", (uintmax_t)v->slice->count,
-            v->slice->count == 1 ? "y" : "ies", printable(v->tensor, tensor, sizeof tensor));
-}
-
 void unlisted_print(FILE *stream, const struct unlisted_view *v)
 {
     const struct unlisted_slice *s = v->slice;
-    struct text_table t = {
-        .context = v, .rows = v->best->count, .columns = modes_of(s) + 1, .cell = cell_text};
+    struct text_table t = {.context = v, .rows = v->best->count, .cell = cell_text};
+    char name[MODE_NAME_ROOM], label[LABEL_SHOWN_ROOM], tensor[1024];
+    const char *between = "";
     double largest = 0;
-    print_slice(stream, v);
-    for (int c = 0; c + 1 < t.columns; c++)
-        t.left[c] = v->labels->mode[mode_of(s, c)].count > 0;
+    for (int n = 0; n < s->shape.order; n++)
+        if (s->given[n]) {
+            fprintf(stream, "%s%s %s", between, mode_name(v->labels, n, name),
+                    label_show(v->labels, n, s->index[n], v->index_base, label));
+            between = ", ";
+        } else {
+            t.left[t.columns++] = v->labels->mode[n].count > 0;
+        }
+    fprintf(stream, ": %ju entr%s in %s; ", (uintmax_t)s->count, s->count == 1 ? "y" : "ies",
+            printable(v->tensor, tensor, sizeof tensor));
+    t.columns++;
     for (uint64_t i = 0; i < t.rows; i++)
         largest = fmax(largest, fabs(v->best->entry[i].value));
     t.decimals[0] = decimals_for(largest, DIGITS);
@@ -406,48 +380,24 @@ void unlisted_print(FILE *stream, const struct unlisted_view *v)
 
 /* --- JSON --- */
 
-/* The indices of a cell, and their labels where there are any. */
-static void put_cell(struct json *j, const struct unlisted_view *v, const struct cell *cell)
-{
-    const int order = v->slice->shape.order;
-    uint64_t index[MAX_ORDER];
-    bool any_labels = false;
-    for (int n = 0; n < order; n++) {
-        index[n] = (uint64_t)cell->index[n] + (uint64_t)v->index_base;
-        any_labels = any_labels || v->labels->mode[n].count > 0;
-    }
-    json_put_unsigneds(j, "indices", index, (size_t)order);
-    if (!any_labels)
-        return;
-    json_put_array(j, "labels");
-    for (int n = 0; n < order; n++)
-        json_put_string(j, NULL, labels_get(v->labels, n, cell->index[n]));
-    json_end(j);
-}
-
-static void put_given(struct json *j, const struct unlisted_view *v, int n)
-{
-    json_put_object(j, NULL);
-    json_put_unsigned(j, "mode", (uint64_t)n + 1);
-    mode_put_name(j, v->labels, n);
-    json_put_unsigned(j, "index", (uint64_t)v->slice->index[n] + (uint64_t)v->index_base);
-    if (v->labels->mode[n].count > 0)
-        json_put_string(j, "label", labels_get(v->labels, n, v->slice->index[n]));
-    json_end(j);
-}
-
 void unlisted_put_json(struct json *j, const struct unlisted_view *v)
 {
+    const int order = v->slice->shape.order;
     json_put_array(j, "given");
-    for (int n = 0; n < v->slice->shape.order; n++)
-        if (v->slice->given[n])
-            put_given(j, v, n);
+    for (int n = 0; n < order; n++)
+        if (v->slice->given[n]) {
+            json_put_object(j, NULL);
+            json_put_unsigned(j, "mode", (uint64_t)n + 1);
+            mode_put_name(j, v->labels, n);
+            index_put(j, v->labels, n, v->slice->index[n], v->index_base);
+            json_end(j);
+        }
     json_end(j);
     json_put_unsigned(j, "listed", v->slice->count);
     json_put_array(j, "unlisted");
     for (uint64_t i = 0; i < v->best->count; i++) {
         json_put_object(j, NULL);
-        put_cell(j, v, &v->best->entry[i].cell);
+        indices_put(j, v->labels, order, v->best->entry[i].cell.index, v->index_base);
         json_put_number(j, "model", v->best->entry[i].value);
         json_end(j);
     }

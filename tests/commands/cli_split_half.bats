@@ -28,10 +28,10 @@ communities() {
              if (x > 0) print i, j, k, x } }' >counts.tns
 }
 
-# valid SCHEMA FILE: the file is as the schema says, where Python can tell.
+# valid FILE: the file is a record by the schema, where Python can tell.
 valid() {
     python3 -c 'import jsonschema' 2>/dev/null || return 0
-    python3 -c 'import json, sys, jsonschema; jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$schema/$1" "$2"
+    python3 -c 'import json, sys, jsonschema; jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$schema/record.schema.json" "$1"
 }
 
 @test "three components of fluorescence are alike in the halves of each mode, more are not" {
@@ -45,7 +45,7 @@ valid() {
         [ "$(number split_half_alike f.ranks.json | sed -n 2p)" = 3 ]
         awk -v x="$(number split_half_score f.ranks.json | sed -n 2p)" 'BEGIN { exit !(x > .99) }'
     done
-    valid ranks.schema.json f.ranks.json
+    valid f.ranks.json
     "$BLCO" report -q f
     grep -q 'Score of the halves against rank' f.html
     grep -q 'The suggestion follows the halves of the tensor' f.html
@@ -61,7 +61,7 @@ valid() {
     [ "$(grep -cE '^ +[123]( +0\.99[0-9]+){5}$' <<<"$output")" = 3 ]
     [ "$(number alike split.json)" = 3 ] && [ "$(number mode split.json)" = 2 ]
     [ "$(number nonzeros split.json | sort -n | tr '\n' ' ')" = "1574 1678 3252 " ]
-    valid record.schema.json split.json
+    valid split.json
     "$BLCO" report -q split
     grep -q 'mode 2: score 0.99[0-9]*, 3 of 3 components are alike in both' split.html
     grep -q '<th scope="col" class="n">Halves</th>' split.html
@@ -122,7 +122,7 @@ valid() {
     run -0 cpd "$fluorescence" -r 3 --tol 0 -i 1000000000 --time-limit 1s --split-half 1 --record r.json --nowrite
     [[ $output == *"the halves of mode 1 were not compared: the run ended before"* ]]
     grep -q '"score": null' r.json
-    valid record.schema.json r.json
+    valid r.json
 }
 
 @test "a signal ends the halves, and the model is that of the whole run" {
@@ -135,7 +135,7 @@ valid() {
     grep -qx 'the halves of mode 1 were not compared: the run ended before' messages
     for n in 1 2 3; do cmp "whole.mode$n.mat" "split.mode$n.mat"; done
     [ "$(number signal split.json)" = 15 ]
-    valid record.schema.json split.json
+    valid split.json
 }
 
 @test "what contradicts --split-half is refused" {

@@ -21,29 +21,13 @@ enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *err
     return error->status;
 }
 
-static void put_core(struct json *j, const struct core_consistency *core)
-{
-    bool known = core->state == CORE_KNOWN;
-    json_put_number(j, "core_consistency", known ? core->percent : NAN);
-    if (known && core->estimated)
-        json_put_number(j, "core_consistency_error", core->error);
-}
-
-static void put_files(struct json *j, int order, const struct cpd_settings *s, const char *stem)
-{
-    struct ktensor_files files;
-    json_put_array(j, "files");
-    ktensor_files_name(&files, order, stem, s->formats, j->error);
-    for (int i = 0; i < files.count; i++)
-        json_put_string(j, NULL, files.path[i]);
-    ktensor_files_free(&files);
-    json_end(j);
-}
-
+/* The model of a rank and its files. */
 static void put_model(struct json *j, int order, const struct cpd_settings *s,
                       const struct rank_outcome *o)
 {
     const struct cpals_result *r = &o->result;
+    const bool core_known = r->core.state == CORE_KNOWN, counts = loss_of(r->held.loss)->rates;
+    struct ktensor_files files;
     char *stem = memory_text(j->error, "%s.r%ju", s->base_stem, (uintmax_t)o->rank);
     if (!stem)
         return;
@@ -51,9 +35,10 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
     json_put_number(j, "fit_noise", r->trust.noise);
     json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
     json_put_string(j, "stop", cpd_record_stop(r->stop));
-    put_core(j, &r->core);
+    json_put_number(j, "core_consistency", core_known ? r->core.percent : NAN);
+    if (core_known && r->core.estimated)
+        json_put_number(j, "core_consistency_error", r->core.error);
     if (r->held.entries > 0) {
-        const bool counts = loss_of(r->held.loss)->rates;
         json_put_number(j, cpd_record_held(r->held.loss), r->held.value);
         json_put_number(j, counts ? "held_out_deviance_error" : "held_out_rmse_error",
                         r->held.error);
@@ -67,66 +52,52 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
     json_put_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
     json_put_unsigned(j, "agreeing_starts", (uint64_t)o->agreement.agree);
     json_put_string(j, "stem", stem);
-    put_files(j, order, s, stem);
+    ktensor_files_name(&files, order, stem, s->formats, j->error);
+    run_record_texts(j, "files", files.path, files.count);
+    ktensor_files_free(&files);
     memory_free(stem);
 }
 
-static void put_outcome(struct json *j, int order, const struct cpd_settings *s,
-                        const struct rank_outcome *o)
-{
-    json_put_object(j, NULL);
-    json_put_unsigned(j, "rank", o->rank);
-    if (o->failure.status == STATUS_OK)
-        put_model(j, order, s, o);
-    else
-        json_put_string(j, "failure", o->failure.message);
-    json_end(j);
-}
-
-static void put_all(struct json *j, const struct cpd_inputs *in, const struct cpd_results *r)
-{
-    const struct cpd_settings *s = &in->settings;
-    char suggestion[RANK_CHOICE_TEXT];
-    uint64_t rank = rank_suggestion(r->outcome, r->outcomes, suggestion);
-    json_put_object(j, NULL);
-    run_record_program(j, "ranks", in->line.argv);
-    run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, NULL, &r->names.modes);
-    json_put_bool(j, "complete", r->outcomes == rank_range_count(&s->ranks));
-    json_put_number(j, "suggested", rank > 0 ? (double)rank : NAN);
-    json_put_string(j, "suggestion", suggestion);
-    json_put_array(j, "ranks");
-    for (int i = 0; i < r->outcomes; i++)
-        put_outcome(j, r->tensor.shape.order, s, &r->outcome[i]);
-    json_end(j);
-    json_end(j);
-}
-
-static enum status write_file(const char *path, const struct json *j, struct error *error)
-{
-    struct outfile file = {.fd = -1};
-    TRY_OR(done, outfile_open(&file, path, error));
-    TRY_OR(done, outfile_write(&file, j->text, j->used, error));
-    outfile_commit(&file, error);
-done:
-    outfile_discard(&file);
-    return error->status;
-}
-
-enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *results,
+enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *r,
                                  struct progress *progress, struct error *error)
 {
+    const struct cpd_settings *s = &in->settings;
+    struct outfile file = {.fd = -1};
     struct json j;
-    if (!(rank_known(results->outcome, results->outcomes) & RANKS_MODEL))
+    char suggestion[RANK_CHOICE_TEXT];
+    if (!(rank_known(r->outcome, r->outcomes) & RANKS_MODEL))
         return STATUS_OK;
-    char *path = cpd_ranks_file_name(&in->settings, error);
+    const uint64_t rank = rank_suggestion(r->outcome, r->outcomes, suggestion);
+    char *path = cpd_ranks_file_name(s, error);
     if (!path)
         return error->status;
     json_begin(&j, error);
-    put_all(&j, in, results);
+    json_put_object(&j, NULL);
+    run_record_program(&j, "ranks", in->line.argv);
+    run_record_tensor(&j, s->tensor, &r->tensor.shape, r->tensor.nnz, NULL, &r->names.modes);
+    json_put_bool(&j, "complete", r->outcomes == rank_range_count(&s->ranks));
+    json_put_number(&j, "suggested", rank > 0 ? (double)rank : NAN);
+    json_put_string(&j, "suggestion", suggestion);
+    json_put_array(&j, "ranks");
+    for (int i = 0; i < r->outcomes; i++) {
+        const struct rank_outcome *o = &r->outcome[i];
+        json_put_object(&j, NULL);
+        json_put_unsigned(&j, "rank", o->rank);
+        if (o->failure.status == STATUS_OK)
+            put_model(&j, r->tensor.shape.order, s, o);
+        else
+            json_put_string(&j, "failure", o->failure.message);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
     TRY_OR(done, error->status);
-    TRY_OR(done, write_file(path, &j, error));
+    TRY_OR(done, outfile_open(&file, path, error));
+    TRY_OR(done, outfile_write(&file, j.text, j.used, error));
+    TRY_OR(done, outfile_commit(&file, error));
     progress_note(progress, "wrote %s", path);
 done:
+    outfile_discard(&file);
     json_free(&j);
     memory_free(path);
     return error->status;

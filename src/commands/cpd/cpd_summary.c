@@ -52,23 +52,6 @@ static void show_held(struct progress *progress, const struct held_error *held)
                   held->entries == 1 ? "y" : "ies", error, held->mae, auc);
 }
 
-static void show_ridge(struct progress *progress, const struct ridge_search *ridge)
-{
-    if (ridge->count > 0)
-        progress_note(progress, "ridge %g, of %d that were tried", ridge->best, ridge->count);
-}
-
-static void show_likelihood(struct progress *progress, const struct cpals_result *result)
-{
-    char violation[48] = "";
-    if (result->log_likelihood == 0)
-        return;
-    if (!isnan(result->violation))
-        snprintf(violation, sizeof violation, ", KKT violation %.1e", result->violation);
-    progress_note(progress, "log-likelihood %.10g, deviance %.10g%s", result->log_likelihood,
-                  result->deviance, violation);
-}
-
 void cpd_summarise(struct progress *progress, const struct cpd_results *results, bool all_times)
 {
     const struct cpals_result *result = &results->result;
@@ -81,14 +64,20 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
         [CPALS_INTERRUPTED] = "interrupted",
         [CPALS_TIME_LIMIT] = "stopped at the time limit",
     };
-    char size[NUMBER_SIZE_TEXT], fit[FIT_TEXT];
+    char size[NUMBER_SIZE_TEXT], fit[FIT_TEXT], violation[48] = "";
     fit_text(result->fit, result->trust.noise, 9, fit);
     progress_note(progress, "fit %s after %d iteration%s, %s (last change %.1e)", fit,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
     show_held(progress, &result->held);
-    show_ridge(progress, &results->runs.ridge);
-    show_likelihood(progress, result);
+    if (results->runs.ridge.count > 0)
+        progress_note(progress, "ridge %g, of %d that were tried", results->runs.ridge.best,
+                      results->runs.ridge.count);
+    if (!isnan(result->violation))
+        snprintf(violation, sizeof violation, ", KKT violation %.1e", result->violation);
+    if (result->log_likelihood != 0)
+        progress_note(progress, "log-likelihood %.10g, deviance %.10g%s", result->log_likelihood,
+                      result->deviance, violation);
     if (result->restarts > 0)
         progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
                       result->restarts == 1 ? "" : "s", result->restarts,
@@ -107,60 +96,52 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
 
 /* --- several starts --- */
 
-static void show_start(struct progress *to, const struct run *of, bool best)
-{
-    const struct cpals_result *r = &of->result;
-    char fit[FIT_TEXT], held[32] = "";
-    if (r->held.entries > 0)
-        snprintf(held, sizeof held, "%10.4g  ", r->held.value);
-    if (r->stop == CPALS_BREAKDOWN)
-        progress_note(to, "  %18ju %10d %11s %6s  broke down: %s", (uintmax_t)of->guess.seed,
-                      r->iterations, "-", "-", r->breakdown.message);
-    else
-        progress_note(to, "  %18ju %10d %11s %6.4f  %s%s%s", (uintmax_t)of->guess.seed,
-                      r->iterations, fit_text(r->fit, r->trust.noise, 9, fit), of->score, held,
-                      cpals_stop_text(r->stop), best ? ", best" : "");
-}
-
 void cpd_starts_show(struct progress *to, const struct starts *s)
 {
     if (s->asked < 2)
         return;
     progress_note(to, "                seed iterations         fit  score%s",
                   s->start[s->best].result.held.entries > 0 ? "  held-out error" : "");
-    for (int i = 0; i < s->made; i++)
-        show_start(to, &s->start[i], i == s->best);
+    for (int i = 0; i < s->made; i++) {
+        const struct run *o = &s->start[i];
+        const struct cpals_result *r = &o->result;
+        char fit[FIT_TEXT], held[32] = "";
+        if (r->held.entries > 0)
+            snprintf(held, sizeof held, "%10.4g  ", r->held.value);
+        if (r->stop == CPALS_BREAKDOWN)
+            progress_note(to, "  %18ju %10d %11s %6s  broke down: %s", (uintmax_t)o->guess.seed,
+                          r->iterations, "-", "-", r->breakdown.message);
+        else
+            progress_note(to, "  %18ju %10d %11s %6.4f  %s%s%s", (uintmax_t)o->guess.seed,
+                          r->iterations, fit_text(r->fit, r->trust.noise, 9, fit), o->score, held,
+                          cpals_stop_text(r->stop), i == s->best ? ", best" : "");
+    }
 }
 
 /* --- the halves of a tensor --- */
 
 #define ROW_TEXT (32 + 12 * MAX_ORDER)
 
-static void show_component(struct progress *to, const struct split_half *s, uint64_t r)
-{
-    const int modes = s->match.order;
-    const struct half_partners *of = &s->component[r];
-    const double *cosine = s->match.cosine + of->pair * (uint64_t)modes;
-    char text[ROW_TEXT] = "";
-    for (int n = 0, used = 0; n < modes; n++)
-        used += snprintf(text + used, sizeof text - (size_t)used, " %10.4f", fabs(cosine[n]));
-    progress_note(to, "  %9ju %10.4f %10.4f %10.4f%s%s", (uintmax_t)r + 1,
-                  s->match.pair[of->pair].score, of->with[0], of->with[1], text,
-                  of->score < HALVES_ALIKE ? "  differs" : "");
-}
-
 void cpd_halves_show(struct progress *to, const struct split_half *s)
 {
-    char modes[ROW_TEXT] = "", mode[32];
+    const int order = s->match.order;
+    char text[ROW_TEXT] = "", mode[32];
     if (s->halves.mode == 0 || s->state != HALVES_COMPARED)
         return;
-    for (int n = 0, used = 0; n < s->match.order; n++) {
+    for (int n = 0, used = 0; n < order; n++) {
         snprintf(mode, sizeof mode, "mode %d", s->match.mode[n] + 1);
-        used += snprintf(modes + used, sizeof modes - (size_t)used, " %10s", mode);
+        used += snprintf(text + used, sizeof text - (size_t)used, " %10s", mode);
     }
-    progress_note(to, "  component     halves     half 1     half 2%s", modes);
-    for (uint64_t r = 0; r < s->match.pairs; r++)
-        show_component(to, s, r);
+    progress_note(to, "  component     halves     half 1     half 2%s", text);
+    for (uint64_t r = 0; r < s->match.pairs; r++) {
+        const struct half_partners *partners = &s->component[r];
+        const double *cosine = s->match.cosine + partners->pair * (uint64_t)order;
+        for (int n = 0, used = 0; n < order; n++)
+            used += snprintf(text + used, sizeof text - (size_t)used, " %10.4f", fabs(cosine[n]));
+        progress_note(to, "  %9ju %10.4f %10.4f %10.4f%s%s", (uintmax_t)r + 1,
+                      s->match.pair[partners->pair].score, partners->with[0], partners->with[1],
+                      text, partners->score < HALVES_ALIKE ? "  differs" : "");
+    }
 }
 
 /* --- a range of -r --- */
@@ -177,27 +158,6 @@ static void draw(char *text, double part)
     text[BAR] = '\0';
 }
 
-/* text (64) = the held-out error with its standard error, and a ridge that was chosen. */
-static void held_text(const struct rank_outcome *o, char *text)
-{
-    const struct held_error *held = &o->result.held;
-    char error[32];
-    snprintf(error, sizeof error, "(%.1g)", held->error);
-    int used = snprintf(text, 64, "%10.4g %-8s", held->value, error);
-    if (o->ridge > 0)
-        snprintf(text + used, 64 - (size_t)used, " %8g", o->ridge);
-}
-
-/* text (64) = the score of the halves of the tensor, and how many components are alike. */
-static void halves_text(const struct rank_outcome *o, char *text)
-{
-    const struct halves_outcome *h = &o->halves;
-    if (h->known)
-        snprintf(text, 64, " %.4f, %ju of %ju", h->score, (uintmax_t)h->alike, (uintmax_t)o->rank);
-    else
-        snprintf(text, 64, "%s", h->asked ? " -" : "");
-}
-
 /* Which columns the table has. */
 struct columns {
     bool core; /* the core consistency, unless entries are held out  */
@@ -208,8 +168,9 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o,
                          const struct columns *columns)
 {
     const struct cpals_result *r = &o->result;
-    char bar[BAR + 1], core[BAR + 1] = "", held[64] = "", percent[CORE_TEXT] = "-", agree[32] = "",
-                                  fit[FIT_TEXT], halves[64];
+    const struct halves_outcome *h = &o->halves;
+    char bar[BAR + 1], core[BAR + 1] = "", error[32], ridge[32] = "", percent[CORE_TEXT] = "-",
+                                  agree[32] = "", fit[FIT_TEXT], halves[64];
     if (o->failure.status != STATUS_OK) {
         progress_note(to, "%7ju         - failed: %s", (uintmax_t)o->rank, o->failure.message);
         return;
@@ -222,11 +183,17 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o,
     if (o->agreement.others > 0)
         snprintf(agree, sizeof agree, "%d of %d", o->agreement.agree, o->agreement.others);
     fit_text(r->fit, r->trust.noise, 6, fit);
-    halves_text(o, halves);
+    if (h->known)
+        snprintf(halves, sizeof halves, " %.4f, %ju of %ju", h->score, (uintmax_t)h->alike,
+                 (uintmax_t)o->rank);
+    else
+        snprintf(halves, sizeof halves, "%s", h->asked ? " -" : "");
     if (r->held.entries > 0) { /* there is no core consistency */
-        held_text(o, held);
-        progress_note(to, "%7ju %9s %s %s %-*s%s", (uintmax_t)o->rank, fit, bar, held,
-                      columns->width, agree, halves);
+        snprintf(error, sizeof error, "(%.1g)", r->held.error);
+        if (o->ridge > 0)
+            snprintf(ridge, sizeof ridge, " %8g", o->ridge);
+        progress_note(to, "%7ju %9s %s %10.4g %-8s%s %-*s%s", (uintmax_t)o->rank, fit, bar,
+                      r->held.value, error, ridge, columns->width, agree, halves);
     } else if (columns->core) {
         progress_note(to, "%7ju %9s %s %10s %-*s %-*s%s", (uintmax_t)o->rank, fit, bar, percent,
                       BAR, core, columns->width, agree, halves);
@@ -236,32 +203,25 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o,
     }
 }
 
-static void show_head(struct progress *to, const struct rank_outcome *outcome, int count)
-{
-    const unsigned known = rank_known(outcome, count);
-    const char *agree = known & RANKS_AGREEMENT ? AGREE_HEAD : "";
-    const char *halves = known & RANKS_HALVES ? " halves: score, alike" : "";
-    if (known & RANKS_HELD)
-        progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s",
-                      known & RANKS_RIDGE ? "   ridge " : "", agree, halves);
-    else if (!(known & RANKS_CORE))
-        progress_note(to, "   rank       fit 0 to 1           %s%s", agree, halves);
-    else
-        progress_note(to, "   rank       fit 0 to 1                     core 0 to 100%*s%s%s",
-                      *agree || *halves ? 13 : 0, "", agree, halves);
-}
-
 void cpd_range_show(struct progress *to, const struct rank_outcome *outcome, int count, bool more,
                     const char *stem)
 {
     char suggestion[RANK_CHOICE_TEXT];
     const unsigned known = rank_known(outcome, count);
-    const bool padded = known & RANKS_AGREEMENT && known & RANKS_HALVES;
+    const char *agree = known & RANKS_AGREEMENT ? AGREE_HEAD : "";
+    const char *halves = known & RANKS_HALVES ? " halves: score, alike" : "";
     const struct columns columns = {.core = known & RANKS_CORE,
-                                    .width = padded ? (int)strlen(AGREE_HEAD) : 0};
+                                    .width = *agree && *halves ? (int)strlen(AGREE_HEAD) : 0};
     if (!(known & RANKS_MODEL))
         return;
-    show_head(to, outcome, count);
+    if (known & RANKS_HELD)
+        progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s",
+                      known & RANKS_RIDGE ? "   ridge " : "", agree, halves);
+    else if (!columns.core)
+        progress_note(to, "   rank       fit 0 to 1           %s%s", agree, halves);
+    else
+        progress_note(to, "   rank       fit 0 to 1                     core 0 to 100%*s%s%s",
+                      *agree || *halves ? 13 : 0, "", agree, halves);
     for (int i = 0; i < count; i++)
         show_outcome(to, &outcome[i], &columns);
     if (more)
