@@ -201,77 +201,63 @@ void device_segment_packer_close(struct device_segment_packer *k)
     memset(k, 0, sizeof *k);
 }
 
-/* How many bytes each segment takes and where it begins, on the host and on the device. */
-static enum status measure(struct device_segment_packer *k, const struct pack_args *args,
-                           uint64_t segments, struct error *error)
-{
-    cudaStream_t stream = k->staging->stream;
-    TRY(cuda_status(pack_measure(args, stream), packing, error));
-    TRY(device_fetch(k->host_bytes, k->bytes, segments * sizeof *k->bytes, stream, packing, error));
-    k->host_offset[0] = 0;
-    for (uint64_t s = 0; s < segments; s++)
-        k->host_offset[s + 1] = k->host_offset[s] + k->host_bytes[s];
-    if (k->host_offset[segments] > k->room - k->to->size)
-        return error_set(error, STATUS_MEMORY, "%s: more than the %s that they may take", packing,
-                         NUMBER_SIZE(k->room));
-    return cuda_status(cudaMemcpyAsync(k->offset, k->host_offset,
-                                       (segments + 1) * sizeof *k->offset, cudaMemcpyHostToDevice,
-                                       stream),
-                       packing, error);
-}
-
 static void copy_bytes(void *target, uint64_t first, uint64_t count, const void *from)
 {
     memcpy((uint8_t *)target + first, from, count);
-}
-
-/* Writes segments [first, end) to `out`, which holds them, and copies them to the host. */
-static enum status fetch(struct device_segment_packer *k, const struct pack_args *args,
-                         uint64_t first, uint64_t end, uint8_t *out, struct error *error)
-{
-    struct packed_tensor *to = k->to;
-    uint64_t bytes = k->host_offset[end] - k->host_offset[first];
-    cudaStream_t stream = k->staging->stream;
-    TRY(cuda_status(cudaMemsetAsync(out, 0, bytes, stream), packing, error));
-    cudaError_t code = pack_write(args, first, end - first, k->offset, out, stream);
-    TRY(cuda_status(code, packing, error));
-    const struct device_elements packed = {out, bytes, 1};
-    TRY(device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error));
-    for (uint64_t s = first; s < end; s++) {
-        uint64_t nnz = packed_tensor_nnz(to, k->done, k->done + 1);
-        to->segment[k->done++] = (struct blco_file_segment){
-            .offset = to->size, .bytes = k->host_bytes[s], .ngroups = pack_groups((uint32_t)nnz)};
-        to->size += k->host_bytes[s];
-    }
-    return STATUS_OK;
 }
 
 enum status device_segment_packer_run(struct device_segment_packer *k,
                                       const struct device_replica_piece *piece, uint64_t nnz,
                                       struct error *error)
 {
-    uint64_t segments = segments_of(nnz, k->to->segment_nnz), end;
+    struct packed_tensor *to = k->to;
+    uint8_t *out = piece->arena[1];
+    const cudaStream_t stream = k->staging->stream;
+    uint64_t segments = segments_of(nnz, to->segment_nnz), end;
     const struct pack_args args = {.line = piece->arena[0],
                                    .value = values_of(piece, 0),
                                    .nnz = nnz,
-                                   .segment_nnz = (uint32_t)k->to->segment_nnz,
+                                   .segment_nnz = (uint32_t)to->segment_nnz,
                                    .words = piece->map.words,
                                    .line_bits = piece->map.bits,
                                    .group = k->group,
                                    .bytes = k->bytes};
-    if (segments > k->segments || segments > k->to->nsegments - k->done)
+    if (segments > k->segments || segments > to->nsegments - k->done)
         return error_set(error, STATUS_INTERNAL, "%s: %ju segments are too many", packing,
                          (uintmax_t)segments);
     if (segments == 0)
         return STATUS_OK;
-    TRY(measure(k, &args, segments, error));
+    /* how many bytes each segment takes and where it begins, on the host and on the device */
+    TRY(cuda_status(pack_measure(&args, stream), packing, error));
+    TRY(device_fetch(k->host_bytes, k->bytes, segments * sizeof *k->bytes, stream, packing, error));
+    k->host_offset[0] = 0;
+    for (uint64_t s = 0; s < segments; s++)
+        k->host_offset[s + 1] = k->host_offset[s] + k->host_bytes[s];
+    if (k->host_offset[segments] > k->room - to->size)
+        return error_set(error, STATUS_MEMORY, "%s: more than the %s that they may take", packing,
+                         NUMBER_SIZE(k->room));
+    cudaError_t code =
+        cudaMemcpyAsync(k->offset, k->host_offset, (segments + 1) * sizeof *k->offset,
+                        cudaMemcpyHostToDevice, stream);
+    TRY(cuda_status(code, packing, error));
     for (uint64_t first = 0; first < segments; first = end) {
         for (end = first; end < segments &&
                           k->host_offset[end + 1] - k->host_offset[first] <= piece->arena_bytes;)
             end++;
         if (end == first)
             return error_set(error, STATUS_INTERNAL, "%s: no room for a segment", packing);
-        TRY(fetch(k, &args, first, end, piece->arena[1], error));
+        const uint64_t bytes = k->host_offset[end] - k->host_offset[first];
+        const struct device_elements packed = {out, bytes, 1};
+        TRY(cuda_status(cudaMemsetAsync(out, 0, bytes, stream), packing, error));
+        code = pack_write(&args, first, end - first, k->offset, out, stream);
+        TRY(cuda_status(code, packing, error));
+        TRY(device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error));
+        for (uint64_t s = first; s < end; s++) {
+            const uint32_t own = (uint32_t)packed_tensor_nnz(to, k->done, k->done + 1);
+            to->segment[k->done++] = (struct blco_file_segment){
+                .offset = to->size, .bytes = k->host_bytes[s], .ngroups = pack_groups(own)};
+            to->size += k->host_bytes[s];
+        }
     }
     return STATUS_OK;
 }
