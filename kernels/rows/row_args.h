@@ -43,19 +43,14 @@ struct row_join {
 };
 
 /* Rows of which other devices have nonzeros, too: in place of solving row `first` + i, a pass
- * leaves its system from system + i * length on, for the devices to sum. */
+ * leaves its system as part i of `part`, for the devices to sum. */
 struct row_sent {
-    double *system; /* NULL: rows are solved                                                  */
+    double *part;  /* NULL: rows are solved                                                     */
+    double *least; /* (rows x peers): of counts, the least value of a row that each device has  */
     uint32_t first;
-    uint32_t length; /* of row_sent_length                                                     */
-    uint32_t peers;  /* of counts: each device leaves the least value of the row that it has at a
-                      * place of its own at the end of a system; otherwise 0                   */
-    uint32_t peer;   /* this device                                                            */
+    uint32_t peers; /* 0: there is no `least` */
+    uint32_t peer;  /* this device            */
 };
-
-/* A join is summed in slices of so many spans, the first of them that of the join's first part; a
- * slice is a join of these alone. */
-#define ROW_SLICE 32
 
 struct row_systems_args {
     struct mttkrp_args mttkrp; /* nonzeros, bases, gathers, output, vectors, precision; m: the new
@@ -74,16 +69,13 @@ struct row_systems_args {
     const uint64_t *span;        /* (spans + 1): the first nonzero of each, and of none   */
     const uint32_t *block;       /* (spans): the block that a span lies in                */
     const uint32_t *continued;   /* (spans + 1): 1 where the row before goes on           */
-    const struct row_join *join; /* (joins)                                             */
+    const struct row_join *join; /* (joins); NULL: join i is part i, of row sent.first + i */
     uint32_t joins;
-    const struct row_join *slice; /* (slices): of all joins; none where joins are summed at once */
-    uint32_t slices;
     int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
                                       * elsewhere: it is summed and not solved                    */
     int joined;                      /* set by row_systems_join, row_sent_solve: sums are solved, no
                                       * nonzeros are read */
     struct row_sent sent;      /* of rows that devices share                                    */
-    int taken;                 /* set by row_sent_solve: their sums are solved                  */
     uint32_t *next;            /* the next span or join that is not taken yet           */
     double *part;              /* (2 x spans x row_system_length(rank, matrix)): of rows that begin
                                 * before a span, and that end after it                  */

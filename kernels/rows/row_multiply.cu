@@ -112,8 +112,8 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     /* The row's sums are all that this device has. */
     __device__ __forceinline__ void end_whole_row()
     {
-        if (a.sent.system && !a.taken)
-            write_part(sent_system(a, g.row - a.sent.first));
+        if (a.sent.part)
+            write_part(a.sent.part + uint64_t{g.row - a.sent.first} * part_length<COLUMNS>);
         else
             write_row();
     }
@@ -143,12 +143,13 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         }
     }
 
-    /* The whole row of a join, or of a sent row. */
+    /* The whole row of a join. */
     __device__ __forceinline__ void read_row(uint32_t which)
     {
         typename groups::piece fresh[groups::VECTORS];
-        const double *from = a.taken ? sent_system(a, which) : part_of(__ldg(&a.join[which].first));
-        g.row = a.taken ? a.sent.first + which : __ldg(&a.join[which].row);
+        const row_join join = join_at(a, which);
+        const double *from = part_of(join.first);
+        g.row = join.row;
         g.load_old(fresh, g.row);
         counts = *from > 0;
 #pragma unroll

@@ -9,7 +9,7 @@
 namespace
 {
 
-constexpr uint32_t JOIN_THREADS = 512;
+constexpr uint32_t JOIN_THREADS = 64;
 constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 
 /* The numbers, b, q, and the upper half of G by rows. */
@@ -137,32 +137,12 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         __syncwarp();
     }
 
-    /* Where the devices leave the least values of a row. */
-    __device__ __forceinline__ double *least_values(double *system) const
-    {
-        return system + a.sent.length - a.sent.peers;
-    }
-
     __device__ __forceinline__ void send_row()
     {
-        double *system = sent_system(a, row - a.sent.first);
-        copy_part(system, false);
+        const uint64_t which = row - a.sent.first;
+        copy_part(a.sent.part + which * part_length<COLUMNS>, false);
         if (a.sent.peers > 0 && lane == 0)
-            least_values(system)[a.sent.peer] = numbers.least;
-    }
-
-    /* Begins with the sum of a sent system. */
-    __device__ __forceinline__ void take_row(uint32_t which)
-    {
-        double *system = sent_system(a, which), least = INFINITY;
-        row = a.sent.first + which;
-        copy_part(system, true);
-        for (uint32_t k = 0; k < a.sent.peers; k++) {
-            const double x = least_values(system)[k];
-            least = x > 0 ? fmin(least, x) : least;
-        }
-        if (COUNTS)
-            numbers.least = least;
+            a.sent.least[which * a.sent.peers + a.sent.peer] = numbers.least;
     }
 
     /* part: where the system goes if it is only a part of the row's; else NULL. */
@@ -170,7 +150,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     {
         if (part)
             copy_part(part, false);
-        else if (a.sent.system && !a.taken)
+        else if (a.sent.part)
             send_row();
         else
             solve_row();
@@ -204,17 +184,16 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     /* Begins with the whole system of join `which`. */
     __device__ __forceinline__ void take_join(uint32_t which)
     {
-        row = a.join[which].row;
-        copy_part(a.part + a.join[which].first * uint64_t{part_length<COLUMNS>}, true);
+        const row_join join = join_at(a, which);
+        row = join.row;
+        copy_part(a.part + join.first * uint64_t{part_length<COLUMNS>}, true);
     }
 
-    /* Begins with a span, or with the whole system of join, or of sent row, `which`. */
+    /* Begins with a span, or with the whole system of join `which`. */
     __device__ __forceinline__ walk_state begin(uint32_t which)
     {
         if (a.joined) {
-            if (warp == 0 && a.taken)
-                take_row(which);
-            else if (warp == 0)
+            if (warp == 0)
                 take_join(which);
             return {false, false, false, true};
         }
@@ -305,41 +284,47 @@ __global__ void __launch_bounds__(threads_of_row<BLOCKS>, blocks_at_once<BLOCKS>
     }
 }
 
-/* The sum, or the least, of `sum` and a number of the parts of spans s, s + step, ... up to `last`;
- * that of span 0 would stand at `from`. In the order of the spans, though several are on their way
- * at once. */
-__device__ __forceinline__ double join_number(const double *from, double sum, uint32_t s,
-                                              uint32_t last, uint32_t step, uint64_t stride,
-                                              bool is_least)
+/* Number i of all parts of join j becomes their sum, or their least, in the place of the first: in
+ * the order of the spans, though several are on their way at once. A thread has one number, and a
+ * join as many thread blocks as it takes. */
+__global__ void __launch_bounds__(JOIN_THREADS)
+    join_parts(const __grid_constant__ row_systems_args a, uint32_t length)
 {
-    constexpr int AT_ONCE = 8;
-    for (; s <= last; s += AT_ONCE * step) {
+    constexpr uint32_t AT_ONCE = 16;
+    const uint32_t blocks = (length + JOIN_THREADS - 1) / JOIN_THREADS;
+    const row_join join = a.join[blockIdx.x / blocks];
+    const uint32_t i = blockIdx.x % blocks * JOIN_THREADS + threadIdx.x;
+    if (i >= length)
+        return;
+    const bool is_least = a.rules.rates && a.rules.matrix && i == LEAST_AT;
+    const uint64_t stride = 2 * uint64_t{length};
+    double *first = a.part + join.first * uint64_t{length} + i, sum = *first;
+    for (uint32_t s = join.first / 2 + 1; s <= join.last; s += AT_ONCE) {
         double x[AT_ONCE];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++)
-            x[k] = __ldcg(from + min(s + k * step, last) * stride);
+        for (uint32_t k = 0; k < AT_ONCE; k++)
+            x[k] = __ldcg(a.part + i + min(s + k, join.last) * stride);
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++)
-            if (s + k * step <= last)
+        for (uint32_t k = 0; k < AT_ONCE; k++)
+            if (s + k <= join.last)
                 sum = is_least ? fmin(sum, x[k]) : sum + x[k];
     }
-    return sum;
+    *first = sum;
 }
 
-/* Thread block j: the first part of join j becomes the sum of its parts, or of those that are the
- * first of its slices of `step` spans. */
+/* The least value of a row, of those that devices have; a device without one has left 0. */
 __global__ void __launch_bounds__(JOIN_THREADS)
-    join_parts(const __grid_constant__ row_systems_args a, const row_join *joins, uint32_t step,
-               uint32_t length)
+    find_least(const __grid_constant__ row_systems_args a, uint32_t length)
 {
-    const row_join join = joins[blockIdx.x];
-    double *first = a.part + static_cast<uint64_t>(join.first) * length;
-    const uint32_t next = join.first / 2 + step;
-    if (next > join.last)
+    const uint32_t i = blockIdx.x * JOIN_THREADS + threadIdx.x;
+    double least = INFINITY;
+    if (i >= a.joins)
         return;
-    for (uint32_t i = threadIdx.x; i < length; i += blockDim.x)
-        first[i] = join_number(a.part + i, first[i], next, join.last, step, 2 * uint64_t{length},
-                               a.rules.rates && a.rules.matrix && i == LEAST_AT);
+    for (uint32_t k = 0; k < a.sent.peers; k++) {
+        const double x = a.sent.least[i * uint64_t{a.sent.peers} + k];
+        least = x > 0 ? fmin(least, x) : least;
+    }
+    a.part[i * uint64_t{length} + LEAST_AT] = least;
 }
 
 /* The only list of specialisations. */
@@ -391,11 +376,6 @@ uint64_t row_system_length(uint32_t rank, int matrix)
     return matrix ? kernel_of<false>(rank, PRECISION_DOUBLE).length : row_multiply_length(rank);
 }
 
-uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers)
-{
-    return static_cast<uint32_t>(row_system_length(rank, matrix)) + peers;
-}
-
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers)
 {
     const solve_kernel kernel = kernel_of<false>(rank, PRECISION_DOUBLE);
@@ -441,28 +421,17 @@ cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t 
     return code == cudaSuccess ? row_systems_join(args, stream) : code;
 }
 
-static cudaError_t sum_joins(const row_systems_args &args, const row_join *joins, uint32_t count,
-                             uint32_t step, cudaStream_t stream)
-{
-    const uint32_t length = static_cast<uint32_t>(row_system_length(args.rank, args.rules.matrix));
-    const uint32_t warps = (length + WARP - 1) / WARP;
-    void *list[] = {const_cast<row_systems_args *>(&args), &joins, &step,
-                    const_cast<uint32_t *>(&length)};
-    return cudaLaunchKernel(join_parts, dim3(count), dim3(min(warps * WARP, JOIN_THREADS)), list, 0,
-                            stream);
-}
-
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream)
 {
     row_systems_args pass = *args;
+    const uint32_t length = static_cast<uint32_t>(row_system_length(args->rank, args->rules.matrix));
     pass.joined = 1;
     if (args->joins == 0)
         return cudaSuccess;
-    cudaError_t code = cudaSuccess;
-    if (args->slices > 0)
-        code = sum_joins(pass, args->slice, args->slices, 1, stream);
-    if (code == cudaSuccess)
-        code = sum_joins(pass, args->join, args->joins, args->slices > 0 ? ROW_SLICE : 1, stream);
+    const uint32_t blocks = (length + JOIN_THREADS - 1) / JOIN_THREADS;
+    void *list[] = {&pass, const_cast<uint32_t *>(&length)};
+    cudaError_t code = cudaLaunchKernel(join_parts, dim3(args->joins * blocks), dim3(JOIN_THREADS),
+                                        list, 0, stream);
     pass.join += args->first_is_part;
     pass.joins = row_systems_joined(args);
     if (code != cudaSuccess || pass.joins == 0)
@@ -473,11 +442,22 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
 cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream)
 {
     row_systems_args pass = *args;
-    pass.joined = pass.taken = 1;
+    const uint32_t length = static_cast<uint32_t>(row_system_length(args->rank, args->rules.matrix));
+    pass.joined = 1;
     pass.spans = 0;
+    pass.join = nullptr;
     pass.joins = rows;
+    pass.part = args->sent.part;
+    pass.sent.part = nullptr;
     if (rows == 0)
         return cudaSuccess;
+    cudaError_t code = cudaSuccess;
+    void *list[] = {&pass, const_cast<uint32_t *>(&length)};
+    if (args->sent.peers > 0)
+        code = cudaLaunchKernel(find_least, dim3((rows + JOIN_THREADS - 1) / JOIN_THREADS),
+                                dim3(JOIN_THREADS), list, 0, stream);
+    if (code != cudaSuccess)
+        return code;
     return args->rules.matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
 }
 }

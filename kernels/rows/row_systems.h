@@ -43,10 +43,6 @@ static inline uint32_t row_systems_joined(const struct row_systems_args *args)
 /* Doubles of a part of a system, with G or without. */
 uint64_t row_system_length(uint32_t rank, int matrix);
 
-/* Size, in doubles, of a system reduced across GPUs; matrix, peers: as in struct row_systems_args
- * and row_sent. */
-uint32_t row_sent_length(uint32_t rank, int matrix, uint32_t peers);
-
 /* *walkers = those that run at once on the present device, in double precision: thread blocks or,
  * without G, lane groups. gathers: as in struct mttkrp_args. */
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers);
@@ -94,8 +90,8 @@ cudaError_t row_multiply_joins(const struct row_systems_args *args, cudaStream_t
 /* Only the joins, from parts that are there. */
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream);
 
-/* Only `rows` rows whose systems args->sent has the sums of; totals (rows). The new row of row i is
- * written as row i of args->mttkrp.m, its old one is row i of args->old. */
+/* Only `rows` rows from sent.first on, whose systems' sums sent.part has; totals (rows). The new
+ * row of row i is written as row i of args->mttkrp.m, its old one is row i of args->old. */
 cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream);
 
 /* Nothing is solved: totals (spans) = misfit and model of the rows as they are. */

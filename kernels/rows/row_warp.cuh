@@ -1,5 +1,5 @@
-/* What kernels of rows have in common: reductions over a warp, inverses, totals, systems that
- * devices sum, the thread blocks of a device. */
+/* What kernels of rows have in common: reductions over a warp, inverses, totals, joins, the thread
+ * blocks of a device. */
 #ifndef BLCO_ROW_WARP_CUH
 #define BLCO_ROW_WARP_CUH
 
@@ -106,10 +106,10 @@ __device__ __forceinline__ void add_totals(row_totals &sum, const row_totals &x)
     sum.model += x.model;
 }
 
-/* Where the system of sent row i is. */
-__device__ __forceinline__ double *sent_system(const row_systems_args &a, uint32_t i)
+/* Join i. */
+__device__ __forceinline__ row_join join_at(const row_systems_args &a, uint32_t i)
 {
-    return a.sent.system + i * uint64_t{a.sent.length};
+    return a.join ? a.join[i] : row_join{a.sent.first + i, i, 0};
 }
 
 using row_kernel = void(row_systems_args);

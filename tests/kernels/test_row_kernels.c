@@ -132,14 +132,14 @@ static void compare_others(const struct row_pass *p)
 static uint32_t solve_sent(struct row_pass *p)
 {
     struct row_systems_args args = p->args;
-    const uint32_t rows = p->dims[0], peers = p->of.counts && args.rules.matrix ? 1 : 0;
-    const uint32_t length = row_sent_length(p->of.rank, args.rules.matrix, peers);
-    double *system = calloc((uint64_t)rows * length, sizeof *system);
-    assert_non_null(system);
-    args.sent = (struct row_sent){.system = system, .length = length, .peers = peers};
+    const uint32_t rows = p->dims[0], peers = p->of.counts && args.rules.matrix ? 3 : 0;
+    const uint64_t systems = rows * row_system_length(p->of.rank, args.rules.matrix);
+    double *part = calloc(systems + rows * peers, sizeof *part);
+    assert_non_null(part);
+    args.sent = (struct row_sent){.part = part, .least = part + systems, .peers = peers, .peer = 1};
     assert_int_equal(row_systems_solve(&args, NULL), cudaSuccess);
     assert_int_equal(row_sent_solve(&args, rows, NULL), cudaSuccess);
-    free(system);
+    free(part);
     return rows;
 }
 
@@ -176,7 +176,6 @@ static struct row_case case_of(uint32_t rank, unsigned number)
                              .wide_values = number % 8 == 1,
                              .two_words = number % 5 == 2,
                              .bases = number % 7 == 3,
-                             .sliced = number % 2 == 1,
                              .ridge = .3,
                              .span_nnz = number % 3 == 0   ? 30
                                          : number % 3 == 1 ? 100

@@ -26,7 +26,7 @@ struct row_case {
     enum precision precision;
     bool wide_values, two_words, bases;
     double unlisted, ridge;
-    bool nonneg, counted, counts, multiplies, all_known, sliced, sent;
+    bool nonneg, counted, counts, multiplies, all_known, sent;
     bool faint; /* every other component is far smaller in every other row of table 1 */
     int short_rows;
     uint32_t unknown;  /* of so many values one is unknown; 0: of 5 */
@@ -48,7 +48,7 @@ struct row_pass {
     void *values;
     uint64_t index[2][ROW_CASE_NNZ], span[ROW_CASE_NNZ + 1];
     uint32_t block[ROW_CASE_NNZ], continued[ROW_CASE_NNZ + 1], base[ROW_CASE_ROWS * MAX_ORDER];
-    struct row_join join[ROW_CASE_NNZ], slice[ROW_CASE_NNZ];
+    struct row_join join[ROW_CASE_NNZ];
     uint32_t next, left[ROW_CASE_NNZ];
     struct row_totals totals[2 * ROW_CASE_NNZ];
     double *part;
@@ -241,10 +241,6 @@ static inline void row_case_make_spans(struct row_pass *p)
         if (last == s || (p->continued[s] && p->at[p->span[s]][0] == row))
             continue;
         p->join[a->joins++] = (struct row_join){row, 2 * s + 1, last};
-        for (uint32_t from = s; p->of.sliced && from <= last; from += ROW_SLICE)
-            p->slice[a->slices++] =
-                (struct row_join){row, from == s ? 2 * s + 1 : 2 * from,
-                                  from + ROW_SLICE - 1 < last ? from + ROW_SLICE - 1 : last};
     }
 }
 
@@ -286,7 +282,6 @@ static inline void row_case_fill_args(struct row_pass *p)
         .block = p->block,
         .continued = p->continued,
         .join = p->join,
-        .slice = p->slice,
         .next = &p->next,
         .left = p->left,
         .totals = p->totals};

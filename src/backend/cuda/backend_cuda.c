@@ -23,21 +23,6 @@
 
 static const char too_old[] = "the GPU is too old for this build of blco";
 
-/* Whether this program has code for one of `count` GPUs. This takes no context. */
-static bool has_code(int count)
-{
-    for (int device = 0; device < count; device++) {
-        int major = 0, minor = 0;
-        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))
-            return true;
-        if (cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device))
-            return true;
-        if (10 * major + minor >= mttkrp_oldest_capability())
-            return true;
-    }
-    return false;
-}
-
 /* As `available` in struct backend_kind: no context is made. */
 static enum status device_available(struct error *error)
 {
@@ -53,7 +38,15 @@ static enum status device_available(struct error *error)
         return error_set(error, STATUS_INPUT, "no NVIDIA GPU on this machine");
     if (code != cudaSuccess)
         return error_set(error, STATUS_INPUT, "no usable GPU: %s", cudaGetErrorString(code));
-    return has_code(count) ? STATUS_OK : error_set(error, STATUS_INPUT, too_old);
+    /* whether this program has code for one of them, or one does not say */
+    for (int device = 0; device < count; device++) {
+        int major = 0, minor = 0;
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ||
+            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) ||
+            10 * major + minor >= mttkrp_oldest_capability())
+            return STATUS_OK;
+    }
+    return error_set(error, STATUS_INPUT, too_old);
 }
 
 /* As `wake` in struct backend_kind: makes the GPU's context and loads the first kernel, in two
@@ -113,23 +106,6 @@ static enum status make_request(struct plan_request *request, const struct plan_
         request->budget = options->memory;
     return problem_by_rows(&options->problem) ? device_row_update_plan(request, options, error)
                                               : STATUS_OK;
-}
-
-static enum status open_small_matrices(struct device_state *s, struct error *error)
-{
-    const uint64_t rank = s->rank, square = rank * rank;
-    for (int n = 0; n < s->order; n++) {
-        TRY(device_array_into(&s->model.gram[n], square, sizeof(double), error));
-        TRY(device_array_into(&s->model.norm[n], rank, sizeof(double), error));
-    }
-    TRY(device_columns_open(&s->columns, s->device, rank, s->stream, error));
-    TRY(device_array_into(&s->solve.inverse, square, sizeof(double), error));
-    TRY(device_array_into(&s->solve.raw, square, sizeof(double), error));
-    TRY(device_array_into(&s->solve.inner, rank, sizeof(double), error));
-    TRY(device_array_into(&s->model.lambda, rank, sizeof(double), error));
-    TRY(device_array_into(&s->scalars, 1, sizeof *s->scalars, error));
-    s->result = device_pinned_array(1, sizeof *s->result, error);
-    return error->status;
 }
 
 /* The small kernels of the side stream go first, so that they do not wait for MTTKRP's thread
@@ -215,7 +191,19 @@ static enum status open_device(void **state, const struct tensor_source *source,
     if (source->file)
         TRY_OR(failed, backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error));
     s->sweep.factors.wide_values = first != last;
-    TRY_OR(failed, open_small_matrices(s, error));
+    const uint64_t rank = s->rank, square = rank * rank;
+    for (int n = 0; n < s->order; n++) {
+        TRY_OR(failed, device_array_into(&s->model.gram[n], square, sizeof(double), error));
+        TRY_OR(failed, device_array_into(&s->model.norm[n], rank, sizeof(double), error));
+    }
+    TRY_OR(failed, device_columns_open(&s->columns, s->device, rank, s->stream, error));
+    TRY_OR(failed, device_array_into(&s->solve.inverse, square, sizeof(double), error));
+    TRY_OR(failed, device_array_into(&s->solve.raw, square, sizeof(double), error));
+    TRY_OR(failed, device_array_into(&s->solve.inner, rank, sizeof(double), error));
+    TRY_OR(failed, device_array_into(&s->model.lambda, rank, sizeof(double), error));
+    TRY_OR(failed, device_array_into(&s->scalars, 1, sizeof *s->scalars, error));
+    s->result = device_pinned_array(1, sizeof *s->result, error);
+    TRY_OR(failed, error->status);
     TRY_OR(failed, open_dense(s, last, error));
     if (first != last)
         TRY_OR(failed, open_dense(s, first, error));

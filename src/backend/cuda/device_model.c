@@ -130,33 +130,6 @@ static enum status upload_normal(struct device_state *s, int n, uint64_t seed, s
     return error->status;
 }
 
-/* All factor matrices with their norms and Grams. norm (R) is scratch. */
-static enum status load_modes(struct device_state *s, const struct model_source *from, double *norm,
-                              struct error *error)
-{
-    for (int n = 0; n < s->order; n++) {
-        if (from->k)
-            TRY(upload_rows(s, n, from->k->factor[n], error));
-        else if (from->init == KTENSOR_RANDOM)
-            TRY(make_rows(s, n, from->seed, error));
-        else
-            TRY(upload_normal(s, n, from->seed, error));
-        if (s->rows.rates)
-            TRY(device_row_update_sum_columns(s, n, s->sweep.factors.factor[n], s->rows.sum[n],
-                                              error));
-        TRY(load_norms(s, n, from->carried, norm, error));
-        device_sweep_changed(&s->sweep, n);
-    }
-    if (from->carried)
-        return STATUS_OK;
-    /* If another rank fails, these sums never end, so nothing may wait for the stream before
-     * device_ranks_wait. */
-    for (int n = 0; n < s->order; n++)
-        TRY(device_ranks_sum(&s->ranks, s->model.gram[n], s->model.gram[n], s->rank * s->rank,
-                             s->stream, error));
-    return device_ranks_wait(&s->ranks, s->stream, error);
-}
-
 /* The model that is loaded is not normalised: norms are one, Grams are those of its columns.
  * s->model.lambda is valid until the first update. */
 enum status device_state_load(void *state, const struct model_source *from, struct error *error)
@@ -171,7 +144,26 @@ enum status device_state_load(void *state, const struct model_source *from, stru
         device_state_set_precision(s, from->precision);
     code = cudaMemsetAsync(s->scalars, 0, sizeof *s->scalars, s->side);
     TRY_OR(done, cuda_status(code, "the result", error));
-    TRY_OR(done, load_modes(s, from, norm, error));
+    for (int n = 0; n < s->order; n++) {
+        if (from->k)
+            TRY_OR(done, upload_rows(s, n, from->k->factor[n], error));
+        else if (from->init == KTENSOR_RANDOM)
+            TRY_OR(done, make_rows(s, n, from->seed, error));
+        else
+            TRY_OR(done, upload_normal(s, n, from->seed, error));
+        if (s->rows.rates)
+            TRY_OR(done, device_row_update_sum_columns(s, n, s->sweep.factors.factor[n],
+                                                       s->rows.sum[n], error));
+        TRY_OR(done, load_norms(s, n, from->carried, norm, error));
+        device_sweep_changed(&s->sweep, n);
+    }
+    /* If another rank fails, these sums never end, so nothing may wait for the stream before
+     * device_ranks_wait. */
+    for (int n = 0; n < s->order && !from->carried; n++)
+        TRY_OR(done, device_ranks_sum(&s->ranks, s->model.gram[n], s->model.gram[n],
+                                      s->rank * s->rank, s->stream, error));
+    if (!from->carried)
+        TRY_OR(done, device_ranks_wait(&s->ranks, s->stream, error));
     device_send(s->model.lambda, from->lambda, s->rank * sizeof *s->model.lambda, s->side, "lambda",
                 error);
 done:

@@ -52,22 +52,6 @@ static enum status divide(const struct device_coo *d, const struct tensor_source
     return STATUS_OK;
 }
 
-/* Gives the nonzeros the numbers of the rows that are here. */
-static enum status renumber(struct device_coo *d, const struct rank_rows *r, int n,
-                            struct error *error)
-{
-    uint64_t rows = r->range.here.dims[n];
-    if (!r->mode[n].row || d->nnz == 0)
-        return STATUS_OK;
-    uint32_t *place = memory_array(rows, sizeof *place, error);
-    if (!place)
-        return error->status;
-    rank_rows_places(r, n, place);
-    device_coo_renumber(d, n, place, rows, error);
-    memory_free(place);
-    return error->status;
-}
-
 /* Decodes the part of source->ranks from source->file, divides the rows among the ranks unless they
  * are divided already, and numbers the nonzeros by the rows that are here. *norm_sq = ||X||^2 of
  * all ranks. Otherwise as device_coo_decode. STATUS_INPUT, also where the parts of all ranks
@@ -83,33 +67,24 @@ static enum status read_part(struct device_coo *d, const struct tensor_source *s
         goto done;
     }
     *norm_sq = r->norm_sq;
-    for (int n = 0; n < d->shape.order; n++)
-        TRY_OR(done, renumber(d, r, n, error));
+    for (int n = 0; n < d->shape.order; n++) {
+        const uint64_t rows = r->range.here.dims[n];
+        if (!r->mode[n].row || d->nnz == 0)
+            continue;
+        uint32_t *place = memory_array(rows, sizeof *place, error);
+        if (!place)
+            goto done;
+        rank_rows_places(r, n, place);
+        device_coo_renumber(d, n, place, rows, error);
+        memory_free(place);
+        TRY_OR(done, error->status);
+    }
     const struct shape here = part_shape(&r->part);
     device_coo_linearise(d, &here, error);
 done:
     if (error->status != STATUS_OK)
         device_coo_free(d);
     return error->status;
-}
-
-/* Packs the orderings of modes for which the GPU had no room, from the coordinates x. */
-static enum status pack_replicas(struct device_orderings *o, const struct coo *x,
-                                 struct progress *progress, struct error *error)
-{
-    struct device_stream *stream = &o->stream;
-    const uint64_t segment_nnz = stream->ordering[0].packed.segment_nnz;
-    double start = clock_now();
-    for (int n = 0; n < x->shape.order; n++) {
-        struct packed_tensor packed = {0};
-        if (!o->replicas.failed[n])
-            continue;
-        TRY(packed_tensor_build(&packed, x, n, segment_nnz, progress, error));
-        TRY(device_stream_adopt(stream, &packed, error));
-        o->replicas.failed[n] = false;
-        o->seconds.replica[n] = clock_lap(&start);
-    }
-    return device_stream_rearrange(stream, error);
 }
 
 /* The orderings that the modes must have from the first iteration on: the GPU builds them, and the
@@ -135,7 +110,20 @@ static enum status build_replicas(struct device_orderings *o, const struct tenso
             failed);
     if (source->file)
         TRY(blco_file_read(source->file, &read, progress, error));
-    pack_replicas(o, source->file ? &read : source->x, progress, error);
+    const struct coo *x = source->file ? &read : source->x;
+    double start = clock_now();
+    for (int n = 0; n < o->shape.order; n++) {
+        struct packed_tensor packed = {0};
+        if (!o->replicas.failed[n])
+            continue;
+        TRY_OR(done, packed_tensor_build(&packed, x, n, o->stream.ordering[0].packed.segment_nnz,
+                                         progress, error));
+        TRY_OR(done, device_stream_adopt(&o->stream, &packed, error));
+        o->replicas.failed[n] = false;
+        o->seconds.replica[n] = clock_lap(&start);
+    }
+    device_stream_rearrange(&o->stream, error);
+done:
     coo_free(&read);
     return error->status;
 }
@@ -279,42 +267,6 @@ done:
     return error->status;
 }
 
-/* lowest[n] = the lowest mode of the ordering `mode n`; -1, the longest, for all where the device
- * has no room for counting fibers. */
-static enum status choose_lowest(int *lowest, const struct wanted_orderings *w,
-                                 const struct device_coo *x, struct error *error)
-{
-    double fibers[MAX_ORDER];
-    double start = clock_now();
-    for (int n = 0; n < x->shape.order; n++)
-        lowest[n] = -1;
-    if (!fiber_choice_open(x->shape.order, w->mode, w->tile))
-        return STATUS_OK;
-    device_fibers_count(fibers, x, error);
-    if (error->status == STATUS_OK)
-        for (int n = 0; n < x->shape.order; n++)
-            lowest[n] = fiber_lowest(n, &w->tile[n], &x->shape, fibers);
-    if (error->status == STATUS_MEMORY)
-        *error = (struct error){0};
-    w->seconds->presort += clock_lap(&start);
-    return error->status;
-}
-
-/* As device_cache_tiles_choose; no tiles where the device has no room for counting. */
-static enum status choose_cache_tiles(struct device_orderings *o, struct tile *tile,
-                                      const struct wanted_orderings *w, const struct device_coo *x,
-                                      struct error *error)
-{
-    struct cache_tile_request r;
-    double start = clock_now();
-    cache_tile_request(&r, &o->plan, &x->shape, x->nnz);
-    device_cache_tiles_choose(tile, &r, w->mode, w->lowest, x, error);
-    if (error->status == STATUS_MEMORY)
-        *error = (struct error){0};
-    o->seconds.presort += clock_lap(&start);
-    return error->status;
-}
-
 /* The orderings of x, the tensor or its reduced one: alto if the sweep asks for it, and those of
  * these modes. x is used up. */
 static enum status build_modes(struct device_orderings *o, struct device_coo *x, const bool *mode,
@@ -329,9 +281,27 @@ static enum status build_modes(struct device_orderings *o, struct device_coo *x,
                                             .lowest = lowest,
                                             .precision = o->plan.request.precision,
                                             .seconds = &o->seconds};
+    double fibers[MAX_ORDER], start = clock_now();
+    struct cache_tile_request request;
     tile_choose_all(tile, &o->plan, &x->shape, x->nnz, mode);
-    TRY(choose_lowest(lowest, &wanted, x, error));
-    TRY(choose_cache_tiles(o, tile, &wanted, x, error));
+    /* where the device has no room for counting, the longest modes are lowest, and no tiles are of
+     * the L2 cache */
+    for (int n = 0; n < x->shape.order; n++)
+        lowest[n] = -1;
+    const bool counts = fiber_choice_open(x->shape.order, mode, tile);
+    if (counts)
+        device_fibers_count(fibers, x, error);
+    for (int n = 0; counts && error->status == STATUS_OK && n < x->shape.order; n++)
+        lowest[n] = fiber_lowest(n, &tile[n], &x->shape, fibers);
+    if (error->status == STATUS_OK || error->status == STATUS_MEMORY) {
+        *error = (struct error){0};
+        cache_tile_request(&request, &o->plan, &x->shape, x->nnz);
+        device_cache_tiles_choose(tile, &request, mode, lowest, x, error);
+    }
+    if (error->status == STATUS_MEMORY)
+        *error = (struct error){0};
+    TRY(error->status);
+    o->seconds.presort += clock_lap(&start);
     memcpy(o->tuples, x->shape.dims, sizeof o->tuples);
     return build_orderings(&wanted, x, progress, error);
 }
@@ -400,31 +370,6 @@ static enum status upload(struct device_orderings *o, struct device_coo *coo,
     return finish(staging->stream, &start, &o->seconds.upload, error);
 }
 
-/* Chooses mode groups where they pay; none where the device has no room for finding them. */
-static enum status choose_groups(struct device_orderings *o, const struct device_coo *x,
-                                 struct error *error)
-{
-    struct mode_groups groups;
-    if (!sweep_may_group(&o->plan))
-        return STATUS_OK;
-    device_mode_groups_choose(&groups, x, o->plan.request.row_bytes, o->plan.request.cache_bytes,
-                              error);
-    if (error->status == STATUS_OK)
-        sweep_decide(&o->sweep, &o->plan, &groups);
-    if (error->status == STATUS_MEMORY)
-        *error = (struct error){0};
-    return error->status;
-}
-
-/* What a build takes, roughly: the nonzeros as they came, room to sort, tables. */
-static uint64_t bytes_to_reserve(const struct plan *plan)
-{
-    uint64_t bytes = 0, orderings = (uint64_t)plan_orderings(plan) + 3;
-    bool overflow = __builtin_mul_overflow(plan->tensor_bytes, orderings, &bytes);
-    bool few = bytes <= RESERVE_MOST && bytes <= plan->request.budget / RESERVE_SHARE;
-    return few && !overflow ? bytes : 0;
-}
-
 /* Changes the plan to what takes less memory: no mode groups, fewer orderings, or streaming if that
  * is allowed. False where nothing takes less. */
 static bool retreat(struct device_orderings *o, bool may_stream, int device)
@@ -446,7 +391,7 @@ static bool retreat(struct device_orderings *o, bool may_stream, int device)
     return true;
 }
 
-/* Builds as o->plan and o->sweep say. The first attempt chooses mode groups. */
+/* Builds as o->plan and o->sweep say. The first attempt chooses mode groups where they pay. */
 static enum status build_once(struct device_orderings *o, const struct tensor_source *source,
                               struct device_staging *staging, bool first, struct progress *progress,
                               struct error *error)
@@ -454,8 +399,16 @@ static enum status build_once(struct device_orderings *o, const struct tensor_so
     struct device_coo coo = {0};
     if (upload(o, &coo, source, staging, error) != STATUS_OK || coo.nnz == 0)
         goto done;
-    if (first)
-        TRY_OR(done, choose_groups(o, &coo, error));
+    if (first && sweep_may_group(&o->plan)) {
+        const struct plan_request *q = &o->plan.request;
+        struct mode_groups groups;
+        device_mode_groups_choose(&groups, &coo, q->row_bytes, q->cache_bytes, error);
+        if (error->status == STATUS_OK)
+            sweep_decide(&o->sweep, &o->plan, &groups);
+        if (error->status == STATUS_MEMORY) /* no room for finding them */
+            *error = (struct error){0};
+        TRY_OR(done, error->status);
+    }
     if (o->sweep.grouped)
         build_shared(o, &coo, progress, error);
     else
@@ -491,23 +444,6 @@ static enum status build_dealt(struct device_orderings *o, const struct tensor_s
     return error->status;
 }
 
-/* Builds less where the device has less room than expected: o->plan is then changed. Where o->plan
- * becomes streamed, nothing is built. */
-static enum status build_in_memory(struct device_orderings *o, const struct tensor_source *source,
-                                   struct device_staging *staging, struct progress *progress,
-                                   struct error *error)
-{
-    bool first = true;
-    while (!o->plan.streamed &&
-           build_once(o, source, staging, first, progress, error) == STATUS_MEMORY) {
-        if (!retreat(o, !source->parts, staging->device))
-            return error->status;
-        *error = (struct error){0};
-        first = false;
-    }
-    return error->status;
-}
-
 enum status device_orderings_build(struct device_orderings *o, const struct tensor_source *source,
                                    const struct plan *plan, struct device_staging *staging,
                                    struct progress *progress, struct error *error)
@@ -525,9 +461,22 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
         return STATUS_OK;
     }
     if (!plan->streamed) {
-        TRY_OR(done, device_pool_open(&o->pool, staging->device, staging->stream,
-                                      bytes_to_reserve(plan), error));
-        (dealt ? build_dealt : build_in_memory)(o, source, staging, progress, error);
+        /* what a build takes, roughly: the nonzeros as they came, room to sort, tables */
+        const uint64_t orderings = (uint64_t)plan_orderings(plan) + 3;
+        uint64_t bytes = 0;
+        if (__builtin_mul_overflow(plan->tensor_bytes, orderings, &bytes) || bytes > RESERVE_MOST ||
+            bytes > plan->request.budget / RESERVE_SHARE)
+            bytes = 0;
+        TRY_OR(done, device_pool_open(&o->pool, staging->device, staging->stream, bytes, error));
+        if (dealt)
+            TRY_OR(done, build_dealt(o, source, staging, progress, error));
+        /* less where the device has less room than expected; nothing where o->plan then streams */
+        for (bool first = true; !dealt && !o->plan.streamed; first = false) {
+            if (build_once(o, source, staging, first, progress, error) != STATUS_MEMORY ||
+                !retreat(o, !source->parts, staging->device))
+                break;
+            *error = (struct error){0};
+        }
         TRY_OR(done, error->status);
         device_pool_trim(&o->pool);
     }

@@ -112,28 +112,6 @@ done:
     return error->status;
 }
 
-/* The nonzeros of an ordering in device memory, whose modes are groups of the tensor's. */
-static enum status queue_in_memory(const struct device_orderings *o, struct residual_args *args,
-                                   struct double_double *sum, cudaStream_t stream,
-                                   struct error *error)
-{
-    int g = 0;
-    while (!o->sweep.alto && !o->sweep.ordered[g])
-        g++;
-    const struct device_tensor *t = o->sweep.alto ? &o->alto : &o->ordered[g];
-    args->index[0] = t->blco.index[0];
-    args->index[1] = t->blco.index[1];
-    args->value = t->blco.value;
-    args->chunk = t->table[0].chunk;
-    args->chunks = t->table[0].count;
-    args->base = t->base;
-    for (int n = 0; n < args->order; n++) {
-        args->mode[n].field = device_tensor_field(t, mode_groups_of(&o->sweep.groups, n));
-        args->mode[n].coordinate = o->coordinate[n];
-    }
-    return cuda_status(residual_nonzeros(args, sum, stream), doing, error);
-}
-
 static enum status queue_nonzeros(struct device_state *s, const struct backend_residual *r,
                                   const double *weight, struct double_double *sum,
                                   struct error *error)
@@ -149,8 +127,23 @@ static enum status queue_nonzeros(struct device_state *s, const struct backend_r
                                  .wide_values = f->wide_values && !o->plan.streamed};
     for (int n = 0; n < s->order; n++)
         args.mode[n].rows = f->factor[n];
-    return o->plan.streamed ? device_stream_residual(&o->stream, &args, sum, s->stream, error)
-                            : queue_in_memory(o, &args, sum, s->stream, error);
+    if (o->plan.streamed)
+        return device_stream_residual(&o->stream, &args, sum, s->stream, error);
+    int g = 0;
+    while (!o->sweep.alto && !o->sweep.ordered[g])
+        g++;
+    const struct device_tensor *t = o->sweep.alto ? &o->alto : &o->ordered[g];
+    args.index[0] = t->blco.index[0];
+    args.index[1] = t->blco.index[1];
+    args.value = t->blco.value;
+    args.chunk = t->table[0].chunk;
+    args.chunks = t->table[0].count;
+    args.base = t->base;
+    for (int n = 0; n < args.order; n++) { /* its modes are groups of the tensor's */
+        args.mode[n].field = device_tensor_field(t, mode_groups_of(&o->sweep.groups, n));
+        args.mode[n].coordinate = o->coordinate[n];
+    }
+    return cuda_status(residual_nonzeros(&args, sum, s->stream), doing, error);
 }
 
 /* r->nonzeros, from a sum of each thread block. */

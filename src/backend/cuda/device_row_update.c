@@ -19,10 +19,16 @@ static const char doing[] = "systems of rows on the GPU";
 /* Device memory that systems of common rows take for a tensor of this shape, about. */
 static uint64_t common_bytes(const struct shape *shape, const struct device_row_size *size)
 {
-    const uint64_t numbers = row_sent_length((uint32_t)size->rank, size->matrix, USUAL_RANKS);
+    const uint64_t numbers = row_system_length((uint32_t)size->rank, size->matrix) + USUAL_RANKS;
     const uint64_t system = numbers * sizeof(double) + sizeof(struct row_totals);
     const uint64_t few = USUAL_RANKS * ROW_DEAL_SHARES, all = ROW_DEAL_SENT / system;
     return least_of(shape_longest(shape), few > all ? few : all) * system;
+}
+
+/* What is sent of a row: its system, and of counts the least value that each rank has. */
+static uint64_t numbers_of_row(const struct device_common_rows *c)
+{
+    return c->length + (c->least ? (uint64_t)c->ranks->all->size : 0);
 }
 
 /* Accepts one rank. counts: as in struct row_systems_args. The caller closes *c, also after a
@@ -33,12 +39,12 @@ static enum status open_common(struct device_common_rows *c, const struct rank_r
     const uint32_t all = (uint32_t)ranks->all->size;
     uint64_t most = 0;
     *c = (struct device_common_rows){.ranks = ranks, .least = counts && size->matrix};
-    c->length = row_sent_length((uint32_t)size->rank, size->matrix, c->least ? all : 0);
+    c->length = (uint32_t)row_system_length((uint32_t)size->rank, size->matrix);
     for (int n = 0; n < ranks->part.whole.order; n++) {
         c->rows[n] = mode_rows_common(&ranks->mode[n], 0);
         most = c->rows[n] > most ? c->rows[n] : most;
     }
-    return device_array_into(&c->sent, all * most * c->length, sizeof *c->sent, error);
+    return device_array_into(&c->sent, all * most * numbers_of_row(c), sizeof *c->sent, error);
 }
 
 /* The piece of the common rows of stripe k; that of the rank's other rows comes after those of its
@@ -79,9 +85,10 @@ static enum status cut_common(const struct device_common_rows *c, int n,
 /* The place of the common rows of stripe k in what is sent. */
 static struct row_sent place_of(const struct device_common_rows *c, int n, int k)
 {
-    return (struct row_sent){.system = c->sent + (uint64_t)k * c->rows[n] * c->length,
+    double *part = c->sent + (uint64_t)k * c->rows[n] * numbers_of_row(c);
+    return (struct row_sent){.part = part,
+                             .least = part + c->rows[n] * c->length,
                              .first = (uint32_t)c->ranks->mode[n].stripe_first[k],
-                             .length = c->length,
                              .peers = c->least ? (uint32_t)c->ranks->all->size : 0,
                              .peer = (uint32_t)c->ranks->all->rank};
 }
@@ -92,7 +99,7 @@ static enum status solve_common(const struct device_common_rows *c, struct devic
                                 const struct device_row_pass *pass, struct error *error)
 {
     const int n = pass->mode, size = c->ranks->all->size, me = c->ranks->all->rank;
-    const uint64_t numbers = c->rows[n] * c->length;
+    const uint64_t numbers = c->rows[n] * numbers_of_row(c);
     const size_t bytes = (size_t)size * numbers * sizeof *c->sent;
     TRY(cuda_status(cudaMemsetAsync(c->sent, 0, bytes, pass->stream),
                     "systems of rows on several GPUs", error));

@@ -32,40 +32,6 @@ static enum status open_mttkrps(struct device_sweep *s, struct error *error)
     return STATUS_OK;
 }
 
-static uint64_t longest_table(const struct device_sweep *s)
-{
-    uint64_t longest = 0;
-    for (int n = 0; n < MAX_ORDER; n++) {
-        const struct device_mttkrp *both[] = {&s->reduced[n], &s->within[n]};
-        for (int i = 0; i < 2; i++) {
-            uint64_t rows = both[i]->tensor ? device_mttkrp_table_rows(both[i]) : 0;
-            longest = rows > longest ? rows : longest;
-        }
-    }
-    return longest;
-}
-
-static enum status allocate_factors(struct device_sweep *s, const struct rank_rows *ranks,
-                                    struct error *error)
-{
-    const struct plan *plan = &s->orderings.plan;
-    struct device_factors *f = &s->factors;
-    uint64_t longest = 0;
-    f->shape = s->orderings.shape;
-    f->precision = plan->request.precision;
-    f->copies = (uint32_t)plan->request.copies;
-    for (int n = 0; n < f->shape.order; n++) {
-        uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
-        uint64_t stripes = device_ranks_rows(ranks, n), copied = copies * f->shape.dims[n];
-        uint64_t rows = stripes > copied ? stripes : copied;
-        longest = rows > longest ? rows : longest;
-        TRY(device_array_into(&f->factor[n], stripes, row_bytes(s), error));
-    }
-    TRY(device_array_into(&f->m, longest, row_bytes(s), error));
-    f->table_rows = longest_table(s);
-    return device_array_into(&f->table, f->table_rows, row_bytes(s), error);
-}
-
 enum status device_sweep_open(struct device_sweep *s, const struct tensor_source *source,
                               const struct plan *plan, struct device_staging *staging,
                               struct progress *progress, struct error *error)
@@ -75,7 +41,28 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
     TRY_OR(done, device_orderings_build(&s->orderings, source, plan, staging, progress, error));
     s->is_empty = s->orderings.nnz == 0;
     TRY_OR(done, open_mttkrps(s, error));
-    allocate_factors(s, source->ranks, error);
+    struct device_factors *f = &s->factors;
+    uint64_t longest = 0;
+    plan = &s->orderings.plan;
+    f->shape = s->orderings.shape;
+    f->precision = plan->request.precision;
+    f->copies = (uint32_t)plan->request.copies;
+    for (int n = 0; n < f->shape.order; n++) {
+        uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
+        uint64_t stripes = device_ranks_rows(source->ranks, n), copied = copies * f->shape.dims[n];
+        uint64_t rows = stripes > copied ? stripes : copied;
+        longest = rows > longest ? rows : longest;
+        TRY_OR(done, device_array_into(&f->factor[n], stripes, row_bytes(s), error));
+    }
+    TRY_OR(done, device_array_into(&f->m, longest, row_bytes(s), error));
+    for (int n = 0; n < MAX_ORDER; n++) {
+        const struct device_mttkrp *both[] = {&s->reduced[n], &s->within[n]};
+        for (int i = 0; i < 2; i++) {
+            uint64_t rows = both[i]->tensor ? device_mttkrp_table_rows(both[i]) : 0;
+            f->table_rows = rows > f->table_rows ? rows : f->table_rows;
+        }
+    }
+    device_array_into(&f->table, f->table_rows, row_bytes(s), error);
 done:
     if (error->status != STATUS_OK)
         device_sweep_close(s);

@@ -64,19 +64,9 @@ static enum status wide_open(struct wide *w, uint64_t rank, uint64_t ld, enum pr
     return device_array_into(&w->a, panel, sizeof *w->a, error);
 }
 
-static void wide_close(struct wide *w)
-{
-    if (w->blas)
-        w->cublas->destroy(w->blas);
-    device_free(w->padded_w);
-    device_free(w->grams);
-    device_free(w->m);
-    device_free(w->a);
-    *w = (struct wide){0};
-}
-
 /* Grams += A' A of a panel of `rows` rows, the k-th part of it into the k-th Gram. */
-static enum status add_grams(struct wide *w, const double *a, uint64_t rows, struct error *error)
+static enum status add_grams(const struct wide *w, const double *a, uint64_t rows,
+                             struct error *error)
 {
     const double one = 1;
     const int rank = (int)w->rank, ld = (int)w->ld;
@@ -97,55 +87,37 @@ static enum status add_grams(struct wide *w, const double *a, uint64_t rows, str
                          "Gram", error);
 }
 
-/* Rows [first, first + count) of A = those of M, times W. *a_panel = these rows of A as doubles. */
-static enum status solve_panel(struct wide *w, const struct device_dense_rows *rows, uint64_t first,
-                               uint64_t count, const double **a_panel, struct error *error)
+/* Panel after panel of A as doubles, each with its Gram: rows of M times W, or with M NULL those of
+ * A as they are. */
+static enum status by_panels(const struct wide *w, const struct device_dense_rows *rows,
+                             struct error *error)
 {
     const bool single = w->precision == PRECISION_SINGLE;
     const double one = 1, zero = 0;
     const int ld = (int)w->ld;
-    const uint64_t from = first * w->ld, entries = count * w->ld;
-    const double *in = single ? w->m : (const double *)rows->m + from;
-    double *out = single ? w->a : (double *)rows->a + from;
-    *a_panel = out;
-    if (single)
-        TRY(cuda_status(dense_widen((const float *)rows->m + from, w->m, entries, w->stream),
-                        "widening M", error));
-    TRY(cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, ld, (int)count,
-                                       (int)w->rank, &one, w->padded_w, ld, in, ld, &zero, out, ld),
-                      "solve", error));
-    if (!single)
-        return STATUS_OK;
-    return cuda_status(dense_narrow(w->a, (float *)rows->a + from, entries, w->stream),
-                       "narrowing A", error);
-}
-
-/* *a_panel = rows [first, first + count) of A as doubles. */
-static enum status load_panel(struct wide *w, const struct device_dense_rows *rows, uint64_t first,
-                              uint64_t count, const double **a_panel, struct error *error)
-{
-    const bool single = w->precision == PRECISION_SINGLE;
-    const uint64_t from = first * w->ld;
-    *a_panel = single ? w->a : (const double *)rows->a + from;
-    if (!single)
-        return STATUS_OK;
-    return cuda_status(dense_widen((const float *)rows->a + from, w->a, count * w->ld, w->stream),
-                       "widening A", error);
-}
-
-/* Panel after panel, each with its Gram: solved, or with M NULL only loaded. */
-static enum status by_panels(struct wide *w, const struct device_dense_rows *rows,
-                             struct error *error)
-{
     const uint64_t panel = w->parts * w->part_rows;
     const size_t bytes = w->parts * w->rank * w->rank * sizeof(double);
     TRY(cublas_status(w->cublas->set_stream(w->blas, w->stream), "cuBLAS", error));
     TRY(cuda_status(cudaMemsetAsync(w->grams, 0, bytes, w->stream), "Gram", error));
     for (uint64_t first = 0; first < rows->count; first += panel) {
         const uint64_t left = rows->count - first, n = left < panel ? left : panel;
-        const double *a;
-        if ((rows->m ? solve_panel : load_panel)(w, rows, first, n, &a, error) != STATUS_OK)
-            return error->status;
+        const uint64_t from = first * w->ld, entries = n * w->ld;
+        const double *m = single ? w->m : (const double *)rows->m + from;
+        double *a = single ? w->a : (double *)rows->a + from;
+        if (single && rows->m)
+            TRY(cuda_status(dense_widen((const float *)rows->m + from, w->m, entries, w->stream),
+                            "widening M", error));
+        if (rows->m)
+            TRY(cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, ld, (int)n,
+                                               (int)w->rank, &one, w->padded_w, ld, m, ld, &zero, a,
+                                               ld),
+                              "solve", error));
+        if (single && rows->m)
+            TRY(cuda_status(dense_narrow(w->a, (float *)rows->a + from, entries, w->stream),
+                            "narrowing A", error));
+        if (single && !rows->m)
+            TRY(cuda_status(dense_widen((const float *)rows->a + from, w->a, entries, w->stream),
+                            "widening A", error));
         TRY(add_grams(w, a, n, error));
     }
     return cuda_status(
@@ -153,19 +125,8 @@ static enum status by_panels(struct wide *w, const struct device_dense_rows *row
         "Gram", error);
 }
 
-/* A = M W, where `matrix` (R x R, device) is W, and raw = A' A, for later work on the stream. */
-static enum status wide_solve(struct wide *w, const struct device_dense_rows *rows,
-                              const double *matrix, struct error *error)
-{
-    const size_t row = w->rank * sizeof(double), padded = w->ld * sizeof(double);
-    cudaError_t code = cudaMemcpy2DAsync(w->padded_w, padded, matrix, row, row, w->rank,
-                                         cudaMemcpyDeviceToDevice, w->stream);
-    TRY(cuda_status(code, "padding W", error));
-    return by_panels(w, rows, error);
-}
-
 /* raw = A' A; rows->m is not used, and A is only read. */
-static enum status wide_gram(struct wide *w, const struct device_dense_rows *rows,
+static enum status wide_gram(const struct wide *w, const struct device_dense_rows *rows,
                              struct error *error)
 {
     const struct device_dense_rows of_a = {.a = rows->a, .count = rows->count, .raw = rows->raw};
@@ -200,11 +161,28 @@ static const char inverting[] = "the inverse of V";
 /* Where the flags are in their array. */
 enum { FLAG_STATUS, FLAG_INFO, FLAG_COUNT };
 
-/* Loads and starts cuSOLVER, which takes long and is needed only for large R. */
-static enum status open_solver(struct inverse *d, struct error *error)
+/* The caller closes *d, also after a failure. STATUS_MEMORY; STATUS_INPUT where R is large and
+ * there is no cuSOLVER. */
+static enum status inverse_open(struct inverse *d, uint32_t rank, enum precision precision,
+                                struct error *error)
 {
-    const int n = (int)d->rank;
+    const uint64_t entries = (uint64_t)rank * rank;
+    const int n = (int)rank;
     int cholesky = 0, inverse = 0, eigen = 0;
+    *d = (struct inverse){.rank = rank, .precision = precision};
+    TRY(device_array_into(&d->v, entries, sizeof *d->v, error));
+    TRY(device_array_into(&d->factor, entries, sizeof *d->factor, error));
+    TRY(device_array_into(&d->values, rank, sizeof *d->values, error));
+    TRY(device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error));
+    d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
+    if (!d->host_flags)
+        return error->status;
+    d->host_values = memory_array(2 * (uint64_t)rank, sizeof *d->host_values, error);
+    if (!d->host_values)
+        return error->status;
+    if (rank <= DENSE_INVERSE_SMALL)
+        return STATUS_OK;
+    /* cuSOLVER, which takes long to load */
     d->cusolver = cusolver_library(error);
     if (!d->cusolver)
         return error->status;
@@ -222,42 +200,6 @@ static enum status open_solver(struct inverse *d, struct error *error)
     if (eigen > d->work_size)
         d->work_size = eigen;
     return device_array_into(&d->work, (uint64_t)d->work_size + 1, sizeof *d->work, error);
-}
-
-/* The caller closes *d, also after a failure. STATUS_MEMORY; STATUS_INPUT where R is large and
- * there is no cuSOLVER. */
-static enum status inverse_open(struct inverse *d, uint32_t rank, enum precision precision,
-                                struct error *error)
-{
-    const uint64_t entries = (uint64_t)rank * rank;
-    *d = (struct inverse){.rank = rank, .precision = precision};
-    TRY(device_array_into(&d->v, entries, sizeof *d->v, error));
-    TRY(device_array_into(&d->factor, entries, sizeof *d->factor, error));
-    TRY(device_array_into(&d->values, rank, sizeof *d->values, error));
-    TRY(device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error));
-    d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
-    if (!d->host_flags)
-        return error->status;
-    d->host_values = memory_array(2 * (uint64_t)rank, sizeof *d->host_values, error);
-    if (!d->host_values)
-        return error->status;
-    return rank > DENSE_INVERSE_SMALL ? open_solver(d, error) : STATUS_OK;
-}
-
-/* Accepts a zeroed one. */
-static void inverse_close(struct inverse *d)
-{
-    if (d->solver)
-        d->cusolver->destroy(d->solver);
-    device_free(d->v);
-    device_free(d->factor);
-    device_free(d->values);
-    device_free(d->flags);
-    device_free(d->work);
-    device_pinned_free(d->host_flags);
-    memory_free(d->host_v);
-    memory_free(d->host_values);
-    *d = (struct inverse){0};
 }
 
 /* V is inverted where that costs few digits of A V = M: multiplying M by an explicit inverse has a
@@ -300,14 +242,6 @@ static enum status invert_large(struct inverse *d, const struct dense_modes *mod
         d->cusolver->dpotri(d->solver, LOWER, n, d->factor, n, d->work, d->work_size, info),
         "inverse", error));
     return cuda_status(dense_inverse_finish(modes, d->factor, flag, w, stream), inverting, error);
-}
-
-static enum status invert_small(struct inverse *d, const struct dense_modes *modes, double ridge,
-                                double *w, cudaStream_t stream, struct error *error)
-{
-    return cuda_status(dense_inverse_small(modes, ridge, least_pivot(d), d->v, w,
-                                           d->flags + FLAG_STATUS, d->halt, stream),
-                       inverting, error);
 }
 
 /* factor, values = eigenvectors and eigenvalues of factor, by cuSOLVER. Waits for the stream. */
@@ -375,29 +309,11 @@ static enum status decompose(struct inverse *d, const struct dense_modes *modes,
     const bool is_large = d->rank > DENSE_INVERSE_SMALL;
     TRY(cuda_status(dense_inverse_equilibrate(d->v, d->rank, d->factor, stream),
                     "eigendecomposition", error));
-    if ((is_large ? decompose_large : decompose_small)(d, stream, error) != STATUS_OK)
-        return error->status;
+    TRY((is_large ? decompose_large : decompose_small)(d, stream, error));
     TRY(find_reciprocal(d, stream, error));
     return cuda_status(dense_inverse_eigenvectors(modes, d->v, d->factor, d->values,
                                                   eigenvalue_tolerance(d), w, stream),
                        "eigenvectors", error);
-}
-
-/* w (R x R, device) = W as device_dense_inverse says. Waits for the stream, unless there is a halt.
- * STATUS_NUMERICAL where the eigendecomposition does not converge; errors of lapack_library. */
-static enum status find_inverse(struct inverse *d, const struct dense_modes *modes, double ridge,
-                                double *w, cudaStream_t stream, struct error *error)
-{
-    const bool is_large = d->rank > DENSE_INVERSE_SMALL;
-    d->halt.code++;
-    d->by_eigenvectors = false;
-    if ((is_large ? invert_large : invert_small)(d, modes, ridge, w, stream, error) != STATUS_OK)
-        return error->status;
-    if (d->halt.halt)
-        return STATUS_OK;
-    TRY(fetch_flags(d, stream, error));
-    d->by_eigenvectors = d->host_flags[FLAG_STATUS] == DENSE_INVERSE_SINGULAR;
-    return d->by_eigenvectors ? decompose(d, modes, w, stream, error) : STATUS_OK;
 }
 
 #define PANEL_ROWS 65536 /* that are multiplied by the eigenvectors at a time */
@@ -431,27 +347,6 @@ struct device_dense {
     double *system; /* of dense_nonneg_prepare; NULL where no mode is nonnegative; device, owned */
 };
 
-/* The numbers of thread blocks in passes over a factor matrix, and room for their results. */
-static enum status open_passes(struct device_dense *d, struct error *error)
-{
-    const int device = d->place.device;
-    int multiprocessors;
-    TRY(device_attribute(device, cudaDevAttrMultiProcessorCount, &multiprocessors, error));
-    d->processors = (uint32_t)multiprocessors;
-    d->inner_blocks = d->processors * INNER_BLOCKS;
-    if (d->wide) {
-        TRY(wide_open(&d->by_blas, d->rank, d->ld, d->precision, d->place.pass, error));
-    } else {
-        TRY(cuda_status(dense_apply_blocks(device, d->ld, d->precision, &d->solve_blocks),
-                        "the solve's kernel", error));
-    }
-    const uint64_t of_inner = (uint64_t)d->inner_blocks * d->rank;
-    const uint64_t of_solve = d->wide ? 0 : d->solve_blocks * dense_apply_partial(d->ld);
-    TRY(device_array_into(&d->partial, of_inner > of_solve ? of_inner : of_solve,
-                          sizeof *d->partial, error));
-    return device_array_into(&d->inner, d->rank, sizeof *d->inner, error);
-}
-
 enum status device_dense_open(struct device_dense **opened, const struct device_dense_place *place,
                               uint64_t rank, uint64_t ld, enum precision precision,
                               struct error *error)
@@ -468,7 +363,22 @@ enum status device_dense_open(struct device_dense **opened, const struct device_
     d->ld = ld;
     d->precision = precision;
     d->wide = ld > DENSE_SOLVE_LD;
-    TRY_OR(failed, open_passes(d, error));
+    int processors = 0;
+    TRY_OR(failed,
+           device_attribute(place->device, cudaDevAttrMultiProcessorCount, &processors, error));
+    d->processors = (uint32_t)processors;
+    d->inner_blocks = d->processors * INNER_BLOCKS;
+    if (d->wide)
+        TRY_OR(failed, wide_open(&d->by_blas, rank, ld, precision, place->pass, error));
+    else
+        TRY_OR(failed,
+               cuda_status(dense_apply_blocks(place->device, ld, precision, &d->solve_blocks),
+                           "the solve's kernel", error));
+    const uint64_t of_inner = d->inner_blocks * rank;
+    const uint64_t of_solve = d->wide ? 0 : d->solve_blocks * dense_apply_partial(ld);
+    const uint64_t partials = of_inner > of_solve ? of_inner : of_solve;
+    TRY_OR(failed, device_array_into(&d->partial, partials, sizeof *d->partial, error));
+    TRY_OR(failed, device_array_into(&d->inner, rank, sizeof *d->inner, error));
     TRY_OR(failed, inverse_open(&d->inverse, d->rank, precision, error));
     *opened = d;
     return STATUS_OK;
@@ -481,8 +391,24 @@ void device_dense_close(struct device_dense *d)
 {
     if (!d)
         return;
-    wide_close(&d->by_blas);
-    inverse_close(&d->inverse);
+    struct wide *w = &d->by_blas;
+    struct inverse *v = &d->inverse;
+    if (w->blas)
+        w->cublas->destroy(w->blas);
+    device_free(w->padded_w);
+    device_free(w->grams);
+    device_free(w->m);
+    device_free(w->a);
+    if (v->solver)
+        v->cusolver->destroy(v->solver);
+    device_free(v->v);
+    device_free(v->factor);
+    device_free(v->values);
+    device_free(v->flags);
+    device_free(v->work);
+    device_pinned_free(v->host_flags);
+    memory_free(v->host_v);
+    memory_free(v->host_values);
     device_free(d->extrapolate_partial);
     for (int i = 0; i < DEVICE_DENSE_PASSES; i++)
         device_event_destroy(d->passed[i]);
@@ -512,7 +438,21 @@ double device_dense_reciprocal(const struct device_dense *d)
 enum status device_dense_inverse(struct device_dense *d, const struct dense_modes *modes,
                                  double ridge, double *w, struct error *error)
 {
-    return find_inverse(&d->inverse, modes, ridge, w, d->place.side, error);
+    struct inverse *v = &d->inverse;
+    const cudaStream_t stream = d->place.side;
+    v->halt.code++;
+    v->by_eigenvectors = false;
+    if (d->rank > DENSE_INVERSE_SMALL)
+        TRY(invert_large(v, modes, ridge, w, stream, error));
+    else
+        TRY(cuda_status(dense_inverse_small(modes, ridge, least_pivot(v), v->v, w,
+                                            v->flags + FLAG_STATUS, v->halt, stream),
+                        inverting, error));
+    if (v->halt.halt)
+        return STATUS_OK;
+    TRY(fetch_flags(v, stream, error));
+    v->by_eigenvectors = v->host_flags[FLAG_STATUS] == DENSE_INVERSE_SINGULAR;
+    return v->by_eigenvectors ? decompose(v, modes, w, stream, error) : STATUS_OK;
 }
 
 /* *streams = those of a pass that begins now, with the event that is recorded after it. */
@@ -543,7 +483,12 @@ static enum status multiply(struct device_dense *d, const struct device_dense_ro
                             struct error *error)
 {
     if (d->wide) {
-        TRY(wide_solve(&d->by_blas, rows, w, error));
+        const struct wide *b = &d->by_blas;
+        const size_t row = b->rank * sizeof(double), padded = b->ld * sizeof(double);
+        cudaError_t code = cudaMemcpy2DAsync(b->padded_w, padded, w, row, row, b->rank,
+                                             cudaMemcpyDeviceToDevice, b->stream);
+        TRY(cuda_status(code, "padding W", error));
+        TRY(by_panels(b, rows, error));
         return join(streams, error);
     }
     const struct dense_apply_args args = {.m = rows->m,
@@ -662,24 +607,6 @@ enum status device_dense_open_extrapolate(struct device_dense *d, struct error *
                              sizeof *d->extrapolate_partial, error);
 }
 
-/* S = Y of all modes, and raw = Y'Y, by cuBLAS. */
-static enum status extrapolate_wide(struct device_dense *d,
-                                    const struct dense_extrapolate_args *args, double *raw,
-                                    const struct dense_streams *streams, struct error *error)
-{
-    const uint64_t square = (uint64_t)args->rank * args->rank;
-    const uint64_t row_bytes = args->ld * precision_bytes(d->precision);
-    TRY(cuda_status(dense_extrapolate(args, d->precision, streams->pass), extrapolating, error));
-    for (int n = 0; n < args->modes; n++) {
-        const struct dense_extrapolate_mode *mode = &args->mode[n];
-        const struct device_dense_rows rows = {.a = (char *)mode->s + mode->first * row_bytes,
-                                               .count = mode->count,
-                                               .raw = raw + (uint64_t)n * square};
-        TRY(wide_gram(&d->by_blas, &rows, error));
-    }
-    return cuda_status(dense_streams_join(streams), extrapolating, error);
-}
-
 enum status device_dense_extrapolate(struct device_dense *d,
                                      const struct dense_extrapolate_args *asked, double *raw,
                                      struct error *error)
@@ -689,11 +616,20 @@ enum status device_dense_extrapolate(struct device_dense *d,
     args.ld = (uint32_t)d->ld;
     args.rank = d->rank;
     TRY(next_pass(d, &streams, error));
-    if (d->wide)
-        return extrapolate_wide(d, &args, raw, &streams, error);
-    return cuda_status(dense_extrapolate_gram(&args, d->precision, d->extrapolate_partial,
-                                              d->extrapolate_blocks, raw, &streams),
-                       extrapolating, error);
+    if (!d->wide)
+        return cuda_status(dense_extrapolate_gram(&args, d->precision, d->extrapolate_partial,
+                                                  d->extrapolate_blocks, raw, &streams),
+                           extrapolating, error);
+    const uint64_t row_bytes = d->ld * precision_bytes(d->precision);
+    TRY(cuda_status(dense_extrapolate(&args, d->precision, streams.pass), extrapolating, error));
+    for (int n = 0; n < args.modes; n++) {
+        const struct dense_extrapolate_mode *mode = &args.mode[n];
+        const struct device_dense_rows rows = {.a = (char *)mode->s + mode->first * row_bytes,
+                                               .count = mode->count,
+                                               .raw = raw + (uint64_t)n * d->rank * d->rank};
+        TRY(wide_gram(&d->by_blas, &rows, error));
+    }
+    return cuda_status(dense_streams_join(&streams), extrapolating, error);
 }
 
 enum status device_dense_extrapolated(struct device_dense *d,

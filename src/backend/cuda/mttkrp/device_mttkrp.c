@@ -86,24 +86,6 @@ static void add_variant(struct device_mttkrp *w, enum mttkrp_path path, int tabl
         (struct device_mttkrp_variant){.path = path, .table = table, .fused = fused};
 }
 
-static void list_variants(struct device_mttkrp *w)
-{
-    if (is_tiled(w)) {
-        w->variant[w->variants++] = (struct device_mttkrp_variant){.tiled = true};
-    } else if (w->conflict == CONFLICT_ATOMIC) {
-        add_variant(w, MTTKRP_EACH, 2, 0);
-    } else if (w->conflict != CONFLICT_ORDERED) {
-        for (int t = 0; t < DEVICE_CHUNK_TABLES &&
-                        device_tensor_chunk_size(w->tensor, t) <= MTTKRP_SORTED_CHUNK;
-             t++)
-            add_variant(w, MTTKRP_SORTED, t, 0);
-    } else {
-        for (int fused = 0; fused <= (w->fused >= 0); fused++)
-            for (int t = 0; t < DEVICE_CHUNK_TABLES; t++)
-                add_variant(w, MTTKRP_PLAIN, t, fused);
-    }
-}
-
 /* w->unshared = the rows of which one chunk has all nonzeros, for the shortest chunks, so that it
  * holds for longer chunks too. NULL where there is no room for it. */
 static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stream,
@@ -140,7 +122,20 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
                                 .timed = -1};
     sort_gathers(w);
     find_fusion(w);
-    list_variants(w);
+    if (is_tiled(w)) {
+        w->variant[w->variants++] = (struct device_mttkrp_variant){.tiled = true};
+    } else if (conflict == CONFLICT_ATOMIC) {
+        add_variant(w, MTTKRP_EACH, 2, 0);
+    } else if (conflict != CONFLICT_ORDERED) {
+        for (int t = 0;
+             t < DEVICE_CHUNK_TABLES && device_tensor_chunk_size(tensor, t) <= MTTKRP_SORTED_CHUNK;
+             t++)
+            add_variant(w, MTTKRP_SORTED, t, 0);
+    } else {
+        for (int fused = 0; fused <= (w->fused >= 0); fused++)
+            for (int t = 0; t < DEVICE_CHUNK_TABLES; t++)
+                add_variant(w, MTTKRP_PLAIN, t, fused);
+    }
     TRY(cuda_status(device_event_create_timed(&w->start), "an event", error));
     TRY(cuda_status(device_event_create_timed(&w->stop), "an event", error));
     if (conflict == CONFLICT_REGISTER &&
@@ -217,19 +212,6 @@ static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_v
     args->wide_values = f->wide_values;
 }
 
-/* Zeroes the rows to which the launch adds; it stores the others. */
-static cudaError_t zero_m(const struct device_mttkrp *w, const struct mttkrp_args *args,
-                          cudaStream_t stream)
-{
-    const struct device_tensor *t = w->tensor;
-    if (args->ordered)
-        return mttkrp_zero_rows(args->m, args->vectors, t->zero_row, t->zero_rows, stream);
-    if (args->unshared)
-        return unshared_rows_zero_others(args->m, args->vectors, args->unshared,
-                                         t->blco.shape.dims[w->mode], stream);
-    return device_mttkrp_zero(args, stream);
-}
-
 enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
                                       const struct device_factors *f, cudaStream_t stream,
                                       struct error *error)
@@ -244,7 +226,17 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
     }
     set_args(w, v, f, &args);
     TRY(cuda_status(set_gathers(w, v->fused, f, &args, stream), doing, error));
-    TRY(cuda_status(zero_m(w, &args, stream), doing, error));
+    /* the launch stores the rows to which it does not add */
+    const struct device_tensor *t = w->tensor;
+    cudaError_t code;
+    if (args.ordered)
+        code = mttkrp_zero_rows(args.m, args.vectors, t->zero_row, t->zero_rows, stream);
+    else if (args.unshared)
+        code = unshared_rows_zero_others(args.m, args.vectors, args.unshared,
+                                         t->blco.shape.dims[w->mode], stream);
+    else
+        code = device_mttkrp_zero(&args, stream);
+    TRY(cuda_status(code, doing, error));
     TRY(cuda_status(mttkrp_launch(&args, stream), doing, error));
     return cuda_status(device_mttkrp_merge(&args, stream), doing, error);
 }

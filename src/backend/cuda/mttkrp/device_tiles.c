@@ -35,24 +35,6 @@ static double end_of_span(const struct cuts *c)
     return c->cost * (c->ended + 1) / c->spans;
 }
 
-static void cut_tile(struct cuts *c, const struct blco_block *tile, uint32_t number)
-{
-    c->done += TILE_COST;
-    for (uint64_t at = 0; at < tile->count;) {
-        const double room = end_of_span(c) - c->done;
-        const uint64_t steps = room > 0 ? (uint64_t)(room / SPAN_STEP) + 1 : 1;
-        const uint64_t left = tile->count - at;
-        uint64_t count = c->ended + 1 == c->spans ? left : steps * SPAN_STEP;
-        count = least_of(least_of(count, left), MOST_NONZEROS);
-        c->chunk[c->chunks++] = (struct mttkrp_chunk){
-            .first = tile->first + at, .count = (uint32_t)count, .block = number};
-        at += count;
-        c->done += (double)count;
-        if (c->done >= end_of_span(c) && c->ended + 1 < c->spans)
-            c->span[++c->ended] = (uint32_t)c->chunks;
-    }
-}
-
 static enum status make_cuts(struct cuts *c, const struct device_blco *b, uint32_t spans,
                              struct error *error)
 {
@@ -62,8 +44,23 @@ static enum status make_cuts(struct cuts *c, const struct device_blco *b, uint32
     c->span = memory_array((uint64_t)spans + 1, sizeof *c->span, error);
     TRY(error->status);
     c->span[0] = 0;
-    for (uint64_t k = 0; k < b->nblocks; k++)
-        cut_tile(c, &b->block[k], (uint32_t)k);
+    for (uint64_t k = 0; k < b->nblocks; k++) {
+        const struct blco_block *tile = &b->block[k];
+        c->done += TILE_COST;
+        for (uint64_t at = 0; at < tile->count;) {
+            const double room = end_of_span(c) - c->done;
+            const uint64_t steps = room > 0 ? (uint64_t)(room / SPAN_STEP) + 1 : 1;
+            const uint64_t left = tile->count - at;
+            uint64_t count = c->ended + 1 == spans ? left : steps * SPAN_STEP;
+            count = least_of(least_of(count, left), MOST_NONZEROS);
+            c->chunk[c->chunks++] = (struct mttkrp_chunk){
+                .first = tile->first + at, .count = (uint32_t)count, .block = (uint32_t)k};
+            at += count;
+            c->done += (double)count;
+            if (c->done >= end_of_span(c) && c->ended + 1 < spans)
+                c->span[++c->ended] = (uint32_t)c->chunks;
+        }
+    }
     while (c->ended < spans)
         c->span[++c->ended] = (uint32_t)c->chunks;
     return STATUS_OK;

@@ -9,12 +9,14 @@
 
 static const char doing[] = "systems of rows on the GPU";
 
-/* *to = a copy of `count` numbers on the device. */
-static enum status send(uint64_t **to, const uint64_t *from, uint64_t count, cudaStream_t stream,
-                        struct error *error)
+/* *to = a copy on the device; waits, so that `from` may be freed. */
+static enum status keep(void *to, const void *from, uint64_t count, size_t size,
+                        cudaStream_t stream, struct error *error)
 {
-    TRY(device_array_into(to, count, sizeof **to, error));
-    return device_send(*to, from, count * sizeof **to, stream, doing, error);
+    void *copy;
+    TRY(device_array_into(&copy, count, size, error));
+    memcpy(to, &copy, sizeof copy);
+    return device_send(copy, from, count * size, stream, doing, error);
 }
 
 /* first (cuts + 2) = the first nonzero of each piece, in the ordering of `mode`, and the number of
@@ -35,8 +37,8 @@ static enum status find_cuts(const struct device_row_cuts *cuts, const struct de
     for (uint64_t k = 0; k < b->nblocks; k++)
         block[k] = b->block[k].first;
     device_tensor_args(tensor, 0, mode, &search.mttkrp);
-    TRY_OR(done, send(&of_block, block, b->nblocks, stream, error));
-    TRY_OR(done, send(&row, cuts->row, cuts->count, stream, error));
+    TRY_OR(done, keep(&of_block, block, b->nblocks, sizeof *block, stream, error));
+    TRY_OR(done, keep(&row, cuts->row, cuts->count, sizeof *row, stream, error));
     TRY_OR(done, device_array_into(&search.first, cuts->count, sizeof *first, error));
     search.block = of_block;
     search.row = row;
@@ -58,7 +60,7 @@ void device_row_cuts_free(struct device_row_cuts *cuts)
 
 uint64_t device_row_spans_bytes(uint64_t nnz)
 {
-    const uint64_t span = sizeof(uint64_t) + 2 * sizeof(uint32_t) + 2 * sizeof(struct row_join);
+    const uint64_t span = sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct row_join);
     return (nnz / DEVICE_ROW_SPAN_NNZ + 1) * (span + sizeof(struct row_totals));
 }
 
@@ -68,10 +70,9 @@ struct spans {
     uint32_t *block;                      /* (count)                                        */
     uint32_t *before, *after, *continued; /* (count + 1)                                    */
     struct row_join *join;                /* (joins)                                        */
-    struct row_join *slice;               /* (slices)                                       */
     struct row_join *shared;              /* (shared_rows)                                   */
     uint32_t *entered, *row; /* (pieces): a piece's first row begins before it; its number  */
-    uint32_t count, joins, slices;
+    uint32_t count, joins;
 };
 
 static void spans_free(struct spans *s)
@@ -82,7 +83,6 @@ static void spans_free(struct spans *s)
     memory_free(s->after);
     memory_free(s->continued);
     memory_free(s->join);
-    memory_free(s->slice);
     memory_free(s->shared);
     memory_free(s->entered);
     memory_free(s->row);
@@ -99,7 +99,6 @@ static enum status spans_open(struct device_row_spans *d, struct spans *s, uint6
     s->after = memory_array(spans + 1, sizeof *s->after, error);
     s->continued = memory_zeros(spans + 1, sizeof *s->continued, error);
     s->join = memory_array(spans, sizeof *s->join, error);
-    s->slice = memory_array(spans, sizeof *s->slice, error);
     s->shared = memory_array(pieces, sizeof *s->shared, error);
     s->entered = memory_array(pieces, sizeof *s->entered, error);
     s->row = memory_array(pieces, sizeof *s->row, error);
@@ -145,82 +144,43 @@ static uint32_t find_joins(const uint32_t *continued, const uint32_t *row, uint3
     return joins;
 }
 
-/* Appends a join's slices to slice[0..); returns how many. */
-static uint32_t cut_join(const struct row_join *join, struct row_join *slice)
-{
-    uint32_t count = 0, begin = join->first / 2;
-    for (; begin <= join->last; begin += ROW_SLICE, count++) {
-        const uint32_t end = begin + ROW_SLICE - 1;
-        slice[count] = (struct row_join){.row = join->row,
-                                         .first = count == 0 ? join->first : 2 * begin,
-                                         .last = end < join->last ? end : join->last};
-    }
-    return count;
-}
-
-static void cut_joins(struct spans *s, struct device_row_piece *p)
-{
-    p->first_slice = s->slices;
-    for (uint32_t j = p->first_join; j < p->first_join + p->joins; j++)
-        s->slices += cut_join(&s->join[j], s->slice + s->slices);
-    p->slices = s->slices - p->first_slice;
-}
-
-/* The rows that the spans of a piece share. Those at its ends may have parts in other pieces. */
-static void join_piece(struct spans *s, struct device_row_piece *p)
-{
-    const uint32_t end = p->first + p->spans, first_row = s->after[p->first],
-                   last_row = s->before[end];
-    struct row_join *join = s->join + s->joins;
-    p->first_join = s->joins;
-    p->joins = find_joins(s->continued + p->first, s->after + p->first, p->spans, join);
-    s->joins += p->joins;
-    p->enters = s->continued[p->first];
-    p->leaves = s->continued[end] && !(p->enters && first_row == last_row);
-    p->leaving = 2 * (p->spans - 1) + 1;
-    p->first_is_part = p->enters && p->joins > 0 && join[0].row == first_row;
-    p->last_is_part = p->leaves && p->joins > 0 && join[p->joins - 1].row == last_row;
-    if (p->first_is_part)
-        join[0].first = 0;
-    if (p->last_is_part)
-        p->leaving = join[p->joins - 1].first;
-    cut_joins(s, p);
-}
-
 static uint32_t larger(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
 }
 
-/* From the rows before and after the beginning of each span. */
+/* The rows that the spans of each piece share, from the rows before and after the beginning of each
+ * span. Those at the ends of a piece may have parts in other pieces. */
 static void join_all(struct device_row_spans *d, struct spans *s)
 {
     for (uint32_t k = 1; k < s->count; k++)
         s->continued[k] = s->before[k] == s->after[k];
-    for (uint32_t p = 0; p < d->pieces; p++) {
-        struct device_row_piece *piece = &d->piece[p];
-        s->entered[p] = 0;
-        if (piece->spans == 0)
+    for (uint32_t k = 0; k < d->pieces; k++) {
+        struct device_row_piece *p = &d->piece[k];
+        struct row_join *join = s->join + s->joins;
+        const uint32_t end = p->first + p->spans;
+        s->entered[k] = 0;
+        if (p->spans == 0)
             continue;
-        join_piece(s, piece);
-        s->entered[p] = piece->enters;
-        s->row[p] = s->after[piece->first];
-        d->most_spans = larger(d->most_spans, piece->spans);
-        d->most_totals = larger(d->most_totals, piece->spans + piece->joins);
+        const uint32_t first_row = s->after[p->first], last_row = s->before[end];
+        p->first_join = s->joins;
+        p->joins = find_joins(s->continued + p->first, s->after + p->first, p->spans, join);
+        s->joins += p->joins;
+        p->enters = s->continued[p->first];
+        p->leaves = s->continued[end] && !(p->enters && first_row == last_row);
+        p->leaving = 2 * (p->spans - 1) + 1;
+        p->first_is_part = p->enters && p->joins > 0 && join[0].row == first_row;
+        p->last_is_part = p->leaves && p->joins > 0 && join[p->joins - 1].row == last_row;
+        if (p->first_is_part)
+            join[0].first = 0;
+        if (p->last_is_part)
+            p->leaving = join[p->joins - 1].first;
+        s->entered[k] = p->enters;
+        s->row[k] = first_row;
+        d->most_spans = larger(d->most_spans, p->spans);
+        d->most_totals = larger(d->most_totals, p->spans + p->joins);
     }
     d->shared_rows = find_joins(s->entered, s->row, d->pieces, s->shared);
-}
-
-/* *to = a copy on the device; waits, so that `from` may be freed. */
-static enum status keep(void *to, const void *from, uint64_t count, size_t size,
-                        cudaStream_t stream, struct error *error)
-{
-    void *copy;
-    TRY(device_array_into(&copy, count, size, error));
-    memcpy(to, &copy, sizeof copy);
-    TRY(cuda_status(cudaMemcpyAsync(copy, from, count * size, cudaMemcpyHostToDevice, stream),
-                    doing, error));
-    return cuda_status(cudaStreamSynchronize(stream), doing, error);
 }
 
 /* Moves the spans of the pieces to the starts of rows, where their nonzeros are. */
@@ -238,18 +198,6 @@ static cudaError_t snap_piece(const struct snapper *q, uint64_t p, cudaStream_t 
                           q->after + piece->first, stream);
 }
 
-/* All pieces of an ordering in device memory. */
-static cudaError_t snap_in_memory(struct snapper *q, cudaStream_t stream)
-{
-    const struct device_row_spans *d = q->spans;
-    cudaError_t code = cudaSuccess;
-    device_tensor_args(d->tensor, 0, d->mode, &q->args);
-    for (uint64_t p = 0; code == cudaSuccess && p < d->pieces; p++)
-        if (device_row_spans_any(d, p))
-            code = snap_piece(q, p, stream);
-    return code;
-}
-
 static cudaError_t snap_batch(void *context, const struct device_packed_tensor *o, uint64_t b,
                               const struct device_stream_workspace *workspace)
 {
@@ -259,23 +207,9 @@ static cudaError_t snap_batch(void *context, const struct device_packed_tensor *
     return code == cudaSuccess ? snap_piece(q, b, workspace->product) : code;
 }
 
-/* s: NULL where the ordering is in device memory. */
-static enum status snap_pieces(struct snapper *q, struct device_stream *s, int mode,
-                               cudaStream_t stream, struct error *error)
-{
-    if (!s)
-        return cuda_status(snap_in_memory(q, stream), doing, error);
-    const struct device_stream_pass pass = {.ordering = s->serves[mode],
-                                            .following = s->serves[(mode + 1) % s->order],
-                                            .precision = s->precision,
-                                            .consume = snap_batch,
-                                            .context = q};
-    q->args.output = device_stream_field(s, mode);
-    TRY(cuda_status(device_stream_pass(s, &pass, stream), doing, error));
-    return device_stream_check(s, pass.ordering, stream, error);
-}
-
-/* Fetches the rows around the spans after they have moved. */
+/* Moves all spans, and fetches the rows around them. s: NULL where the ordering is in device
+ * memory.
+ */
 static enum status snap(const struct device_row_spans *d, struct spans *spans,
                         struct device_stream *s, int mode, cudaStream_t stream, struct error *error)
 {
@@ -283,7 +217,21 @@ static enum status snap(const struct device_row_spans *d, struct spans *spans,
     struct snapper q = {.spans = d};
     TRY_OR(done, device_array_into(&q.before, (uint64_t)spans->count + 1, sizeof *q.before, error));
     TRY_OR(done, device_array_into(&q.after, (uint64_t)spans->count + 1, sizeof *q.after, error));
-    TRY_OR(done, snap_pieces(&q, s, mode, stream, error));
+    if (s) {
+        const struct device_stream_pass pass = {.ordering = s->serves[mode],
+                                                .following = s->serves[(mode + 1) % s->order],
+                                                .precision = s->precision,
+                                                .consume = snap_batch,
+                                                .context = &q};
+        q.args.output = device_stream_field(s, mode);
+        TRY_OR(done, cuda_status(device_stream_pass(s, &pass, stream), doing, error));
+        TRY_OR(done, device_stream_check(s, pass.ordering, stream, error));
+    } else {
+        device_tensor_args(d->tensor, 0, d->mode, &q.args);
+        for (uint64_t p = 0; p < d->pieces; p++)
+            if (device_row_spans_any(d, p))
+                TRY_OR(done, cuda_status(snap_piece(&q, p, stream), doing, error));
+    }
     TRY_OR(done, device_fetch(spans->before, q.before, bytes, stream, doing, error));
     device_fetch(spans->after, q.after, bytes, stream, doing, error);
 done:
@@ -292,17 +240,7 @@ done:
     return error->status;
 }
 
-static enum status keep_joins(struct device_row_spans *d, const struct spans *s,
-                              cudaStream_t stream, struct error *error)
-{
-    TRY(keep(&d->continued, s->continued, (uint64_t)s->count + 1, sizeof *s->continued, stream,
-             error));
-    TRY(keep(&d->join, s->join, s->joins, sizeof *s->join, stream, error));
-    TRY(keep(&d->slice, s->slice, s->slices, sizeof *s->slice, stream, error));
-    return keep(&d->shared, s->shared, d->shared_rows, sizeof *s->shared, stream, error);
-}
-
-/* *d from the spans as they are cut. s: as in snap_pieces. */
+/* *d from the spans as they are cut. s: as in snap. */
 static enum status build(struct device_row_spans *d, struct spans *spans, struct device_stream *s,
                          int mode, cudaStream_t stream, struct error *error)
 {
@@ -311,7 +249,10 @@ static enum status build(struct device_row_spans *d, struct spans *spans, struct
     TRY(keep(&d->block, spans->block, spans->count, sizeof *spans->block, stream, error));
     TRY(snap(d, spans, s, mode, stream, error));
     join_all(d, spans);
-    return keep_joins(d, spans, stream, error);
+    TRY(keep(&d->continued, spans->continued, (uint64_t)spans->count + 1, sizeof *spans->continued,
+             stream, error));
+    TRY(keep(&d->join, spans->join, spans->joins, sizeof *spans->join, stream, error));
+    return keep(&d->shared, spans->shared, d->shared_rows, sizeof *spans->shared, stream, error);
 }
 
 /* The nonzeros [first, end) as a piece. *block: a block that begins at or before the first. */
@@ -333,12 +274,6 @@ static void cut_piece(struct device_row_spans *d, struct spans *spans, uint64_t 
     end_piece(d, spans, end);
 }
 
-/* More than the spans that are cut. */
-static uint64_t room_for(const struct device_blco *b, uint64_t most, uint64_t pieces)
-{
-    return least_of(most * pieces, b->nnz / DEVICE_ROW_SPAN_NNZ + pieces) + b->nblocks + pieces;
-}
-
 enum status device_row_spans_open(struct device_row_spans *d, const struct device_row_ordering *of,
                                   cudaStream_t stream, struct error *error)
 {
@@ -349,8 +284,10 @@ enum status device_row_spans_open(struct device_row_spans *d, const struct devic
     *d = (struct device_row_spans){.mode = of->mode, .tensor = of->tensor};
     if (!first)
         return error->status;
-    TRY_OR(done,
-           spans_open(d, &spans, room_for(&of->tensor->blco, of->most, pieces), pieces, error));
+    const struct device_blco *b = &of->tensor->blco;
+    const uint64_t room = b->nblocks + pieces + /* more than the spans that are cut */
+                          least_of(of->most * pieces, b->nnz / DEVICE_ROW_SPAN_NNZ + pieces);
+    TRY_OR(done, spans_open(d, &spans, room, pieces, error));
     TRY_OR(done, find_cuts(cuts, of->tensor, of->mode, first, stream, error));
     for (uint64_t p = 0; p < pieces; p++)
         cut_piece(d, &spans, first[p], first[p + 1], of->most, &block);
@@ -386,7 +323,6 @@ void device_row_spans_close(struct device_row_spans *d)
     device_free(d->block);
     device_free(d->continued);
     device_free(d->join);
-    device_free(d->slice);
     device_free(d->shared);
     *d = (struct device_row_spans){0};
 }
@@ -406,8 +342,6 @@ void device_row_spans_args(const struct device_row_spans *d, uint64_t p,
     args->continued = d->continued + piece->first;
     args->join = d->join + piece->first_join;
     args->joins = piece->joins;
-    args->slice = d->slice + piece->first_slice;
-    args->slices = piece->slices;
     args->first_is_part = piece->first_is_part;
     args->last_is_part = piece->last_is_part;
 }

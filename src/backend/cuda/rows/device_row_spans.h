@@ -19,7 +19,6 @@ struct device_row_cuts {
 struct device_row_piece {
     uint32_t first, spans;            /* its spans: [first, first + spans)                  */
     uint32_t first_join, joins;       /* what its spans share: [first_join, first_join + joins) */
-    uint32_t first_slice, slices;     /* of these, to be summed first                       */
     bool enters;                      /* its first row begins in a piece before: part 0     */
     bool leaves;                      /* its last row, another one, ends in a piece after   */
     uint32_t leaving;                 /* its part of that row                               */
@@ -38,7 +37,6 @@ struct device_row_spans {
     uint32_t *block;         /* (spans)                                           */
     uint32_t *continued;     /* (spans + 1)                                       */
     struct row_join *join;   /* (joins): of all pieces                            */
-    struct row_join *slice;  /* (slices): of all pieces                           */
     struct row_join *shared; /* (shared_rows): rows that pieces share                  */
     uint32_t shared_rows;
 };

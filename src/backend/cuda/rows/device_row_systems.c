@@ -52,18 +52,6 @@ static void room_args(const struct device_row_room *room, struct row_systems_arg
     args->next = room->next;
 }
 
-/* *args for the pieces' totals, and for the rows that they share. */
-static void stream_args(const struct device_row_stream *s, const struct device_row_spans *d,
-                        struct row_systems_args *args)
-{
-    args->spans = d->pieces;
-    args->join = d->shared;
-    args->joins = d->shared_rows;
-    args->slices = 0;
-    args->first_is_part = args->last_is_part = 0;
-    room_args(&s->pieces, args);
-}
-
 /* A pass over an ordering that is streamed. */
 struct pass {
     const struct device_row_stream *rows;
@@ -72,23 +60,7 @@ struct pass {
     bool values;
 };
 
-/* Keeps the parts of the rows that piece b shares with others. */
-static cudaError_t keep_parts(const struct pass *pass, uint64_t b, const double *part,
-                              cudaStream_t stream)
-{
-    const struct device_row_piece *piece = &pass->spans->piece[b];
-    const uint64_t length = row_system_length(pass->args->rank, pass->args->rules.matrix),
-                   bytes = length * sizeof *part;
-    double *to = pass->rows->pieces.part + 2 * b * length;
-    cudaError_t code = cudaSuccess;
-    if (piece->enters)
-        code = cudaMemcpyAsync(to, part, bytes, cudaMemcpyDeviceToDevice, stream);
-    if (piece->leaves && code == cudaSuccess)
-        code = cudaMemcpyAsync(to + length, part + piece->leaving * length, bytes,
-                               cudaMemcpyDeviceToDevice, stream);
-    return code;
-}
-
+/* Runs piece b, and keeps its parts of the rows that it shares with others. */
 static cudaError_t run_piece(void *context, const struct device_packed_tensor *o, uint64_t b,
                              const struct device_stream_workspace *workspace)
 {
@@ -104,63 +76,24 @@ static cudaError_t run_piece(void *context, const struct device_packed_tensor *o
         return code;
     code = pass->values ? row_systems_values(&args, workspace->product)
                         : row_systems_solve(&args, workspace->product);
-    if (code == cudaSuccess && !pass->values)
-        code = keep_parts(pass, b, args.part, workspace->product);
+    const struct device_row_piece *piece = &pass->spans->piece[b];
+    const uint64_t length = row_system_length(args.rank, args.rules.matrix),
+                   bytes = length * sizeof *args.part;
+    double *to = s->pieces.part + 2 * b * length;
+    if (code == cudaSuccess && !pass->values && piece->enters)
+        code = cudaMemcpyAsync(to, args.part, bytes, cudaMemcpyDeviceToDevice, workspace->product);
+    if (code == cudaSuccess && !pass->values && piece->leaves)
+        code = cudaMemcpyAsync(to + length, args.part + piece->leaving * length, bytes,
+                               cudaMemcpyDeviceToDevice, workspace->product);
     if (code != cudaSuccess)
         return code;
     return row_totals_sum(&args, args.spans + (pass->values ? 0 : row_systems_joined(&args)),
                           s->pieces.totals + b, &none, workspace->product);
 }
 
-/* A pass over the mode of d. args: what is the same for all pieces; values: no row is solved.
- * Asynchronous. */
-static cudaError_t stream_pass(struct device_row_stream *s, const struct device_row_spans *d,
-                               const struct row_systems_args *args, bool values,
-                               cudaStream_t stream)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-    struct pass pass = {.rows = s, .spans = d, .args = args, .values = values};
-    const struct device_stream_pass batches = {.ordering = s->from->serves[d->mode],
-                                               .following =
-                                                   s->from->serves[(d->mode + 1) % s->from->order],
-                                               .precision = s->from->precision,
-                                               .consume = run_piece,
-                                               .context = &pass};
-    struct row_systems_args shared = *args;
-    cudaError_t code = device_stream_pass(s->from, &batches, stream);
-    if (code != cudaSuccess || values)
-        return code;
-    stream_args(s, d, &shared);
-    return row_systems_join(&shared, stream);
-}
-
-/* Room for the pieces of all modes of `from`; bytes: of a span. The caller closes *s,
- * also after a failure. STATUS_MEMORY. */
-static enum status open_stream(struct device_row_stream *s, struct device_stream *from,
-                               const struct device_row_spans *modes, uint64_t bytes,
-                               struct error *error)
-{
-    uint64_t spans = 0, totals = 0, pieces = 0, all = 0;
-    s->from = from;
-    for (int n = 0; n < from->order; n++) {
-        const struct device_row_spans *d = &modes[n];
-        const uint64_t of_pieces = (uint64_t)d->pieces + d->shared_rows;
-        spans = d->most_spans > spans ? d->most_spans : spans;
-        totals = d->most_totals > totals ? d->most_totals : totals;
-        pieces = d->pieces > pieces ? d->pieces : pieces;
-        all = of_pieces > all ? of_pieces : all;
-    }
-    for (int k = 0; k < PLAN_WORKSPACES; k++)
-        TRY(open_room(&s->workspace[k], bytes, spans, totals, error));
-    return open_room(&s->pieces, bytes, pieces, all, error);
-}
-
-/* Accepts a zeroed one. */
-static void close_stream(struct device_row_stream *s)
-{
-    for (int k = 0; k < PLAN_WORKSPACES; k++)
-        close_room(&s->workspace[k]);
-    close_room(&s->pieces);
-    *s = (struct device_row_stream){0};
+    return a > b ? a : b;
 }
 
 static uint64_t most_spans(const struct device_row_size *size, uint64_t nnz)
@@ -185,20 +118,6 @@ uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size 
            (uint64_t)order * device_row_spans_bytes(0);
 }
 
-static enum status open_common(struct device_row_systems *s, struct error *error)
-{
-    const uint64_t rank = s->size.rank;
-    TRY(device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error));
-    TRY(device_array_into(&s->common.v_inverse, rank * rank, sizeof *s->common.v_inverse, error));
-    TRY(device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error));
-    TRY(device_array_into(&s->common.inverse, rank, sizeof *s->common.inverse, error));
-    TRY(device_array_into(&s->common.cell, rank, sizeof *s->common.cell, error));
-    TRY(device_array_into(&s->common.now, rank, sizeof *s->common.now, error));
-    TRY(device_array_into(&s->common.out, rank, sizeof *s->common.out, error));
-    TRY(device_array_into(&s->common.linear, rank, sizeof *s->common.linear, error));
-    return device_array_into(&s->common.unit, rank, sizeof *s->common.unit, error);
-}
-
 /* Spans of so many nonzeros, about. walkers: as in row_systems_walkers. Of spans that lane groups
  * walk, all have equally many, since those are begun all at once. */
 static uint64_t spans_of(const struct device_row_size *size, uint32_t walkers, uint64_t nnz)
@@ -210,47 +129,55 @@ static uint64_t spans_of(const struct device_row_size *size, uint32_t walkers, u
     return least_of(most, walkers * (each > 0 ? each : 1));
 }
 
-/* The spans of mode n. */
-static enum status open_mode(struct device_row_systems *s, const struct device_row_source *source,
-                             int n, uint32_t walkers, cudaStream_t stream, struct error *error)
-{
-    const struct device_tensor *tensor = source->tensor[n];
-    if (source->stream)
-        return device_row_spans_stream(&s->mode[n], source->stream, n,
-                                       spans_of(&s->size, walkers, source->stream->batch_nnz),
-                                       stream, error);
-    if (!tensor)
-        return STATUS_OK;
-    const struct device_row_ordering of = {.tensor = tensor,
-                                           .mode = n,
-                                           .cuts = source->cuts ? &source->cuts[n] : NULL,
-                                           .most = spans_of(&s->size, walkers, tensor->blco.nnz)};
-    return device_row_spans_open(&s->mode[n], &of, stream, error);
-}
-
 enum status device_row_systems_open(struct device_row_systems *s,
                                     const struct device_row_source *source,
                                     const struct device_row_size *size, cudaStream_t stream,
                                     struct error *error)
 {
+    const uint64_t rank = size->rank;
     uint32_t walkers;
-    uint64_t spans = 0, totals = 0;
+    uint64_t spans = 0, totals = source->sums; /* of a piece */
+    uint64_t pieces = 0, of_pieces = 0; /* of a mode: pieces; pieces and the rows they share */
     *s = (struct device_row_systems){.size = *size, .by_steps = source->cuts != NULL};
-    TRY(open_common(s, error));
-    TRY(cuda_status(row_systems_walkers((uint32_t)size->rank, (uint32_t)source->order - 1,
-                                        size->matrix, &walkers),
-                    doing, error));
+    TRY(device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error));
+    TRY(device_array_into(&s->common.v_inverse, rank * rank, sizeof *s->common.v_inverse, error));
+    TRY(device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error));
+    TRY(device_array_into(&s->common.inverse, rank, sizeof *s->common.inverse, error));
+    TRY(device_array_into(&s->common.cell, rank, sizeof *s->common.cell, error));
+    TRY(device_array_into(&s->common.now, rank, sizeof *s->common.now, error));
+    TRY(device_array_into(&s->common.out, rank, sizeof *s->common.out, error));
+    TRY(device_array_into(&s->common.linear, rank, sizeof *s->common.linear, error));
+    TRY(device_array_into(&s->common.unit, rank, sizeof *s->common.unit, error));
+    TRY(cuda_status(
+        row_systems_walkers((uint32_t)rank, (uint32_t)source->order - 1, size->matrix, &walkers),
+        doing, error));
     for (int n = 0; n < source->order; n++) {
-        const struct device_row_spans *d = &s->mode[n];
-        TRY(open_mode(s, source, n, walkers, stream, error));
-        spans = d->most_spans > spans ? d->most_spans : spans;
-        totals = d->most_totals > totals ? d->most_totals : totals;
+        struct device_row_spans *d = &s->mode[n];
+        const struct device_tensor *tensor = source->tensor[n];
+        const uint64_t nnz = source->stream ? source->stream->batch_nnz
+                             : tensor       ? tensor->blco.nnz
+                                            : 0;
+        const uint64_t most = spans_of(size, walkers, nnz);
+        const struct device_row_ordering of = {.tensor = tensor,
+                                               .mode = n,
+                                               .cuts = source->cuts ? &source->cuts[n] : NULL,
+                                               .most = most};
+        if (source->stream)
+            TRY(device_row_spans_stream(d, source->stream, n, most, stream, error));
+        else if (tensor)
+            TRY(device_row_spans_open(d, &of, stream, error));
+        spans = larger(spans, d->most_spans);
+        totals = larger(totals, d->most_totals);
+        pieces = larger(pieces, d->pieces);
+        of_pieces = larger(of_pieces, (uint64_t)d->pieces + d->shared_rows);
     }
-    totals = source->sums > totals ? source->sums : totals;
     TRY(device_array_into(&s->step, source->steps, sizeof *s->step, error));
-    return source->stream
-               ? open_stream(&s->stream, source->stream, s->mode, span_bytes(size), error)
-               : open_room(&s->room, span_bytes(size), spans, totals, error);
+    s->stream.from = source->stream;
+    if (!source->stream)
+        return open_room(&s->room, span_bytes(size), spans, totals, error);
+    for (int k = 0; k < PLAN_WORKSPACES; k++)
+        TRY(open_room(&s->stream.workspace[k], span_bytes(size), spans, totals, error));
+    return open_room(&s->stream.pieces, span_bytes(size), pieces, of_pieces, error);
 }
 
 void device_row_systems_close(struct device_row_systems *s)
@@ -258,7 +185,9 @@ void device_row_systems_close(struct device_row_systems *s)
     for (int n = 0; n < MAX_ORDER; n++)
         device_row_spans_close(&s->mode[n]);
     close_room(&s->room);
-    close_stream(&s->stream);
+    for (int k = 0; k < PLAN_WORKSPACES; k++)
+        close_room(&s->stream.workspace[k]);
+    close_room(&s->stream.pieces);
     device_free(s->step);
     device_free(s->common.v);
     device_free(s->common.v_inverse);
@@ -277,8 +206,12 @@ static void set_spans(const struct device_row_systems *s, int mode, uint32_t p,
                       struct row_systems_args *args)
 {
     const struct device_row_spans *d = &s->mode[mode];
-    if (s->stream.from) {
-        stream_args(&s->stream, d, args);
+    if (s->stream.from) { /* the pieces' totals, and the rows that they share */
+        args->spans = d->pieces;
+        args->join = d->shared;
+        args->joins = d->shared_rows;
+        args->first_is_part = args->last_is_part = 0;
+        room_args(&s->stream.pieces, args);
         return;
     }
     if (device_row_spans_any(d, p))
@@ -295,49 +228,14 @@ static struct mttkrp_field field_of(const struct device_row_systems *s, int mode
     return t ? device_tensor_field(t, n) : (struct mttkrp_field){0};
 }
 
-/* The nonzeros, but for those that are streamed, and the factor matrices. */
-static void set_mttkrp(const struct device_row_systems *s, int mode, const struct device_factors *f,
-                       struct mttkrp_args *m)
-{
-    const struct device_tensor *t = s->mode[mode].tensor;
-    const struct device_stream *from = s->stream.from;
-    if (t)
-        device_tensor_args(t, 0, mode, m);
-    m->output = field_of(s, mode, mode);
-    for (int n = 0; n < f->shape.order; n++)
-        if (n != mode)
-            m->gather[m->gathers++] = (struct mttkrp_gather){field_of(s, mode, n), f->factor[n]};
-    m->m = f->m;
-    m->vectors = f->vectors;
-    m->precision = f->precision;
-    m->wide_values = f->wide_values && !from;
-}
-
-/* Rows without nonzeros. */
-static cudaError_t zero_rows(const struct device_row_systems *s, int mode,
-                             const struct device_factors *f, cudaStream_t stream)
-{
-    const struct device_tensor *t = s->mode[mode].tensor;
-    if (!t)
-        return cudaMemsetAsync(f->m, 0, f->shape.dims[mode] * f->vectors * VECTOR_BYTES, stream);
-    return mttkrp_zero_rows(f->m, f->vectors, t->zero_row, t->zero_rows, stream);
-}
-
-/* Whether the rows of a mode of this length are so long that few are short. */
-static bool has_long_rows(const struct device_row_systems *s, int mode, uint64_t length)
-{
-    const struct device_tensor *t = s->mode[mode].tensor;
-    const struct device_stream *from = s->stream.from;
-    const uint64_t nnz = from ? from->ordering[from->serves[mode]].packed.nnz : t->blco.nnz;
-    return nnz / SHORT_AVERAGE > (from ? length : length - t->zero_rows);
-}
-
 /* The most nonzeros of a row that the pass for short rows takes; 0 where the mode has few of them,
  * or where they have no systems of their own. */
 static int short_rows_of(const struct device_row_systems *s, const struct row_rules *rules,
                          int mode, uint64_t length)
 {
-    if (!s->size.matrix || s->mode[mode].pieces == 0 || has_long_rows(s, mode, length))
+    const struct device_tensor *t = s->mode[mode].tensor;
+    const struct device_stream *from = s->stream.from;
+    if (!s->size.matrix || s->mode[mode].pieces == 0)
         return 0;
     if (rules->rates)
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
@@ -353,7 +251,9 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
                                      struct error *error)
 {
     const int mode = pass->mode;
+    const struct device_tensor *t = s->mode[mode].tensor;
     struct row_systems_args *args = &pass->args;
+    struct mttkrp_args *m = &args->mttkrp;
     *args =
         (struct row_systems_args){.old = f->factor[mode],
                                   .rank = (uint32_t)s->size.rank,
@@ -361,11 +261,25 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
                                   .rules = *rules,
                                   .short_rows = short_rows_of(s, rules, mode, f->shape.dims[mode])};
     s->steps = 0;
-    set_mttkrp(s, mode, f, &args->mttkrp);
+    if (t)
+        device_tensor_args(t, 0, mode, m);
+    m->output = field_of(s, mode, mode);
+    for (int n = 0; n < f->shape.order; n++)
+        if (n != mode)
+            m->gather[m->gathers++] = (struct mttkrp_gather){field_of(s, mode, n), f->factor[n]};
+    m->m = f->m;
+    m->vectors = f->vectors;
+    m->precision = f->precision;
+    m->wide_values = f->wide_values && !s->stream.from;
     if (pass->values)
         return STATUS_OK;
     TRY(cuda_status(row_short_prepare(args, pass->stream), doing, error));
-    return cuda_status(zero_rows(s, mode, f, pass->stream), doing, error);
+    /* rows without nonzeros */
+    const uint64_t bytes = f->shape.dims[mode] * f->vectors * VECTOR_BYTES;
+    const cudaError_t code =
+        t ? mttkrp_zero_rows(f->m, f->vectors, t->zero_row, t->zero_rows, pass->stream)
+          : cudaMemsetAsync(f->m, 0, bytes, pass->stream);
+    return cuda_status(code, doing, error);
 }
 
 static cudaError_t run(const struct device_row_pass *pass, const struct row_systems_args *args)
@@ -378,11 +292,21 @@ enum status device_row_systems_solve(struct device_row_systems *s,
                                      const struct device_row_pass *pass, struct error *error)
 {
     struct row_systems_args args = pass->args;
+    struct device_stream *from = s->stream.from;
+    const struct device_row_spans *d = &s->mode[pass->mode];
     set_spans(s, pass->mode, 0, &args);
-    const cudaError_t code = s->stream.from ? stream_pass(&s->stream, &s->mode[pass->mode], &args,
-                                                          pass->values, pass->stream)
-                                            : run(pass, &args);
-    return cuda_status(code, doing, error);
+    if (!from)
+        return cuda_status(run(pass, &args), doing, error);
+    struct pass batches = {
+        .rows = &s->stream, .spans = d, .args = &pass->args, .values = pass->values};
+    const struct device_stream_pass all = {.ordering = from->serves[d->mode],
+                                           .following = from->serves[(d->mode + 1) % from->order],
+                                           .precision = from->precision,
+                                           .consume = run_piece,
+                                           .context = &batches};
+    TRY(cuda_status(device_stream_pass(from, &all, pass->stream), doing, error));
+    return pass->values ? STATUS_OK
+                        : cuda_status(row_systems_join(&args, pass->stream), doing, error);
 }
 
 /* Ends a step, which has left so many totals. */
@@ -426,23 +350,17 @@ enum status device_row_systems_take(struct device_row_systems *s,
     return cuda_status(code, doing, error);
 }
 
-/* Where the totals of the last pass are. */
-static uint32_t set_totals(const struct device_row_systems *s, int mode, bool values,
-                           struct row_systems_args *args)
-{
-    if (s->by_steps) {
-        args->totals = s->step;
-        return s->steps;
-    }
-    set_spans(s, mode, 0, args);
-    return args->spans + (values ? 0 : args->joins);
-}
-
 enum status device_row_systems_totals(const struct device_row_systems *s, int mode, bool values,
                                       struct row_totals *sum, const struct row_model_args *model,
                                       cudaStream_t stream, struct error *error)
 {
     struct row_systems_args args = {.rank = (uint32_t)s->size.rank, .common = s->common};
-    const uint32_t count = set_totals(s, mode, values, &args);
+    uint32_t count = s->steps;
+    if (s->by_steps) {
+        args.totals = s->step;
+    } else {
+        set_spans(s, mode, 0, &args);
+        count = args.spans + (values ? 0 : args.joins);
+    }
     return cuda_status(row_totals_sum(&args, count, sum, model, stream), doing, error);
 }

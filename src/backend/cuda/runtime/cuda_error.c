@@ -21,18 +21,6 @@ bool cuda_fault_fired(void)
     return atomic_load(&fired);
 }
 
-/* Counts an answer of the GPU, and returns it or its replacement. */
-static cudaError_t answer_of(cudaError_t answer)
-{
-    if (!atomic_load_explicit(&is_set, memory_order_relaxed))
-        return answer;
-    long left = atomic_fetch_sub(&countdown, 1);
-    if (left > 0 || (left < 0 && !atomic_load(&lasts)))
-        return answer;
-    atomic_store(&fired, true);
-    return (cudaError_t)atomic_load(&failure);
-}
-
 /* Errors after which every call of the process fails and all of its device memory is lost: "the
  * process must be terminated and relaunched" (CUDA Runtime API, cudaError_t), or the GPU itself is
  * broken or gone. */
@@ -63,7 +51,13 @@ static bool is_lasting(cudaError_t code)
 enum status cuda_status(cudaError_t code, const char *what, struct error *error)
 {
     int device = 0;
-    code = answer_of(code);
+    if (atomic_load_explicit(&is_set, memory_order_relaxed)) {
+        const long left = atomic_fetch_sub(&countdown, 1);
+        if (left == 0 || (left < 0 && atomic_load(&lasts))) {
+            atomic_store(&fired, true);
+            code = (cudaError_t)atomic_load(&failure);
+        }
+    }
     if (code == cudaSuccess)
         return STATUS_OK;
     (void)cudaGetLastError();

@@ -12,70 +12,52 @@ struct rows {
 };
 
 /* Consecutive entries of one row of the device's matrix. */
-struct stretch {
+struct range {
     uint64_t host;   /* where the row begins on the host      */
     uint64_t column; /* of the first entry                    */
     uint64_t data;   /* its entries that the host has     */
     uint64_t all;    /* all its entries; the others are 0 */
 };
 
-static void limit(struct stretch *s, const struct rows *r, uint64_t count)
+static void limit(struct range *s, const struct rows *r, uint64_t count)
 {
     uint64_t left = s->column < r->columns ? r->columns - s->column : 0;
     s->all = r->ld - s->column < count ? r->ld - s->column : count;
     s->data = left < s->all ? left : s->all;
 }
 
-/* The first stretch from `entry` on, of at most `count` entries. */
-static struct stretch first_stretch(const struct rows *r, uint64_t entry, uint64_t count)
+/* The first range from `entry` on, of at most `count` entries. */
+static struct range first_range(const struct rows *r, uint64_t entry, uint64_t count)
 {
-    struct stretch s = {.host = entry / r->ld * r->columns, .column = entry % r->ld};
+    struct range s = {.host = entry / r->ld * r->columns, .column = entry % r->ld};
     limit(&s, r, count);
     return s;
 }
 
-/* The stretch at the beginning of the next row, of at most `count` entries. */
-static void next_stretch(struct stretch *s, const struct rows *r, uint64_t count)
+/* The range at the beginning of the next row, of at most `count` entries. */
+static void next_range(struct range *s, const struct rows *r, uint64_t count)
 {
     s->host += r->columns;
     s->column = 0;
     limit(s, r, count);
 }
 
-static void write_stretch(const struct rows *r, const struct stretch *s, void *buffer, uint64_t at)
-{
-    const double *from = r->host + s->host + s->column;
-    if (r->precision == PRECISION_SINGLE) {
-        float *to = (float *)buffer + at;
-        for (uint64_t i = 0; i < s->data; i++)
-            to[i] = (float)from[i];
-        memset(to + s->data, 0, (s->all - s->data) * sizeof *to);
-    } else {
-        double *to = (double *)buffer + at;
-        memcpy(to, from, s->data * sizeof *to);
-        memset(to + s->data, 0, (s->all - s->data) * sizeof *to);
-    }
-}
-
-static void read_stretch(const struct rows *r, const struct stretch *s, const void *buffer,
-                         uint64_t at)
-{
-    double *to = r->host + s->host + s->column;
-    const float *narrow = (const float *)buffer + at;
-    if (r->precision == PRECISION_SINGLE)
-        for (uint64_t i = 0; i < s->data; i++)
-            to[i] = narrow[i];
-    else
-        memcpy(to, (const double *)buffer + at, s->data * sizeof *to);
-    for (uint64_t i = 0; r->scale && i < s->data; i++)
-        to[i] *= r->scale[s->column + i];
-}
-
 static bool write_entries(const void *from, uint64_t first, uint64_t count, void *to)
 {
-    struct stretch s = first_stretch(from, first, count);
-    for (uint64_t done = 0; done < count; next_stretch(&s, from, count - done)) {
-        write_stretch(from, &s, to, done);
+    const struct rows *r = from;
+    struct range s = first_range(r, first, count);
+    for (uint64_t done = 0; done < count; next_range(&s, r, count - done)) {
+        const double *row = r->host + s.host + s.column;
+        if (r->precision == PRECISION_SINGLE) {
+            float *narrow = (float *)to + done;
+            for (uint64_t i = 0; i < s.data; i++)
+                narrow[i] = (float)row[i];
+            memset(narrow + s.data, 0, (s.all - s.data) * sizeof *narrow);
+        } else {
+            double *wide = (double *)to + done;
+            memcpy(wide, row, s.data * sizeof *wide);
+            memset(wide + s.data, 0, (s.all - s.data) * sizeof *wide);
+        }
         done += s.all;
     }
     return true;
@@ -83,9 +65,18 @@ static bool write_entries(const void *from, uint64_t first, uint64_t count, void
 
 static void read_entries(void *to, uint64_t first, uint64_t count, const void *from)
 {
-    struct stretch s = first_stretch(to, first, count);
-    for (uint64_t done = 0; done < count; next_stretch(&s, to, count - done)) {
-        read_stretch(to, &s, from, done);
+    const struct rows *r = to;
+    struct range s = first_range(r, first, count);
+    for (uint64_t done = 0; done < count; next_range(&s, r, count - done)) {
+        double *row = r->host + s.host + s.column;
+        const float *narrow = (const float *)from + done;
+        if (r->precision == PRECISION_SINGLE)
+            for (uint64_t i = 0; i < s.data; i++)
+                row[i] = narrow[i];
+        else
+            memcpy(row, (const double *)from + done, s.data * sizeof *row);
+        for (uint64_t i = 0; r->scale && i < s.data; i++)
+            row[i] *= r->scale[s.column + i];
         done += s.all;
     }
 }

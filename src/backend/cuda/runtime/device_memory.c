@@ -108,20 +108,6 @@ void device_pinned_free(void *array)
         (void)cudaFreeHost(array);
 }
 
-static cudaError_t allocate(const struct device_pool *p, cudaMemPool_t pool, void **array,
-                            uint64_t bytes)
-{
-    if (!pool)
-        return cudaMalloc(array, bytes);
-    cudaError_t code = cudaMallocFromPoolAsync(array, bytes, pool, p->stream);
-    if (code != cudaErrorMemoryAllocation)
-        return code;
-    (void)cudaDeviceSynchronize();
-    (void)cudaMemPoolTrimTo(p->kept, 0);
-    (void)cudaMemPoolTrimTo(p->work, 0);
-    return cudaMallocFromPoolAsync(array, bytes, pool, p->stream);
-}
-
 /* A pool that gives nothing back to the device by itself. */
 static cudaError_t create_pool(int device, cudaMemPool_t *pool)
 {
@@ -160,7 +146,16 @@ static void *take(const struct device_pool *p, cudaMemPool_t pool, uint64_t coun
     uint64_t bytes;
     cudaError_t code = cudaErrorMemoryAllocation;
     if (byte_size(count, size, &bytes) && !memory_hook_fails())
-        code = allocate(p, pool, &array, bytes);
+        code = pool ? cudaMallocFromPoolAsync(&array, bytes, pool, p->stream)
+                    : cudaMalloc(&array, bytes);
+    else
+        pool = NULL;
+    if (code == cudaErrorMemoryAllocation && pool) {
+        (void)cudaDeviceSynchronize();
+        (void)cudaMemPoolTrimTo(p->kept, 0);
+        (void)cudaMemPoolTrimTo(p->work, 0);
+        code = cudaMallocFromPoolAsync(&array, bytes, pool, p->stream);
+    }
     return checked(array, code, count, size, "GPU", error);
 }
 

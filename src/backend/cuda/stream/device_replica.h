@@ -1,7 +1,7 @@
 /* Replicas of a tensor that is streamed from one alto copy: each mode's own ordering, built on the
  * device after a sweep, when that pays (replica_choice.h). So the first iteration starts at once,
- * and a run of few iterations does not wait for replicas. Implemented in device_replica.c,
- * device_replica_build.c and device_row_counts.c. */
+ * and a run of few iterations does not wait for replicas. Implemented in device_replica.c
+ * and device_replica_build.c. */
 #ifndef BLCO_DEVICE_REPLICA_H
 #define BLCO_DEVICE_REPLICA_H
 

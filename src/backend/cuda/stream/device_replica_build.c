@@ -1,3 +1,6 @@
+/* A replica is built piece by piece: the nonzeros of consecutive rows of mode n, selected from the
+ * decoded batches of the streamed tensor, sorted along the line of the ordering `mode n`, and
+ * packed into segments of a packed tensor in host memory. */
 #include "backend/cuda/stream/device_replica.h"
 
 #include <string.h>
@@ -5,12 +8,386 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/stream/device_packed_tensor.h"
-#include "backend/cuda/stream/device_replica_piece.h"
+#include "base/least.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "formats/blco/segment_rows.h"
+#include "formats/blco/value_codec.h"
+#include "kernels/packed/pack.h"
+#include "kernels/packed/replica.h"
 #include "plan/replica_choice.h"
+#include "tensor/ordering.h"
 
 #define COUNTS_PART 16 /* counts of other modes' rows take at most this part of the host bytes */
+
+static const char sorting[] = "sorting the nonzeros";
+
+/* The nonzeros of a piece. */
+struct sorted_piece {
+    struct replica_map map;
+    uint64_t room;  /* the most nonzeros that it holds                */
+    uint64_t count; /* its nonzeros: known once they are sorted       */
+    /* (arena_bytes) each: [0] has `room` lines, then `room` values; [1] is the room that sorting
+     * takes, and is free before and after. Device, owned. */
+    uint8_t *arena[2];
+    uint64_t arena_bytes;
+    uint64_t *appended; /* (1) as in struct replica_piece; device, owned            */
+    void *temporary;    /* (temporary_bytes) that sorting takes; device, owned      */
+    uint64_t temporary_bytes;
+    cudaStream_t stream;
+};
+
+/* *map = how nonzeros decoded to the words of `layout` become lines of the ordering `mode n`, along
+ * which the bits of each mode are neighbours. */
+static void make_map(struct replica_map *map, const struct packed_layout *layout,
+                     const struct shape *shape, int mode)
+{
+    struct ordering o;
+    ordering_create(&o, mode, shape, 128);
+    *map = (struct replica_map){
+        .order = layout->order, .words = layout->words, .bits = o.line_bits, .kind = mode};
+    for (int n = 0; n < layout->order; n++) {
+        map->mode[n].mask = layout->mode[n].mask;
+        map->mode[n].word = layout->mode[n].word;
+        map->mode[n].shift = layout->mode[n].shift;
+        map->mode[n].place = (uint8_t)o.place[n][0];
+    }
+}
+
+/* Batch b of an ordering, decoded in a workspace. */
+static struct replica_batch decoded_batch(const struct device_packed_tensor *o, uint64_t b,
+                                          const struct device_stream_workspace *workspace)
+{
+    return (struct replica_batch){.index = {workspace->index[0], workspace->index[1]},
+                                  .value = workspace->value,
+                                  .nnz = device_packed_tensor_nnz(o, b)};
+}
+
+static uint64_t line_bytes(const struct replica_map *map)
+{
+    return (uint64_t)map->words * sizeof(uint64_t);
+}
+
+static uint64_t arena_size(const struct replica_map *map, uint64_t room, uint64_t least)
+{
+    uint64_t bytes = room * (line_bytes(map) + sizeof(double));
+    return bytes > least ? bytes : least;
+}
+
+static double *values_of(const struct sorted_piece *p, int i)
+{
+    return (double *)(void *)(p->arena[i] + p->room * line_bytes(&p->map));
+}
+
+static enum status temporary_size(const struct replica_map *map, uint64_t room, uint64_t *bytes,
+                                  struct error *error)
+{
+    void *line[2] = {NULL, NULL};
+    double *value[2] = {NULL, NULL};
+    size_t size = 0;
+    cudaError_t code = replica_sort(NULL, &size, line, value, room, map->words, map->bits, NULL);
+    *bytes = size ? size : 1;
+    return cuda_status(code, sorting, error);
+}
+
+/* An empty piece, each of whose arenas holds at least arena_least bytes, for work on `stream`. The
+ * caller closes *p, also after a failure. */
+static enum status piece_open(struct sorted_piece *p, const struct replica_map *map, uint64_t room,
+                              uint64_t arena_least, cudaStream_t stream, struct error *error)
+{
+    *p = (struct sorted_piece){.map = *map,
+                               .room = room,
+                               .arena_bytes = arena_size(map, room, arena_least),
+                               .stream = stream};
+    for (int i = 0; i < 2; i++) {
+        TRY(device_array_into(&p->arena[i], p->arena_bytes, 1, error));
+    }
+    TRY(device_array_into(&p->appended, 1, sizeof *p->appended, error));
+    TRY(temporary_size(map, room, &p->temporary_bytes, error));
+    return device_array_into(&p->temporary, p->temporary_bytes, 1, error);
+}
+
+static void piece_close(struct sorted_piece *p)
+{
+    device_free(p->arena[0]);
+    device_free(p->arena[1]);
+    device_free(p->appended);
+    device_free(p->temporary);
+    *p = (struct sorted_piece){0};
+}
+
+/* *target = where nonzeros of rows [begin, end) are to be appended, after those in the piece. */
+static enum status piece_begin(const struct sorted_piece *p, uint32_t begin, uint32_t end,
+                               struct replica_piece *target, struct error *error)
+{
+    *target = (struct replica_piece){.begin = begin,
+                                     .end = end,
+                                     .line = p->arena[0],
+                                     .value = values_of(p, 0),
+                                     .count = p->appended,
+                                     .room = p->room};
+    return cuda_status(
+        cudaMemcpyAsync(p->appended, &p->count, sizeof p->count, cudaMemcpyHostToDevice, p->stream),
+        sorting, error);
+}
+
+/* Called when all nonzeros have been queued to be appended: waits for them, counts and sorts them.
+ * STATUS_INTERNAL where there was no room for some. */
+static enum status piece_sort(struct sorted_piece *p, struct error *error)
+{
+    TRY(device_fetch(&p->count, p->appended, sizeof p->count, p->stream, sorting, error));
+    if (p->count > p->room)
+        return error_set(error, STATUS_INTERNAL, "%s: %ju of them, where %ju were expected",
+                         sorting, (uintmax_t)p->count, (uintmax_t)p->room);
+    void *line[2] = {p->arena[0], p->arena[1]};
+    double *value[2] = {values_of(p, 0), values_of(p, 1)};
+    size_t bytes = p->temporary_bytes;
+    cudaError_t code = replica_sort(p->temporary, &bytes, line, value, p->count, p->map.words,
+                                    p->map.bits, p->stream);
+    p->arena[0] = line[0];
+    p->arena[1] = line[1];
+    return cuda_status(code, sorting, error);
+}
+
+/* Drops the first `first` nonzeros. */
+static enum status piece_carry(struct sorted_piece *p, uint64_t first, struct error *error)
+{
+    uint64_t left = p->count - first, size = line_bytes(&p->map);
+    uint8_t *emptied = p->arena[0];
+    p->count = left;
+    if (first == 0)
+        return STATUS_OK;
+    cudaError_t code = cudaMemcpyAsync(p->arena[1], emptied + first * size, left * size,
+                                       cudaMemcpyDeviceToDevice, p->stream);
+    TRY(cuda_status(code, sorting, error));
+    code = cudaMemcpyAsync(values_of(p, 1), values_of(p, 0) + first, left * sizeof(double),
+                           cudaMemcpyDeviceToDevice, p->stream);
+    p->arena[0] = p->arena[1];
+    p->arena[1] = emptied;
+    return cuda_status(code, sorting, error);
+}
+
+static const char packing[] = "packing the nonzeros";
+
+/* The kernels pack without the headers of src/. */
+_Static_assert(PACK_SEGMENT_ALIGN == BLCO_SEGMENT_ALIGN, "segments are padded as in files");
+_Static_assert(PACK_MOST_WHOLE == VALUE_CODEC_MOST_WHOLE &&
+                   PACK_WHOLE_BITS == VALUE_CODEC_WHOLE_BITS,
+               "values take the forms that the host gives them");
+
+/* Packs sorted nonzeros. */
+struct packer {
+    struct packed_tensor *to;       /* has room for all segments; borrowed                  */
+    uint64_t done;                  /* its first `done` segments are packed                 */
+    uint64_t room;                  /* bytes that to->bytes holds                           */
+    uint64_t segments;              /* that are packed at a time, at most                   */
+    struct packed_group *group;     /* (segments x groups of a segment); device, owned    */
+    uint32_t *bytes;                /* (segments); device, owned                          */
+    uint64_t *offset;               /* (segments + 1); device, owned                      */
+    uint32_t *host_bytes;           /* (segments); owned                                  */
+    uint64_t *host_offset;          /* (segments + 1); owned                              */
+    struct device_staging *staging; /* borrowed                                       */
+};
+
+static uint64_t segments_of(uint64_t nnz, uint64_t segment_nnz)
+{
+    return (nnz + segment_nnz - 1) / segment_nnz;
+}
+
+/* Bytes of device memory that packing `nnz` nonzeros at a time takes, beside the room for packed
+ * bytes, of which packer_least are needed at least. */
+static uint64_t packer_bytes(uint64_t nnz, uint64_t segment_nnz)
+{
+    uint64_t groups = pack_groups((uint32_t)segment_nnz);
+    return segments_of(nnz, segment_nnz) *
+               (groups * sizeof(struct packed_group) + sizeof(uint32_t) + sizeof(uint64_t)) +
+           sizeof(uint64_t);
+}
+
+/* Most bytes of one segment: for each group an entry with a line of two words, and three arrays of
+ * words, each rounded up. */
+static uint64_t packer_least(uint64_t segment_nnz)
+{
+    uint64_t group = sizeof(struct packed_group) + 2 * sizeof(uint64_t) +
+                     (PACKED_UPPER_WORDS + 2) * sizeof(uint32_t);
+    uint64_t nonzero = PACKED_NUMBER_BITS / 8 + sizeof(double);
+    return pack_groups((uint32_t)segment_nnz) * group + segment_nnz * nonzero + BLCO_SEGMENT_ALIGN;
+}
+
+/* For at most nnz nonzeros at a time, packed into *to, whose segment table has been allocated and
+ * whose `room` bytes are filled from to->size on. The caller closes *k, also after a failure. */
+static enum status packer_open(struct packer *k, struct packed_tensor *to, uint64_t room,
+                               uint64_t nnz, struct device_staging *staging, struct error *error)
+{
+    uint64_t segments = segments_of(nnz, to->segment_nnz);
+    uint64_t groups = segments * pack_groups((uint32_t)to->segment_nnz);
+    *k = (struct packer){.to = to, .room = room, .segments = segments, .staging = staging};
+    k->host_bytes = memory_array(segments, sizeof *k->host_bytes, error);
+    k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
+    TRY(error->status);
+    TRY(device_array_into(&k->group, groups, sizeof *k->group, error));
+    TRY(device_array_into(&k->bytes, segments, sizeof *k->bytes, error));
+    return device_array_into(&k->offset, segments + 1, sizeof *k->offset, error);
+}
+
+static void packer_close(struct packer *k)
+{
+    device_free(k->group);
+    device_free(k->bytes);
+    device_free(k->offset);
+    memory_free(k->host_bytes);
+    memory_free(k->host_offset);
+    memset(k, 0, sizeof *k);
+}
+
+static void copy_bytes(void *target, uint64_t first, uint64_t count, const void *from)
+{
+    memcpy((uint8_t *)target + first, from, count);
+}
+
+/* Packs the first nnz nonzeros of a sorted piece, by way of the piece's free arena. They are whole
+ * segments, but the tensor's last segment may be shorter. All is done when it returns. Checksums
+ * are left 0. STATUS_MEMORY where to->bytes has no room for the segments. */
+static enum status packer_run(struct packer *k, const struct sorted_piece *piece, uint64_t nnz,
+                              struct error *error)
+{
+    struct packed_tensor *to = k->to;
+    uint8_t *out = piece->arena[1];
+    const cudaStream_t stream = k->staging->stream;
+    uint64_t segments = segments_of(nnz, to->segment_nnz), end;
+    const struct pack_args args = {.line = piece->arena[0],
+                                   .value = values_of(piece, 0),
+                                   .nnz = nnz,
+                                   .segment_nnz = (uint32_t)to->segment_nnz,
+                                   .words = piece->map.words,
+                                   .line_bits = piece->map.bits,
+                                   .group = k->group,
+                                   .bytes = k->bytes};
+    if (segments > k->segments || segments > to->nsegments - k->done)
+        return error_set(error, STATUS_INTERNAL, "%s: %ju segments are too many", packing,
+                         (uintmax_t)segments);
+    if (segments == 0)
+        return STATUS_OK;
+    /* how many bytes each segment takes and where it begins, on the host and on the device */
+    TRY(cuda_status(pack_measure(&args, stream), packing, error));
+    TRY(device_fetch(k->host_bytes, k->bytes, segments * sizeof *k->bytes, stream, packing, error));
+    k->host_offset[0] = 0;
+    for (uint64_t s = 0; s < segments; s++)
+        k->host_offset[s + 1] = k->host_offset[s] + k->host_bytes[s];
+    if (k->host_offset[segments] > k->room - to->size)
+        return error_set(error, STATUS_MEMORY, "%s: more than the %s that they may take", packing,
+                         NUMBER_SIZE(k->room));
+    cudaError_t code =
+        cudaMemcpyAsync(k->offset, k->host_offset, (segments + 1) * sizeof *k->offset,
+                        cudaMemcpyHostToDevice, stream);
+    TRY(cuda_status(code, packing, error));
+    for (uint64_t first = 0; first < segments; first = end) {
+        for (end = first; end < segments &&
+                          k->host_offset[end + 1] - k->host_offset[first] <= piece->arena_bytes;)
+            end++;
+        if (end == first)
+            return error_set(error, STATUS_INTERNAL, "%s: no room for a segment", packing);
+        const uint64_t bytes = k->host_offset[end] - k->host_offset[first];
+        const struct device_elements packed = {out, bytes, 1};
+        TRY(cuda_status(cudaMemsetAsync(out, 0, bytes, stream), packing, error));
+        code = pack_write(&args, first, end - first, k->offset, out, stream);
+        TRY(cuda_status(code, packing, error));
+        TRY(device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error));
+        for (uint64_t s = first; s < end; s++) {
+            const uint32_t own = (uint32_t)packed_tensor_nnz(to, k->done, k->done + 1);
+            to->segment[k->done++] = (struct blco_file_segment){
+                .offset = to->size, .bytes = k->host_bytes[s], .ngroups = pack_groups(own)};
+            to->size += k->host_bytes[s];
+        }
+    }
+    return STATUS_OK;
+}
+
+static const char counting_rows[] = "counting the nonzeros of rows";
+
+/* The device side of the counts. */
+struct counting {
+    int order;
+    struct replica_map map[MAX_ORDER];
+    uint32_t *count[MAX_ORDER]; /* (I_n); device, owned; NULL where none is wanted */
+};
+
+static const uint64_t *lengths(const struct device_stream *s)
+{
+    return s->ordering[0].packed.shape.dims;
+}
+
+uint64_t device_row_counts_bytes(const struct device_stream *s, const bool *wanted)
+{
+    uint64_t bytes = 0;
+    for (int n = 0; n < s->order; n++)
+        bytes += wanted[n] ? lengths(s)[n] * sizeof(uint32_t) : 0;
+    return bytes;
+}
+
+static cudaError_t count_batch(void *context, const struct device_packed_tensor *o, uint64_t b,
+                               const struct device_stream_workspace *workspace)
+{
+    const struct counting *c = context;
+    const struct replica_batch batch = decoded_batch(o, b, workspace);
+    cudaError_t code = device_stream_workspace_ready(workspace);
+    for (int n = 0; n < c->order && code == cudaSuccess; n++)
+        if (c->count[n])
+            code = replica_count_rows(&batch, &c->map[n], c->count[n], workspace->product);
+    return code;
+}
+
+enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
+                                     struct device_stream *s, int original, cudaStream_t stream,
+                                     struct error *error)
+{
+    struct counting d = {.order = s->order};
+    const struct device_stream_pass pass = {.ordering = original,
+                                            .following = DEVICE_STREAM_NOTHING,
+                                            .consume = count_batch,
+                                            .context = &d};
+    for (int n = 0; n < s->order; n++) {
+        const uint64_t length = lengths(s)[n];
+        if (!wanted[n])
+            continue;
+        memory_free(c->count[n]);
+        c->count[n] = memory_array(length, sizeof *c->count[n], error);
+        if (!c->count[n])
+            goto done;
+        make_map(&d.map[n], &s->layout, &s->ordering[0].packed.shape, n);
+        TRY_OR(done, device_array_into(&d.count[n], length, sizeof *d.count[n], error));
+        cudaError_t code = cudaMemsetAsync(d.count[n], 0, length * sizeof *d.count[n], stream);
+        TRY_OR(done, cuda_status(code, counting_rows, error));
+    }
+    TRY_OR(done, cuda_status(device_stream_pass(s, &pass, stream), counting_rows, error));
+    for (int n = 0; n < s->order; n++) {
+        if (!wanted[n])
+            continue;
+        cudaError_t code =
+            cudaMemcpyAsync(c->count[n], d.count[n], lengths(s)[n] * sizeof *c->count[n],
+                            cudaMemcpyDeviceToHost, stream);
+        TRY_OR(done, cuda_status(code, counting_rows, error));
+    }
+    cuda_status(cudaStreamSynchronize(stream), counting_rows, error);
+done:
+    if (error->status != STATUS_OK)
+        (void)cudaDeviceSynchronize(); /* batches may still be counted */
+    for (int n = 0; n < s->order; n++) {
+        device_free(d.count[n]);
+        if (wanted[n] && error->status != STATUS_OK) {
+            memory_free(c->count[n]);
+            c->count[n] = NULL;
+        }
+    }
+    return error->status;
+}
+
+void device_row_counts_free(struct device_row_counts *c)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(c->count[n]);
+    *c = (struct device_row_counts){0};
+}
 
 static const char doing[] = "building an ordering on the GPU";
 
@@ -23,7 +400,6 @@ struct build {
     uint64_t segment_nnz;
     uint64_t room;               /* nonzeros of a replica piece, and the rest of the previous */
     struct replica_piece target; /* where the present pass appends to */
-    uint64_t appended;           /* nonzeros, in all passes so far */
     struct replica_pieces pieces;
     struct batch_rows batches; /* owned; empty: each can have all rows                    */
     uint64_t *list;            /* (batches): those that the present pass takes; owned */
@@ -33,7 +409,7 @@ struct build {
 static uint64_t room_to_pack(const struct packed_tensor *original)
 {
     uint64_t nnz = original->segment_nnz;
-    return device_segment_packer_least(nnz < original->nnz ? nnz : original->nnz);
+    return packer_least(nnz < original->nnz ? nnz : original->nnz);
 }
 
 /* Device memory for replica pieces with room for so many nonzeros. */
@@ -41,8 +417,10 @@ static enum status bytes_for(const struct replica_map *map, uint64_t room,
                              const struct packed_tensor *original, uint64_t *bytes,
                              struct error *error)
 {
-    TRY(device_replica_piece_bytes(map, room, room_to_pack(original), bytes, error));
-    *bytes += device_segment_packer_bytes(room, original->segment_nnz);
+    uint64_t temporary = 0;
+    TRY(temporary_size(map, room, &temporary, error));
+    *bytes = 2 * arena_size(map, room, room_to_pack(original)) + temporary + sizeof(uint64_t) +
+             packer_bytes(room, original->segment_nnz);
     return STATUS_OK;
 }
 
@@ -52,75 +430,45 @@ enum status device_replica_build_bytes(const struct device_stream *s,
 {
     const struct packed_tensor *original = &s->ordering[q->original].packed;
     struct replica_map map;
-    device_replica_piece_map(&map, &s->layout, &original->shape, q->mode);
+    make_map(&map, &s->layout, &original->shape, q->mode);
     return bytes_for(&map, original->nnz, original, bytes, error);
-}
-
-/* b->room = as many nonzeros as the device has room for: all, or those of a replica piece and of an
- * unfinished segment. */
-static enum status choose_room(struct build *b, struct error *error)
-{
-    const struct device_replica_request *q = b->request;
-    const struct packed_tensor *original = b->original;
-    uint64_t bytes, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : original->nnz;
-    b->room = original->nnz < most ? original->nnz : most;
-    for (;;) {
-        TRY(bytes_for(&b->map, b->room, original, &bytes, error));
-        if (bytes <= q->device_bytes)
-            return STATUS_OK;
-        if (b->room <= b->segment_nnz + 1)
-            return error_set(error, STATUS_MEMORY, "%s: no room for a piece", doing);
-        uint64_t less = b->room - b->room / 16 - 1;
-        uint64_t fit = (uint64_t)((double)b->room / (double)bytes * (double)q->device_bytes);
-        b->room = fit < less ? fit : less;
-        b->room = b->room > b->segment_nnz ? b->room : b->segment_nnz + 1;
-    }
 }
 
 static cudaError_t append(void *context, const struct device_packed_tensor *o, uint64_t number,
                           const struct device_stream_workspace *workspace)
 {
     const struct build *b = context;
-    const struct replica_batch batch = device_replica_piece_batch(o, number, workspace);
+    const struct replica_batch batch = decoded_batch(o, number, workspace);
     cudaError_t code = device_stream_workspace_ready(workspace);
     if (code != cudaSuccess)
         return code;
     return replica_append(&batch, &b->map, &b->target, workspace->product);
 }
 
-/* Counts the rows of this mode, and of every other one that will need counts, if there is memory
- * for all of these. */
-static enum status count_rows(const struct build *b, struct device_row_counts *counts,
-                              struct error *error)
-{
-    const struct device_replica_request *q = b->request;
-    struct device_stream *s = b->stream;
-    bool wanted[MAX_ORDER];
-    if (counts->count[q->mode])
-        return STATUS_OK;
-    for (int n = 0; n < s->order; n++)
-        wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
-    const uint64_t bytes = device_row_counts_bytes(s, wanted);
-    if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_PART)
-        for (int n = 0; n < s->order; n++)
-            wanted[n] = n == q->mode;
-    if (device_row_counts_bytes(s, wanted) > q->device_bytes)
-        return error_set(error, STATUS_MEMORY, "%s: no room for a count of each row", doing);
-    return device_row_counts_create(counts, wanted, s, q->original, q->staging->stream, error);
-}
-
-/* Replica pieces by the rows' counts. */
+/* Replica pieces by the counts of the mode's rows. Where these are to be made, so are those of
+ * every other mode that will need counts, if there is memory for all of these. */
 static enum status cut_rows(struct build *b, struct error *error)
 {
+    const struct device_replica_request *q = b->request;
     const struct packed_tensor *original = b->original;
-    int mode = b->request->mode;
-    struct device_row_counts own = {0}, *counts = b->request->counts ? b->request->counts : &own;
-    TRY_OR(done, count_rows(b, counts, error));
-    replica_pieces_cut(&b->pieces, counts->count[mode], original->shape.dims[mode], original->nnz,
-                       b->room - b->segment_nnz, error);
-done:
-    memory_free(counts->count[mode]);
-    counts->count[mode] = NULL;
+    struct device_stream *s = b->stream;
+    struct device_row_counts own = {0}, *counts = q->counts ? q->counts : &own;
+    bool wanted[MAX_ORDER];
+    if (!counts->count[q->mode]) {
+        for (int n = 0; n < s->order; n++)
+            wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
+        const uint64_t bytes = device_row_counts_bytes(s, wanted);
+        if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_PART)
+            for (int n = 0; n < s->order; n++)
+                wanted[n] = n == q->mode;
+        if (device_row_counts_bytes(s, wanted) > q->device_bytes)
+            return error_set(error, STATUS_MEMORY, "%s: no room for a count of each row", doing);
+        TRY(device_row_counts_create(counts, wanted, s, q->original, q->staging->stream, error));
+    }
+    replica_pieces_cut(&b->pieces, counts->count[q->mode], original->shape.dims[q->mode],
+                       original->nnz, b->room - b->segment_nnz, error);
+    memory_free(counts->count[q->mode]);
+    counts->count[q->mode] = NULL;
     device_row_counts_free(&own);
     return error->status;
 }
@@ -144,84 +492,80 @@ static void close_build(struct build *b)
     memory_free(b->list);
 }
 
-/* Appends the nonzeros of replica piece i, from all batches that can have some, sorts them, and
+/* For each replica piece, appends its nonzeros from all batches that can have some, sorts them, and
  * packs the whole segments to the host; the last piece also packs its rest. */
-static enum status build_piece(struct build *b, struct device_replica_piece *piece,
-                               struct device_segment_packer *packer, uint64_t i,
-                               struct error *error)
-{
-    const struct device_replica_request *q = b->request;
-    uint64_t before = piece->count;
-    struct device_stream_pass pass = {.ordering = q->original,
-                                      .following = DEVICE_STREAM_NOTHING,
-                                      .consume = append,
-                                      .context = b};
-    if (b->batches.range) {
-        pass.batch = b->list;
-        pass.batches = replica_pieces_batches(&b->pieces, i, &b->batches, b->list);
-    }
-    TRY(device_replica_piece_begin(piece, replica_pieces_begin(&b->pieces, i), b->pieces.end[i],
-                                   &b->target, error));
-    TRY(cuda_status(device_stream_pass(b->stream, &pass, q->staging->stream), doing, error));
-    TRY(device_replica_piece_sort(piece, error));
-    bool last = i + 1 == b->pieces.count;
-    uint64_t nnz = last ? piece->count : piece->count / b->segment_nnz * b->segment_nnz;
-    b->appended += piece->count - before;
-    if (last && b->appended != b->original->nnz)
-        return error_set(error, STATUS_INPUT,
-                         "the tensor is damaged: its nonzeros are out of order");
-    TRY(device_segment_packer_run(packer, piece, nnz, error));
-    return device_replica_piece_carry(piece, nnz, error);
-}
-
 static enum status build_pieces(struct build *b, struct packed_tensor *replica, uint64_t host_room,
                                 struct error *error)
 {
-    uint64_t least = room_to_pack(b->original);
+    const uint64_t least = room_to_pack(b->original), pieces = b->pieces.count;
+    const int ordering = b->request->original;
     struct device_staging *staging = b->request->staging;
-    struct device_replica_piece piece = {0};
-    struct device_segment_packer packer = {0};
-    TRY_OR(done,
-           device_replica_piece_open(&piece, &b->map, b->room, least, staging->stream, error));
-    TRY_OR(done, device_segment_packer_open(&packer, replica, host_room, b->room, staging, error));
-    for (uint64_t i = 0; i < b->pieces.count; i++)
-        TRY_OR(done, build_piece(b, &piece, &packer, i, error));
+    struct sorted_piece piece = {0};
+    struct packer packer = {0};
+    uint64_t appended = 0; /* nonzeros so far */
+    TRY_OR(done, piece_open(&piece, &b->map, b->room, least, staging->stream, error));
+    TRY_OR(done, packer_open(&packer, replica, host_room, b->room, staging, error));
+    for (uint64_t i = 0; i < pieces; i++) {
+        const uint32_t begin = replica_pieces_begin(&b->pieces, i);
+        const uint64_t before = piece.count;
+        const bool last = i + 1 == pieces;
+        struct device_stream_pass pass = {.ordering = ordering,
+                                          .following = DEVICE_STREAM_NOTHING,
+                                          .consume = append,
+                                          .context = b};
+        if (b->batches.range) {
+            pass.batch = b->list;
+            pass.batches = replica_pieces_batches(&b->pieces, i, &b->batches, b->list);
+        }
+        TRY_OR(done, piece_begin(&piece, begin, b->pieces.end[i], &b->target, error));
+        TRY_OR(done,
+               cuda_status(device_stream_pass(b->stream, &pass, staging->stream), doing, error));
+        TRY_OR(done, piece_sort(&piece, error));
+        appended += piece.count - before;
+        if (last && appended != b->original->nnz) {
+            error_set(error, STATUS_INPUT, "the tensor is damaged: its nonzeros are out of order");
+            goto done;
+        }
+        const uint64_t nnz = last ? piece.count : piece.count / b->segment_nnz * b->segment_nnz;
+        TRY_OR(done, packer_run(&packer, &piece, nnz, error));
+        TRY_OR(done, piece_carry(&piece, nnz, error));
+    }
     if (packer.done != replica->nsegments)
         error_set(error, STATUS_INTERNAL, "%s: %ju segments of %ju", doing, (uintmax_t)packer.done,
                   (uintmax_t)replica->nsegments);
 done:
     (void)cudaDeviceSynchronize(); /* also after a failure in the middle of a pass */
-    device_segment_packer_close(&packer);
-    device_replica_piece_close(&piece);
+    packer_close(&packer);
+    piece_close(&piece);
     return error->status;
 }
 
-/* Most bytes that the packed replica takes; pages that it does not fill are never touched. */
-static uint64_t host_room(const struct build *b)
-{
-    const struct packed_tensor *original = b->original;
-    const struct device_row_counts *counts = b->request->counts;
-    int line_bits = ordering_line_bits(&original->shape);
-    uint64_t most = packed_size_at_most(line_bits, original->nnz, original->segment_nnz);
-    bool counted[MAX_ORDER];
-    for (int n = 0; n < b->stream->order; n++)
-        counted[n] = counts && counts->count[n];
-    uint64_t held = device_row_counts_bytes(b->stream, counted), all = b->request->host_bytes;
-    uint64_t left = all > held ? all - held : 0;
-    return most < left ? most : left;
-}
-
+/* b->room = as many nonzeros as the device has room for: all, or those of a replica piece and of an
+ * unfinished segment. */
 static enum status open_build(struct build *b, struct device_stream *s,
                               const struct device_replica_request *q, struct error *error)
 {
     const struct device_packed_tensor *flowing = &s->ordering[q->original];
+    const struct packed_tensor *original = &flowing->packed;
     *b = (struct build){.stream = s,
                         .request = q,
                         .flowing = flowing,
-                        .original = &flowing->packed,
-                        .segment_nnz = flowing->packed.segment_nnz};
-    device_replica_piece_map(&b->map, &s->layout, &flowing->packed.shape, q->mode);
-    return choose_room(b, error);
+                        .original = original,
+                        .segment_nnz = original->segment_nnz};
+    make_map(&b->map, &s->layout, &original->shape, q->mode);
+    uint64_t bytes = 0, most = q->piece_nnz ? q->piece_nnz + b->segment_nnz : original->nnz;
+    b->room = original->nnz < most ? original->nnz : most;
+    for (;;) {
+        TRY(bytes_for(&b->map, b->room, original, &bytes, error));
+        if (bytes <= q->device_bytes)
+            return STATUS_OK;
+        if (b->room <= b->segment_nnz + 1)
+            return error_set(error, STATUS_MEMORY, "%s: no room for a piece", doing);
+        uint64_t less = b->room - b->room / 16 - 1;
+        uint64_t fit = (uint64_t)((double)b->room / (double)bytes * (double)q->device_bytes);
+        b->room = fit < less ? fit : less;
+        b->room = b->room > b->segment_nnz ? b->room : b->segment_nnz + 1;
+    }
 }
 
 enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
@@ -229,6 +573,7 @@ enum status device_replica_build(struct packed_tensor *replica, struct device_st
 {
     const struct packed_tensor *original = &s->ordering[q->original].packed;
     struct build b;
+    bool counted[MAX_ORDER];
     *replica = (struct packed_tensor){0};
     if (q->host_bytes < original->size) /* the replica will hardly be shorter */
         return error_set(error, STATUS_MEMORY, "%s: no host memory for it", doing);
@@ -247,7 +592,13 @@ enum status device_replica_build(struct packed_tensor *replica, struct device_st
     replica->segment = memory_array(replica->nsegments, sizeof *replica->segment, error);
     if (!replica->segment)
         goto done;
-    const uint64_t room = host_room(&b);
+    for (int n = 0; n < s->order; n++)
+        counted[n] = q->counts && q->counts->count[n];
+    const uint64_t held = device_row_counts_bytes(s, counted);
+    /* pages that the packed replica does not fill are never touched */
+    const uint64_t room = least_of(
+        packed_size_at_most(ordering_line_bits(&original->shape), original->nnz, b.segment_nnz),
+        q->host_bytes > held ? q->host_bytes - held : 0);
     replica->bytes = memory_pages(room, error);
     TRY_OR(done, error->status);
     build_pieces(&b, replica, room, error);
@@ -272,24 +623,6 @@ static uint64_t flowing_bytes(const struct device_packed_tensor *o, const uint64
     return bytes;
 }
 
-/* The cost of a build in several replica pieces. */
-static enum status cost_of_pieces(struct device_replica_cost *cost, struct build *b,
-                                  const struct device_packed_tensor *o, struct error *error)
-{
-    const struct packed_tensor *original = &o->packed;
-    TRY(find_ranges(b, error));
-    TRY(replica_pieces_guess(&b->pieces, &b->batches, original->shape.dims[b->request->mode],
-                             original->nnz, b->room - b->segment_nnz, error));
-    cost->pieces = b->pieces.count;
-    cost->counting =
-        device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
-    for (uint64_t i = 0; i < b->pieces.count; i++) {
-        uint64_t count = replica_pieces_batches(&b->pieces, i, &b->batches, b->list);
-        cost->to_device += flowing_bytes(o, b->list, count, &cost->decoded);
-    }
-    return STATUS_OK;
-}
-
 enum status device_replica_build_cost(struct device_replica_cost *cost, struct device_stream *s,
                                       const struct device_replica_request *q, struct error *error)
 {
@@ -298,10 +631,20 @@ enum status device_replica_build_cost(struct device_replica_cost *cost, struct d
     struct build b;
     *cost = (struct device_replica_cost){.pieces = 1, .to_host = original->size};
     TRY_OR(done, open_build(&b, s, q, error));
-    if (b.room >= original->nnz)
+    if (b.room >= original->nnz) { /* one piece */
         cost->to_device = flowing_bytes(o, NULL, o->nbatches, &cost->decoded);
-    else
-        cost_of_pieces(cost, &b, o, error);
+        goto done;
+    }
+    TRY_OR(done, find_ranges(&b, error));
+    TRY_OR(done, replica_pieces_guess(&b.pieces, &b.batches, original->shape.dims[q->mode],
+                                      original->nnz, b.room - b.segment_nnz, error));
+    cost->pieces = b.pieces.count;
+    cost->counting =
+        device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
+    for (uint64_t i = 0; i < b.pieces.count; i++) {
+        uint64_t count = replica_pieces_batches(&b.pieces, i, &b.batches, b.list);
+        cost->to_device += flowing_bytes(o, b.list, count, &cost->decoded);
+    }
 done:
     close_build(&b);
     return error->status;

@@ -1,12 +1,260 @@
 #include "backend/cuda/stream/device_stream.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
+#include "backend/cuda/stream/device_packed_tensor.h"
+#include "formats/blco/decoded_layout.h"
 #include "kernels/residual/residual.h"
 #include "tensor/ordering.h"
+
+static const char doing[] = "streaming the tensor";
+
+enum status device_batch_sort_open(struct row_sort *s, uint64_t nnz, uint64_t *used,
+                                   struct error *error)
+{
+    *s = (struct row_sort){0};
+    if (nnz > UINT32_MAX)
+        return error_set(error, STATUS_MEMORY, "batches of more than 2^32 nonzeros are not sorted");
+    cudaError_t code = row_sort_temporary((uint32_t)nnz, &s->temporary_bytes);
+    TRY(cuda_status(code, "sorting", error));
+    *used += 2 * nnz * (sizeof *s->row[0] + sizeof *s->position[0]) + s->temporary_bytes;
+    for (int i = 0; i < 2; i++) {
+        TRY(device_array_into(&s->row[i], nnz, sizeof *s->row[i], error));
+        TRY(device_array_into(&s->position[i], nnz, sizeof *s->position[i], error));
+    }
+    return device_array_into(&s->temporary, s->temporary_bytes, 1, error);
+}
+
+void device_batch_sort_close(struct row_sort *s)
+{
+    for (int i = 0; i < 2; i++) {
+        device_free(s->row[i]);
+        device_free(s->position[i]);
+    }
+    device_free(s->temporary);
+    *s = (struct row_sort){0};
+}
+
+/* A device array into *array, a pointer; adds its bytes to *used. */
+static enum status allocate(void *array, uint64_t count, uint64_t size, uint64_t *used,
+                            struct error *error)
+{
+    *used += count * size;
+    return device_array_into(array, count, size, error);
+}
+
+/* Bytes of the largest batch. */
+static uint64_t largest_batch(const struct device_stream *s)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < s->orderings; i++)
+        for (uint64_t b = 0; b < s->ordering[i].nbatches; b++) {
+            uint64_t size = device_packed_tensor_bytes(&s->ordering[i], b);
+            bytes = size > bytes ? size : bytes;
+        }
+    return bytes;
+}
+
+/* Replaces the slots by slots of so many bytes; on failure some may stay as they were. */
+static enum status build_slots(struct device_stream *s, uint64_t bytes, struct error *error)
+{
+    s->ahead = false; /* the batches in them are lost */
+    for (int k = 0; k < PLAN_SLOTS; k++) {
+        uint8_t *old = s->slot[k].bytes;
+        if (allocate(&s->slot[k].bytes, bytes, 1, &s->used, error) != STATUS_OK) {
+            s->slot[k].bytes = old;
+            return error->status;
+        }
+        device_free(old);
+    }
+    s->used -= PLAN_SLOTS * s->slot_bytes;
+    s->slot_bytes = bytes;
+    return STATUS_OK;
+}
+
+static enum status open_streams(struct device_stream *s, struct error *error)
+{
+    TRY(cuda_status(device_queue_create(&s->copy, QUEUE_NORMAL), doing, error));
+    TRY(cuda_status(device_event_create(&s->begun), doing, error));
+    for (int n = 0; n < s->order; n++) {
+        TRY(cuda_status(device_event_create_timed(&s->started[n]), doing, error));
+        TRY(cuda_status(device_event_create_timed(&s->ended[n]), doing, error));
+    }
+    for (int k = 0; k < PLAN_WORKSPACES; k++) {
+        struct device_stream_workspace *w = &s->workspace[k];
+        TRY(cuda_status(device_queue_create(&w->stream, QUEUE_FIRST), doing, error));
+        TRY(cuda_status(device_queue_create(&w->product, QUEUE_LAST), doing, error));
+        TRY(cuda_status(device_event_create(&w->ready), doing, error));
+        TRY(cuda_status(device_event_create(&w->done), doing, error));
+    }
+    for (int k = 0; k < PLAN_SLOTS; k++) {
+        TRY(cuda_status(device_event_create(&s->slot[k].arrived), doing, error));
+        TRY(cuda_status(device_event_create(&s->slot[k].emptied), doing, error));
+    }
+    return STATUS_OK;
+}
+
+uint64_t device_stream_room(const struct device_stream *s)
+{
+    uint64_t used = s->used;
+    for (int i = 0; i < s->orderings; i++)
+        used += s->ordering[i].packed.nsegments * sizeof *s->ordering[i].segment;
+    return s->bytes > used ? s->bytes - used : 0;
+}
+
+/* Lets as much of every ordering stay on the device as there is room for. */
+static enum status keep_batches(struct device_stream *s, struct error *error)
+{
+    uint64_t room = device_stream_room(s) / (uint64_t)s->orderings;
+    for (int i = 0; i < s->orderings; i++)
+        device_packed_tensor_drop(&s->ordering[i]);
+    for (int i = 0; i < s->orderings; i++)
+        TRY(device_packed_tensor_keep(&s->ordering[i], room, error));
+    return STATUS_OK;
+}
+
+/* Computes each mode from the ordering of its kind, or from alto. */
+static void serve_modes(struct device_stream *s)
+{
+    for (int n = 0; n < s->order; n++) {
+        int kind = s->conflict[n] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
+        for (int i = 0; i < s->orderings; i++)
+            if (s->ordering[i].packed.kind == kind)
+                s->serves[n] = i;
+    }
+}
+
+enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
+                               const struct device_stream_request *q, struct error *error)
+{
+    uint64_t nnz = 0; /* of the largest batch */
+    bool sorts = false;
+    memset(s, 0, sizeof *s);
+    s->order = packed[0].shape.order;
+    s->precision = q->precision;
+    s->bytes = q->bytes;
+    s->batch_nnz = q->batch_nnz;
+    s->last_mode = -1;
+    memcpy(s->conflict, q->conflict, (size_t)s->order * sizeof *q->conflict);
+    memcpy(s->sorted, q->sorted, (size_t)s->order * sizeof *q->sorted);
+    if (!decoded_layout_create(&s->layout, &packed[0].shape)) {
+        error_set(error, STATUS_MEMORY,
+                  "the tensor is too large for the GPU, and its coordinates take too many bits to "
+                  "flow through it");
+        goto done;
+    }
+    while (s->orderings < count) {
+        const int i = s->orderings++;
+        TRY_OR(done, device_packed_tensor_open(&s->ordering[i], &packed[i], &s->layout,
+                                               s->batch_nnz, error));
+    }
+    serve_modes(s);
+    for (int i = 0; i < s->orderings; i++) {
+        const uint64_t most = device_packed_tensor_nnz(&s->ordering[i], 0);
+        nnz = most > nnz ? most : nnz;
+    }
+    for (int n = 0; n < s->order; n++)
+        sorts |= s->sorted[n];
+    for (int k = 0; k < PLAN_WORKSPACES; k++) {
+        struct device_stream_workspace *w = &s->workspace[k];
+        TRY_OR(done, allocate(&w->value, nnz, sizeof(double), &s->used, error));
+        for (int i = 0; i < s->layout.words; i++)
+            TRY_OR(done, allocate(&w->index[i], nnz, sizeof *w->index[i], &s->used, error));
+        if (sorts)
+            TRY_OR(done, device_batch_sort_open(&w->sort, nnz, &s->used, error));
+    }
+    TRY_OR(done, build_slots(s, largest_batch(s), error));
+    TRY_OR(done, allocate(&s->damaged, 1, sizeof *s->damaged, &s->used, error));
+    TRY_OR(done, cuda_status(cudaMemset(s->damaged, 0, sizeof *s->damaged), doing, error));
+    TRY_OR(done, cuda_status(cudaStreamSynchronize(NULL), doing, error));
+    TRY_OR(done, keep_batches(s, error));
+    open_streams(s, error);
+done:
+    for (int i = s->orderings; i < count; i++)
+        packed_tensor_free(&packed[i]);
+    if (error->status != STATUS_OK)
+        device_stream_close(s);
+    return error->status;
+}
+
+enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
+                                struct error *error)
+{
+    struct device_packed_tensor *o = &s->ordering[s->orderings++];
+    int mode = replica->kind;
+    TRY_OR(done, device_packed_tensor_open(o, replica, &s->layout, s->batch_nnz, error));
+    if (largest_batch(s) > s->slot_bytes)
+        TRY_OR(done, build_slots(s, largest_batch(s), error));
+    o->checked = true;
+    s->ahead = false;
+    s->conflict[mode] = CONFLICT_ORDERED;
+    s->sorted[mode] = false;
+    serve_modes(s);
+done:
+    if (error->status != STATUS_OK) {
+        device_packed_tensor_close(o);
+        s->orderings--;
+    }
+    return error->status;
+}
+
+void device_stream_vacate(struct device_stream *s, int ordering)
+{
+    s->ahead = false; /* the batches in the slots are no longer the first to flow */
+    device_packed_tensor_drop(&s->ordering[ordering]);
+}
+
+enum status device_stream_rearrange(struct device_stream *s, struct error *error)
+{
+    for (int i = s->orderings - 1; i >= 0; i--) {
+        bool needed = false;
+        for (int n = 0; n < s->order; n++)
+            needed |= s->serves[n] == i;
+        if (needed)
+            continue;
+        device_packed_tensor_close(&s->ordering[i]);
+        s->ordering[i] = s->ordering[--s->orderings];
+        s->ordering[s->orderings] = (struct device_packed_tensor){0};
+        serve_modes(s);
+    }
+    s->ahead = false;
+    return keep_batches(s, error);
+}
+
+void device_stream_close(struct device_stream *s)
+{
+    if (s->copy)
+        cudaDeviceSynchronize();
+    for (int i = 0; i < s->orderings; i++)
+        device_packed_tensor_close(&s->ordering[i]);
+    for (int k = 0; k < PLAN_SLOTS; k++) {
+        device_free(s->slot[k].bytes);
+        device_event_destroy(s->slot[k].arrived);
+        device_event_destroy(s->slot[k].emptied);
+    }
+    for (int k = 0; k < PLAN_WORKSPACES; k++) {
+        for (int w = 0; w < PACKED_WORDS; w++)
+            device_free(s->workspace[k].index[w]);
+        device_free(s->workspace[k].value);
+        device_batch_sort_close(&s->workspace[k].sort);
+        device_event_destroy(s->workspace[k].ready);
+        device_event_destroy(s->workspace[k].done);
+        device_queue_destroy(s->workspace[k].stream);
+        device_queue_destroy(s->workspace[k].product);
+    }
+    device_free(s->damaged);
+    device_event_destroy(s->begun);
+    for (int n = 0; n < s->order; n++) {
+        device_event_destroy(s->started[n]);
+        device_event_destroy(s->ended[n]);
+    }
+    device_queue_destroy(s->copy);
+    memset(s, 0, sizeof *s);
+}
 
 /* All batches of an ordering. */
 static struct device_stream_batches all_batches(const struct device_stream *s, int ordering)
@@ -16,47 +264,28 @@ static struct device_stream_batches all_batches(const struct device_stream *s, i
         .ordering = ordering, .count = o->nbatches, .resident = o->nresident};
 }
 
-static struct device_stream_batches batches_of(const struct device_stream *s,
-                                               const struct device_stream_pass *pass)
-{
-    struct device_stream_batches all = all_batches(s, pass->ordering), some = all;
-    if (!pass->batch)
-        return all;
-    some.number = pass->batch;
-    some.count = pass->batches;
-    for (some.resident = 0; some.resident < some.count; some.resident++)
-        if (some.number[some.resident] >= all.resident)
-            break;
-    return some;
-}
-
 static uint64_t number_of(const struct device_stream_batches *batches, uint64_t i)
 {
     return batches->number ? batches->number[i] : i;
 }
 
-/* Queues a copy into the next slot, once it is empty. */
-static cudaError_t fill_slot(struct device_stream *s)
-{
-    struct device_stream_slot *slot = &s->slot[s->filled++ % PLAN_SLOTS];
-    const struct device_packed_tensor *o = &s->ordering[s->flow.ordering];
-    uint64_t b = number_of(&s->flow, s->flow.resident + s->next++);
-    cudaError_t code = cudaStreamWaitEvent(s->copy, slot->emptied, 0);
-    if (code != cudaSuccess)
-        return code;
-    code = cudaMemcpyAsync(slot->bytes, o->packed.bytes + device_packed_tensor_at(o, b),
-                           device_packed_tensor_bytes(o, b), cudaMemcpyHostToDevice, s->copy);
-    return code == cudaSuccess ? cudaEventRecord(slot->arrived, s->copy) : code;
-}
-
-/* Fills every empty slot: with the pass's next batches, and once all of these are queued, with the
- * first batches of the ordering that is likely to be next. */
+/* Queues copies into every slot, once it is empty: of the pass's next batches, and once all of
+ * these are queued, of the first batches of the ordering that is likely to be next. */
 static cudaError_t fill_slots(struct device_stream *s, const struct device_stream_pass *pass)
 {
     cudaError_t code = cudaSuccess;
     while (s->filled - s->emptied < PLAN_SLOTS && code == cudaSuccess) {
         if (s->next < s->flow.count - s->flow.resident) {
-            code = fill_slot(s);
+            struct device_stream_slot *slot = &s->slot[s->filled++ % PLAN_SLOTS];
+            const struct device_packed_tensor *o = &s->ordering[s->flow.ordering];
+            const uint64_t b = number_of(&s->flow, s->flow.resident + s->next++);
+            code = cudaStreamWaitEvent(s->copy, slot->emptied, 0);
+            if (code == cudaSuccess)
+                code = cudaMemcpyAsync(slot->bytes, o->packed.bytes + device_packed_tensor_at(o, b),
+                                       device_packed_tensor_bytes(o, b), cudaMemcpyHostToDevice,
+                                       s->copy);
+            if (code == cudaSuccess)
+                code = cudaEventRecord(slot->arrived, s->copy);
         } else if (!s->ahead && pass->following != DEVICE_STREAM_NOTHING) {
             s->flow = all_batches(s, pass->following);
             s->next = 0;
@@ -66,18 +295,6 @@ static cudaError_t fill_slots(struct device_stream *s, const struct device_strea
         }
     }
     return code;
-}
-
-/* Leaves the slots as they are where they hold the first batches of the pass; else they count as
- * empty and are to be filled with these batches. */
-static void expect_batches(struct device_stream *s, const struct device_stream_batches *batches)
-{
-    if (!s->ahead || s->flow.ordering != batches->ordering || batches->number) {
-        s->emptied = s->filled;
-        s->flow = *batches;
-        s->next = 0;
-    }
-    s->ahead = false;
 }
 
 /* Decodes batch b of an ordering from its bytes on the device. */
@@ -99,31 +316,13 @@ static cudaError_t decode(struct device_stream *s, const struct device_packed_te
     return unpack_launch(&args, workspace->stream);
 }
 
-/* Decodes the next batch that flows, number b, from its slot, and fills the slot again. */
-static cudaError_t decode_flowing(struct device_stream *s, const struct device_stream_pass *pass,
-                                  uint64_t b, const struct device_stream_workspace *workspace)
-{
-    const struct device_packed_tensor *o = &s->ordering[pass->ordering];
-    struct device_stream_slot *slot = &s->slot[s->emptied % PLAN_SLOTS];
-    cudaError_t code = fill_slots(s, pass);
-    if (code != cudaSuccess)
-        return code;
-    if ((code = cudaStreamWaitEvent(workspace->stream, slot->arrived, 0)) != cudaSuccess)
-        return code;
-    if ((code = decode(s, o, b, slot->bytes, pass->precision, workspace)) != cudaSuccess)
-        return code;
-    if ((code = cudaEventRecord(slot->emptied, workspace->stream)) != cudaSuccess)
-        return code;
-    s->emptied++;
-    return fill_slots(s, pass);
-}
-
 cudaError_t device_stream_workspace_ready(const struct device_stream_workspace *workspace)
 {
     return device_queue_follow(workspace->product, workspace->stream, workspace->ready);
 }
 
-/* Step t of a pass: batches that stay on the device come evenly between batches that flow. */
+/* Step t of a pass: batches that stay on the device come evenly between batches that flow, which
+ * are decoded from their slots; these are filled again. */
 static cudaError_t run_batch(struct device_stream *s, const struct device_stream_pass *pass,
                              const struct device_stream_batches *batches, uint64_t t)
 {
@@ -139,8 +338,18 @@ static cudaError_t run_batch(struct device_stream *s, const struct device_stream
             o->resident + device_packed_tensor_at(o, b) - device_packed_tensor_at(o, 0);
         code = decode(s, o, b, bytes, pass->precision, workspace);
     } else {
+        struct device_stream_slot *slot = &s->slot[s->emptied % PLAN_SLOTS];
         b = number_of(batches, batches->resident + t - before);
-        code = decode_flowing(s, pass, b, workspace);
+        if ((code = fill_slots(s, pass)) != cudaSuccess)
+            return code;
+        if ((code = cudaStreamWaitEvent(workspace->stream, slot->arrived, 0)) != cudaSuccess)
+            return code;
+        if ((code = decode(s, o, b, slot->bytes, pass->precision, workspace)) != cudaSuccess)
+            return code;
+        if ((code = cudaEventRecord(slot->emptied, workspace->stream)) != cudaSuccess)
+            return code;
+        s->emptied++;
+        code = fill_slots(s, pass);
     }
     if (code != cudaSuccess)
         return code;
@@ -151,8 +360,22 @@ static cudaError_t run_batch(struct device_stream *s, const struct device_stream
 cudaError_t device_stream_pass(struct device_stream *s, const struct device_stream_pass *pass,
                                cudaStream_t stream)
 {
-    const struct device_stream_batches batches = batches_of(s, pass);
-    expect_batches(s, &batches);
+    const uint64_t resident = s->ordering[pass->ordering].nresident;
+    struct device_stream_batches batches = all_batches(s, pass->ordering);
+    if (pass->batch) {
+        batches.number = pass->batch;
+        batches.count = pass->batches;
+        for (batches.resident = 0; batches.resident < batches.count; batches.resident++)
+            if (batches.number[batches.resident] >= resident)
+                break;
+    }
+    /* slots that hold the first batches of the pass stay as they are; others count as empty */
+    if (!s->ahead || s->flow.ordering != batches.ordering || batches.number) {
+        s->emptied = s->filled;
+        s->flow = batches;
+        s->next = 0;
+    }
+    s->ahead = false;
     cudaError_t code = cudaEventRecord(s->begun, stream);
     for (int k = 0; k < PLAN_WORKSPACES && code == cudaSuccess; k++)
         code = cudaStreamWaitEvent(s->workspace[k].product, s->begun, 0);
@@ -163,8 +386,6 @@ cudaError_t device_stream_pass(struct device_stream *s, const struct device_stre
     s->ahead = s->ahead && code == cudaSuccess;
     return code;
 }
-
-static const char doing[] = "streaming the tensor";
 
 struct mttkrp_field device_stream_field(const struct device_stream *s, int n)
 {
@@ -317,9 +538,7 @@ static cudaError_t add_batch(void *context, const struct device_packed_tensor *o
                : code;
 }
 
-/* Adds the sums of residual_nonzeros for every batch to sum (PLAN_WORKSPACES x RESIDUAL_BLOCKS,
- * device). args has the weights, the rows of each mode's factor matrix, and the sizes; the other
- * members are set here. Asynchronous. From the ordering that the next iteration begins with. */
+/* From the ordering that the next iteration begins with. */
 enum status device_stream_residual(struct device_stream *s, const struct residual_args *args,
                                    struct double_double *sum, cudaStream_t stream,
                                    struct error *error)

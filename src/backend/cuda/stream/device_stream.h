@@ -1,6 +1,5 @@
 /* MTTKRP of a tensor that is larger than the device: packed orderings in host memory flow through
- * a few slots in device memory, batch after batch, and are decoded there. Implemented in
- * device_stream_open.c and device_stream.c.
+ * a few slots in device memory, batch after batch, and are decoded there.
  *
  * A copy stream fills the slots ahead. Decoding and MTTKRP of the batches alternate between
  * workspaces: decoding has precedence, so that the next batch is decoded in time, and the next

@@ -16,6 +16,7 @@ struct build {
     const struct device_pool *pool; /* x's */
     struct device_pairs pairs;      /* lines and values, or keys and positions */
     const struct device_blco_options *options;
+    int lowest; /* options->lowest, or -1 */
     cudaStream_t stream;
 
     /* Of the sorted nonzeros: */
@@ -24,13 +25,17 @@ struct build {
     uint64_t *count;      /* (1) device, owned                                              */
 };
 
-/* pairs = room for lines and values: x's own arrays if options->last. */
-static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error)
+/* pairs = the lines, sorted, and the values, in x's own arrays if options->last; sorted in pieces
+ * where there is no room to sort all at once and x stays as it is. */
+static enum status sort_lines(struct device_blco *b, struct build *w, struct error *error)
 {
     struct device_coo *x = w->x;
-    struct device_pairs *p = &w->pairs;
+    const uint64_t *line = x->line;
+    const double *value = x->value;
     const enum precision precision = w->options->precision;
-    *p = (struct device_pairs){.n = nnz, .payload_size = (int)precision_bytes(precision)};
+    struct device_pairs *p = &w->pairs;
+    struct bit_moves moves;
+    *p = (struct device_pairs){.n = b->nnz, .payload_size = (int)precision_bytes(precision)};
     if (w->options->last) {
         p->key[0] = x->line;
         x->line = NULL;
@@ -39,19 +44,8 @@ static enum status take_pairs(struct build *w, uint64_t nnz, struct error *error
         p->payload[0] = x->value;
         x->value = NULL;
     }
-    return device_pairs_complete(p, w->pool, error);
-}
-
-/* pairs = the lines, sorted, and the values; sorted in pieces where there is no room to sort all at
- * once and x stays as it is. */
-static enum status sort_lines(struct device_blco *b, struct build *w, struct error *error)
-{
-    const uint64_t *line = w->x->line;
-    const double *value = w->x->value;
-    struct device_pairs *p = &w->pairs;
-    struct bit_moves moves;
-    TRY(take_pairs(w, b->nnz, error));
-    ordering_moves_create(&moves, &w->x->ordering, &b->ordering, ORDERING_LINE, 0);
+    TRY(device_pairs_complete(p, 0, w->pool, error));
+    ordering_moves_create(&moves, &x->ordering, &b->ordering, ORDERING_LINE, 0);
     const bool same = p->key[0] == line && ordering_moves_identity(&moves, b->ordering.line_bits);
     if (!same)
         TRY(cuda_status(linearise_words(line, p->key[0], b->nnz, &moves, w->stream), doing, error));
@@ -59,12 +53,12 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
         TRY(cuda_status(linearise_gather(value, sizeof *value, NULL, 0, p->payload[0],
                                          p->payload_size, b->nnz, w->stream),
                         doing, error));
-    int sorted = device_coo_sorted_bits(w->x, &b->ordering), bits = b->ordering.line_bits;
+    int sorted = device_coo_sorted_bits(x, &b->ordering), bits = b->ordering.line_bits;
     if (device_pairs_sort(p, sorted, bits, w->pool, error) != STATUS_MEMORY || w->options->last)
         return error->status;
-    const struct line_pieces_nonzeros x = {line, value, b->nnz, moves, 0};
+    const struct line_pieces_nonzeros all = {line, value, b->nnz, moves, 0};
     *error = (struct error){0};
-    return device_pairs_sort_pieces(p, &x, sorted, bits, w->pool, error);
+    return device_pairs_sort_pieces(p, &all, sorted, bits, w->pool, error);
 }
 
 /* b->index = the lines as indices, in place. */
@@ -80,13 +74,6 @@ static enum status store_lines(struct device_blco *b, struct build *w, struct er
     if (ordering_moves_identity(&moves, b->ordering.line_bits))
         return STATUS_OK;
     return cuda_status(linearise_words(line, line, b->nnz, &moves, w->stream), doing, error);
-}
-
-/* pairs.payload = the positions of the nonzeros in line order. */
-static enum status sort_positions(struct device_blco *b, struct build *w, struct error *error)
-{
-    TRY(device_pairs_take(&w->pairs, b->nnz, device_pairs_position_size(b->nnz), w->pool, error));
-    return device_coo_sort_positions(&w->pairs, w->x, &b->ordering, error);
 }
 
 /* Gathers indices and values; the indices go into the room that the keys leave. */
@@ -114,11 +101,6 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
     code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, bytes, b->nnz,
                             w->stream);
     return cuda_status(code, doing, error);
-}
-
-static int lowest_of(const struct device_blco_options *options)
-{
-    return options->lowest ? *options->lowest : -1;
 }
 
 static const char cutting[] = "cutting the tensor into blocks";
@@ -159,70 +141,56 @@ static enum status count_blocks(struct build *w, const struct ordering *o, uint6
     return device_fetch(nblocks, w->count, sizeof *nblocks, w->stream, cutting, error);
 }
 
-/* first (nblocks, device) = the first nonzero of each block. */
-static enum status find_first(struct build *w, uint64_t *first, struct error *error)
-{
-    size_t bytes = 0;
-    const uint64_t nnz = w->x->nnz;
-    cudaError_t code =
-        arrays_select(NULL, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
-    TRY(cuda_status(code, cutting, error));
-    void *temporary = device_pool_take(w->pool, bytes, 1, error);
-    if (!temporary)
-        return error->status;
-    code =
-        arrays_select(temporary, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
-    device_pool_give(w->pool, temporary);
-    return cuda_status(code, cutting, error);
-}
-
-/* host (words of a line x nblocks) = the lines of the nonzeros `first` (nblocks, device). line and
- * at (nblocks x 8 bytes, device): scratch. Asynchronous. */
-static cudaError_t fetch_lines(struct build *w, const struct ordering *o, const uint64_t *first,
-                               uint64_t nblocks, uint64_t *line, void *at, uint64_t *host)
-{
-    struct linearise_coordinates coordinates = device_coo_coordinates(w->x);
-    int size = w->line ? (int)sizeof *w->line : w->pairs.payload_size;
-    const void *from = w->line ? (const void *)w->line : w->pairs.payload[0];
-    cudaError_t code = linearise_gather(from, size, first, sizeof *first, w->line ? line : at, size,
-                                        nblocks, w->stream);
-    for (int word = 0; code == cudaSuccess && 64 * word < o->line_bits; word++) {
-        struct bit_moves moves;
-        ordering_moves_create(&moves, NULL, o, ORDERING_LINE, word);
-        if (!w->line)
-            code = linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, w->stream);
-        if (code == cudaSuccess)
-            code = cudaMemcpyAsync(host + (uint64_t)word * nblocks, line, nblocks * sizeof *line,
-                                   cudaMemcpyDeviceToHost, w->stream);
-    }
-    return code;
-}
-
 /* block (nblocks), zeroed = the table of the blocks that count_blocks has found. Waits for the
  * stream. STATUS_MEMORY. */
 static enum status fill_table(struct build *w, const struct ordering *o, uint64_t nblocks,
                               struct blco_block *block, struct error *error)
 {
     const struct device_pool *pool = w->pool;
+    const struct linearise_coordinates coordinates = device_coo_coordinates(w->x);
     const uint64_t nnz = w->x->nnz, words = (uint64_t)(o->line_bits + 63) / 64;
+    const int size = w->line ? (int)sizeof *w->line : w->pairs.payload_size;
+    const void *from = w->line ? (const void *)w->line : w->pairs.payload[0];
+    void *temporary = NULL;
+    size_t bytes = 0;
     uint64_t *first = device_pool_take(pool, nblocks, sizeof *first, error);
     uint64_t *line = device_pool_take(pool, nblocks, sizeof *line, error);
     void *at = device_pool_take(pool, nblocks, sizeof(uint64_t), error);
     uint64_t *host_first = memory_array(nblocks, sizeof *host_first, error);
     uint64_t *host_line = memory_array(nblocks, words * sizeof *host_line, error);
     TRY_OR(done, error->status);
-    TRY_OR(done, find_first(w, first, error));
-    cudaError_t code = cudaMemcpyAsync(host_first, first, nblocks * sizeof *first,
-                                       cudaMemcpyDeviceToHost, w->stream);
+    cudaError_t code =
+        arrays_select(NULL, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
     TRY_OR(done, cuda_status(code, cutting, error));
-    TRY_OR(done,
-           cuda_status(fetch_lines(w, o, first, nblocks, line, at, host_line), cutting, error));
+    temporary = device_pool_take(pool, bytes, 1, error);
+    if (!temporary)
+        goto done;
+    code =
+        arrays_select(temporary, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
+    TRY_OR(done, cuda_status(code, cutting, error));
+    code = cudaMemcpyAsync(host_first, first, nblocks * sizeof *first, cudaMemcpyDeviceToHost,
+                           w->stream);
+    TRY_OR(done, cuda_status(code, cutting, error));
+    /* the lines of the first nonzeros, or their positions and then their lines, word by word */
+    code = linearise_gather(from, size, first, sizeof *first, w->line ? line : at, size, nblocks,
+                            w->stream);
+    TRY_OR(done, cuda_status(code, cutting, error));
+    for (uint64_t word = 0; word < words; word++) {
+        struct bit_moves moves;
+        ordering_moves_create(&moves, NULL, o, ORDERING_LINE, (int)word);
+        if (!w->line)
+            code = linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, w->stream);
+        TRY_OR(done, cuda_status(code, cutting, error));
+        code = cudaMemcpyAsync(host_line + word * nblocks, line, nblocks * sizeof *line,
+                               cudaMemcpyDeviceToHost, w->stream);
+        TRY_OR(done, cuda_status(code, cutting, error));
+    }
     TRY_OR(done, cuda_status(cudaStreamSynchronize(w->stream), cutting, error));
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < nblocks; i++) {
         uint64_t own[MAX_LINE_WORDS];
-        for (int word = 0; 64 * word < o->line_bits; word++)
-            own[word] = host_line[(uint64_t)word * nblocks + i];
+        for (uint64_t word = 0; word < words; word++)
+            own[word] = host_line[word * nblocks + i];
         block[i].first = host_first[i];
         block[i].count = (i + 1 < nblocks ? host_first[i + 1] : nnz) - host_first[i];
         ordering_base(o, own, block[i].base);
@@ -231,6 +199,7 @@ done:
     device_pool_give(pool, first);
     device_pool_give(pool, line);
     device_pool_give(pool, at);
+    device_pool_give(pool, temporary);
     memory_free(host_first);
     memory_free(host_line);
     return error->status;
@@ -244,7 +213,7 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     TRY(count_blocks(w, o, &nblocks, error));
     if (w->options->index_bits == 0 && !w->options->tile && nblocks > 1 &&
         b->nnz / nblocks < BLCO_FEW_NONZEROS) {
-        ordering_create_lowest(o, o->kind, lowest_of(w->options), &b->shape, 128);
+        ordering_create_lowest(o, o->kind, w->lowest, &b->shape, 128);
         TRY(count_blocks(w, o, &nblocks, error));
     }
     b->nblocks = nblocks;
@@ -258,27 +227,27 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     return STATUS_OK;
 }
 
-static enum status lay_out(struct device_blco *b, const struct device_blco_options *options,
-                           struct error *error)
-{
-    const int bits = options->index_bits ? options->index_bits : 64, lowest = lowest_of(options);
-    if (!options->tile)
-        ordering_create_lowest(&b->ordering, options->kind, lowest, &b->shape, bits);
-    else if (!ordering_create_tiled(&b->ordering, options->kind, options->tile, lowest, &b->shape))
-        return error_set(error, STATUS_INTERNAL, "%s: tiles of indices of two words", doing);
-    return STATUS_OK;
-}
-
 enum status device_blco_build(struct device_blco *b, struct device_coo *x,
                               const struct device_blco_options *options, struct error *error)
 {
     const bool lines = x->line != NULL;
-    struct build w = {.x = x, .pool = x->pool, .options = options, .stream = x->pool->stream};
+    const int bits = options->index_bits ? options->index_bits : 64;
+    const int lowest = options->lowest ? *options->lowest : -1;
+    struct build w = {
+        .x = x, .pool = x->pool, .options = options, .lowest = lowest, .stream = x->pool->stream};
     *b = (struct device_blco){.shape = x->shape, .nnz = x->nnz};
-    TRY(lay_out(b, options, error));
-    if ((lines ? sort_lines : sort_positions)(b, &w, error) != STATUS_OK)
-        goto done;
-    w.line = lines ? w.pairs.key[0] : NULL;
+    if (!options->tile)
+        ordering_create_lowest(&b->ordering, options->kind, lowest, &b->shape, bits);
+    else if (!ordering_create_tiled(&b->ordering, options->kind, options->tile, lowest, &b->shape))
+        return error_set(error, STATUS_INTERNAL, "%s: tiles of indices of two words", doing);
+    if (lines) {
+        TRY_OR(done, sort_lines(b, &w, error));
+        w.line = w.pairs.key[0];
+    } else {
+        const int size = device_pairs_position_size(b->nnz);
+        TRY_OR(done, device_pairs_take(&w.pairs, b->nnz, size, w.pool, error));
+        TRY_OR(done, device_coo_sort_positions(&w.pairs, x, &b->ordering, error));
+    }
     TRY_OR(done, find_blocks(b, &w, error));
     (lines ? store_lines : gather_nonzeros)(b, &w, error);
 done:

@@ -59,9 +59,7 @@ enum status device_coo_sort_positions(struct device_pairs *p, const struct devic
     int sorted = device_coo_sorted_bits(x, o);
     int position_size = 0; /* until the first sort, pair i is nonzero i */
     cudaError_t code = linearise_positions(p->payload[0], p->payload_size, p->n, stream);
-    if (code != cudaSuccess)
-        return cuda_status(code, doing, error);
-
+    TRY(cuda_status(code, doing, error));
     for (int word = sorted / 64; sorted < o->line_bits && 64 * word < o->line_bits; word++) {
         int begin = sorted > 64 * word ? sorted - 64 * word : 0;
         int end = o->line_bits - 64 * word < 64 ? o->line_bits - 64 * word : 64;
@@ -69,8 +67,7 @@ enum status device_coo_sort_positions(struct device_pairs *p, const struct devic
         ordering_moves_create(&moves, NULL, o, ORDERING_LINE, word);
         code = linearise_gather_words(&coordinates, p->payload[0], position_size, p->key[0], p->n,
                                       &moves, stream);
-        if (code != cudaSuccess)
-            return cuda_status(code, doing, error);
+        TRY(cuda_status(code, doing, error));
         TRY(device_pairs_sort(p, begin, end, x->pool, error));
         position_size = p->payload_size;
     }
@@ -90,13 +87,22 @@ static enum status sort_lines(struct device_coo *d, struct error *error)
     return error->status;
 }
 
-/* Brings the arrays into the order of the positions: each goes into the room that the one before
- * has left, the first into `index`; values go into `value`. */
-static enum status permute(struct device_coo *d, const void *position, uint32_t *index,
-                           double *value, struct error *error)
+/* Sorts positions and brings the arrays into their order: each goes into the room that the one
+ * before has left, the first into `index`. */
+static enum status sort_coordinates(struct device_coo *d, struct error *error)
 {
-    cudaStream_t stream = d->pool->stream;
+    const cudaStream_t stream = d->pool->stream;
+    struct device_pairs pairs;
+    uint32_t *index = NULL;
+    double *value = NULL;
     int size = device_pairs_position_size(d->nnz);
+    TRY_OR(done, device_pairs_take(&pairs, d->nnz, size, d->pool, error));
+    TRY_OR(done, device_coo_sort_positions(&pairs, d, &d->ordering, error));
+    device_pairs_give_keys(&pairs, d->pool);
+    index = device_pool_take(d->pool, d->nnz, sizeof *index, error);
+    value = device_pool_take(d->pool, d->nnz, sizeof *value, error);
+    TRY_OR(done, error->status);
+    const void *position = pairs.payload[0];
     cudaError_t code = linearise_gather(d->value, sizeof *value, position, size, value,
                                         sizeof *value, d->nnz, stream);
     for (int n = 0; n < d->shape.order && code == cudaSuccess; n++) {
@@ -106,31 +112,13 @@ static enum status permute(struct device_coo *d, const void *position, uint32_t 
         d->index[n] = index;
         index = old;
     }
-    device_pool_give(d->pool, index);
-    device_pool_give(d->pool, d->value);
+    double *unsorted = d->value;
     d->value = value;
-    return cuda_status(code, "reordering the nonzeros", error);
-}
-
-static enum status sort_coordinates(struct device_coo *d, struct error *error)
-{
-    struct device_pairs pairs;
-    uint32_t *index = NULL;
-    double *value = NULL;
-    int size = device_pairs_position_size(d->nnz);
-    TRY_OR(done, device_pairs_take(&pairs, d->nnz, size, d->pool, error));
-    TRY_OR(done, device_coo_sort_positions(&pairs, d, &d->ordering, error));
-    device_pairs_give_keys(&pairs, d->pool);
-    index = device_pool_take(d->pool, d->nnz, sizeof *index, error);
-    if (!index)
-        goto done;
-    value = device_pool_take(d->pool, d->nnz, sizeof *value, error);
-    if (!value) {
-        device_pool_give(d->pool, index);
-        goto done;
-    }
-    permute(d, pairs.payload[0], index, value, error);
+    value = unsorted;
+    cuda_status(code, "reordering the nonzeros", error);
 done:
+    device_pool_give(d->pool, index);
+    device_pool_give(d->pool, value);
     device_pairs_give(&pairs, d->pool);
     return error->status;
 }
@@ -139,8 +127,7 @@ enum status device_coo_sort(struct device_coo *d, struct error *error)
 {
     if (d->sorted)
         return STATUS_OK;
-    if ((d->line ? sort_lines : sort_coordinates)(d, error) != STATUS_OK)
-        return error->status;
+    TRY((d->line ? sort_lines : sort_coordinates)(d, error));
     d->sorted = true;
     return STATUS_OK;
 }

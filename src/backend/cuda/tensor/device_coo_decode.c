@@ -281,44 +281,6 @@ static uint64_t tiles_of(uint64_t nnz)
     return (nnz + SELECT_TILE - 1) / SELECT_TILE;
 }
 
-/* The segments that may have nonzeros of the part. */
-static enum status open_part(struct selection *s, const struct blco_file *f,
-                             const struct part *part, struct error *error)
-{
-    struct decoder *d = &s->decoder;
-    *d = (struct decoder){.file = f, .pool = s->pool};
-    if (!decoded_layout_create(&d->layout, &f->shape))
-        return error_set(error, STATUS_INTERNAL, "coordinates that do not fit into two words");
-    TRY(segment_rows_of_part(&d->number, &d->segments, f, part, error));
-    s->decoded.layout = d->layout;
-    for (int n = 0; n < d->layout.order; n++) {
-        s->decoded.first[n] = (uint32_t)part->first[n];
-        s->decoded.rows[n] = (uint32_t)part->here.dims[n];
-    }
-    return decoder_open(d, 0, error);
-}
-
-/* Room for the nonzeros that are decoded at a time, and the counts. */
-static enum status take_selection(struct selection *s, struct error *error)
-{
-    const struct decoder *w = &s->decoder;
-    uint64_t most = decoder_nnz(w, 0, decoder_end(w, 0));
-    for (uint64_t b = 0; b < w->segments; b += w->at_once)
-        s->tiles += tiles_of(decoder_nnz(w, b, decoder_end(w, b)));
-    s->value = device_pool_take(s->pool, most, sizeof *s->value, error);
-    if (!s->value)
-        return error->status;
-    s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
-    if (!s->count)
-        return error->status;
-    for (int i = 0; i < s->decoded.layout.words; i++) {
-        s->word[i] = device_pool_take(s->pool, most, sizeof *s->word[i], error);
-        if (!s->word[i])
-            return error->status;
-    }
-    return STATUS_OK;
-}
-
 /* Decodes segments [begin, end); s->decoded are their nonzeros. */
 static enum status decode_some(struct selection *s, uint64_t begin, uint64_t end,
                                struct error *error)
@@ -330,39 +292,33 @@ static enum status decode_some(struct selection *s, uint64_t begin, uint64_t end
     return decoder_unpack(&s->decoder, begin, end, s->word, s->value, error);
 }
 
-/* The counts become the places where the tiles' nonzeros begin; *nnz = the part's nonzeros. */
-static enum status add_up(struct selection *s, uint64_t *nnz, struct error *error)
+/* s->count = the places where the tiles' nonzeros begin; *nnz = the part's nonzeros. */
+static enum status count(struct selection *s, uint64_t *nnz, struct error *error)
 {
+    const struct decoder *w = &s->decoder;
+    const cudaStream_t stream = s->pool->stream;
+    uint64_t tile = 0;
     size_t bytes = 0;
-    cudaStream_t stream = s->pool->stream;
-    cudaError_t code = arrays_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
+    cudaError_t code = cudaMemsetAsync(s->count + s->tiles, 0, sizeof *s->count, stream);
+    TRY(cuda_status(code, decoding, error));
+    for (uint64_t b = 0; b < w->segments; b += w->at_once) {
+        TRY(decode_some(s, b, decoder_end(w, b), error));
+        TRY(cuda_status(part_count(&s->decoded, s->count + tile, stream), decoding, error));
+        tile += tiles_of(s->decoded.nnz);
+    }
+    code = arrays_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
     TRY(cuda_status(code, decoding, error));
     void *temporary = device_pool_take(s->pool, bytes, 1, error);
     if (!temporary)
         return error->status;
     code = arrays_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
-    TRY_OR(done, cuda_status(code, decoding, error));
-    device_fetch(nnz, s->count + s->tiles, sizeof *nnz, stream, decoding, error);
-done:
+    if (cuda_status(code, decoding, error) == STATUS_OK)
+        device_fetch(nnz, s->count + s->tiles, sizeof *nnz, stream, decoding, error);
     device_pool_give(s->pool, temporary);
     return error->status;
 }
 
-static enum status count(struct selection *s, uint64_t *nnz, struct error *error)
-{
-    const struct decoder *w = &s->decoder;
-    uint64_t tile = 0;
-    cudaError_t code = cudaMemsetAsync(s->count + s->tiles, 0, sizeof *s->count, s->pool->stream);
-    TRY(cuda_status(code, decoding, error));
-    for (uint64_t b = 0; b < w->segments; b += w->at_once) {
-        TRY(decode_some(s, b, decoder_end(w, b), error));
-        code = part_count(&s->decoded, s->count + tile, s->pool->stream);
-        TRY(cuda_status(code, decoding, error));
-        tile += tiles_of(s->decoded.nnz);
-    }
-    return add_up(s, nnz, error);
-}
-
+/* The part's nonzeros, d->nnz of them. */
 static enum status select_all(struct selection *s, struct device_coo *d, struct error *error)
 {
     const struct decoder *w = &s->decoder;
@@ -411,20 +367,39 @@ enum status device_coo_decode_part(struct device_coo *d, const struct blco_file 
                                    const struct part *part, struct device_staging *staging,
                                    const struct device_pool *pool, struct error *error)
 {
-    struct selection s = {.pool = pool};
+    struct selection s = {.pool = pool, .decoder = {.file = f, .pool = pool}};
+    struct decoder *w = &s.decoder;
     const struct shape shape = part_shape(part);
     device_coo_init(d, &shape, 0, pool);
-    TRY_OR(done, open_part(&s, f, part, error));
-    if (s.decoder.segments == 0)
+    if (!decoded_layout_create(&w->layout, &f->shape)) {
+        error_set(error, STATUS_INTERNAL, "coordinates that do not fit into two words");
         goto done;
-    TRY_OR(done, take_selection(&s, error));
-    TRY_OR(done, decoder_send(&s.decoder, staging, error));
+    }
+    TRY_OR(done, segment_rows_of_part(&w->number, &w->segments, f, part, error));
+    s.decoded.layout = w->layout;
+    for (int n = 0; n < w->layout.order; n++) {
+        s.decoded.first[n] = (uint32_t)part->first[n];
+        s.decoded.rows[n] = (uint32_t)part->here.dims[n];
+    }
+    TRY_OR(done, decoder_open(w, 0, error));
+    if (w->segments == 0)
+        goto done;
+    /* room for the nonzeros that are decoded at a time, and the counts */
+    const uint64_t most = decoder_nnz(w, 0, decoder_end(w, 0));
+    for (uint64_t b = 0; b < w->segments; b += w->at_once)
+        s.tiles += tiles_of(decoder_nnz(w, b, decoder_end(w, b)));
+    s.value = device_pool_take(pool, most, sizeof *s.value, error);
+    s.count = device_pool_take(pool, s.tiles + 1, sizeof *s.count, error);
+    for (int i = 0; i < w->layout.words; i++)
+        s.word[i] = device_pool_take(pool, most, sizeof *s.word[i], error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, decoder_send(w, staging, error));
     TRY_OR(done, count(&s, &d->nnz, error));
     if (d->nnz > 0)
         TRY_OR(done, select_all(&s, d, error));
     if (d->nnz > 0)
         TRY_OR(done, sum_squares(d, error));
-    decoder_finish(&s.decoder, error);
+    decoder_finish(w, error);
 done:
     if (error->status != STATUS_OK)
         (void)cudaStreamSynchronize(pool->stream);
@@ -432,7 +407,7 @@ done:
         device_pool_give(pool, s.word[i]);
     device_pool_give(pool, s.value);
     device_pool_give(pool, s.count);
-    decoder_close(&s.decoder);
+    decoder_close(w);
     if (error->status != STATUS_OK)
         device_coo_free(d);
     return error->status;

@@ -22,19 +22,6 @@ struct line_form {
     int shift[MAX_ORDER];
 };
 
-static struct line_form line_form_of(const struct coo *x, const struct ordering *line)
-{
-    struct line_form p = {.nnz = x->nnz, .bytes = (line->line_bits + 7) / 8};
-    if (p.bytes < SHORTEST_LINE)
-        p.bytes = SHORTEST_LINE;
-    for (int n = 0; n < x->shape.order; n++)
-        if (line->mode_bits[n] > 0) {
-            p.index[p.modes] = x->index[n];
-            p.shift[p.modes++] = line->place[n][0];
-        }
-    return p;
-}
-
 /* Two modes at a time: each load and store of a line serves both. */
 VECTOR_CLONES static void add_pair(uint64_t *restrict line, const uint32_t *a, int a_shift,
                                    const uint32_t *b, int b_shift, uint64_t count)
@@ -61,26 +48,21 @@ VECTOR_CLONES static void split_8(const uint64_t *restrict line, int shift, uint
         to[i] = (uint8_t)(line[i] >> shift);
 }
 
-/* One bundle of lines (widen.h); the lines after the last nonzero are zero. */
-static void make_lines(const struct line_form *p, uint64_t bundle, uint64_t *line)
-{
-    uint64_t first = bundle * WIDEN_BUNDLE, left = p->nnz - first;
-    uint64_t count = left < WIDEN_BUNDLE ? left : WIDEN_BUNDLE;
-    memset(line, 0, WIDEN_BUNDLE * sizeof *line);
-    for (int a = 0; a < p->modes; a += 2) {
-        int b = a + 1 < p->modes ? a + 1 : a;
-        add_pair(line, p->index[a] + first, p->shift[a], p->index[b] + first, p->shift[b], count);
-    }
-}
-
-/* device_staging_write of lines, in bundles as widen.h lays them out. */
+/* device_staging_write of lines, in bundles as widen.h lays them out; the lines after the last
+ * nonzero are zero. */
 static bool narrow_lines(const void *from, uint64_t first, uint64_t count, void *to)
 {
     const struct line_form *p = from;
     uint64_t line[WIDEN_BUNDLE];
     for (uint64_t k = 0; k < count; k++) {
         unsigned char *bundle = (unsigned char *)to + k * WIDEN_BUNDLE * (uint64_t)p->bytes;
-        make_lines(p, first + k, line);
+        const uint64_t at = (first + k) * WIDEN_BUNDLE, left = p->nnz - at;
+        const uint64_t some = left < WIDEN_BUNDLE ? left : WIDEN_BUNDLE;
+        memset(line, 0, sizeof line);
+        for (int a = 0; a < p->modes; a += 2) {
+            int b = a + 1 < p->modes ? a + 1 : a;
+            add_pair(line, p->index[a] + at, p->shift[a], p->index[b] + at, p->shift[b], some);
+        }
         if (p->bytes == sizeof *line) {
             memcpy(bundle, line, sizeof line);
             continue;
@@ -105,7 +87,15 @@ static void *take_scratch(const struct device_coo *d, uint64_t bytes, struct err
 static enum status send_lines(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, struct error *error)
 {
-    struct line_form form = line_form_of(x, &d->ordering);
+    const struct ordering *o = &d->ordering;
+    struct line_form form = {.nnz = x->nnz, .bytes = (o->line_bits + 7) / 8};
+    if (form.bytes < SHORTEST_LINE)
+        form.bytes = SHORTEST_LINE;
+    for (int n = 0; n < x->shape.order; n++)
+        if (o->mode_bits[n] > 0) {
+            form.index[form.modes] = x->index[n];
+            form.shift[form.modes++] = o->place[n][0];
+        }
     uint64_t bundles = (d->nnz + WIDEN_BUNDLE - 1) / WIDEN_BUNDLE;
     size_t size = WIDEN_BUNDLE * (size_t)form.bytes;
     bool whole = form.bytes == sizeof *d->line;
@@ -212,38 +202,32 @@ static size_t sampled_bytes(const double *value, uint64_t nnz)
     return whole ? sizeof(uint8_t) : exact ? sizeof(float) : sizeof *value;
 }
 
-/* Sends the values in `bytes` bytes each. *lost = true if some value does not fit; d->value is then
- * undefined. */
-static enum status send_narrow(struct device_coo *d, const struct coo *x, size_t bytes, bool *lost,
-                               struct device_staging *staging, struct error *error)
-{
-    struct value_form form = {x->value, bytes, lost};
-    void *narrow = take_scratch(d, d->nnz * bytes, error);
-    if (!narrow)
-        return error->status;
-    const struct device_elements values = {narrow, d->nnz, bytes};
-    if (device_staging_send(staging, &values, narrow_values, &form, error) != STATUS_OK || *lost)
-        goto done;
-    cuda_status(widen_values(narrow, (int)bytes, d->value, d->nnz, d->pool->stream), doing, error);
-done:
-    device_pool_give(d->pool, narrow);
-    return error->status;
-}
-
+/* In as few bytes as hold a sample of the values; as they are where some value turns out not to
+ * fit.
+ */
 static enum status send_values(struct device_coo *d, const struct coo *x,
                                struct device_staging *staging, struct error *error)
 {
-    struct value_form wide = {x->value, sizeof *x->value, NULL};
-    size_t bytes = sampled_bytes(x->value, x->nnz);
-    bool lost = bytes == sizeof *x->value;
-    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
+    const size_t whole = sizeof *x->value, bytes = sampled_bytes(x->value, x->nnz);
+    bool lost = bytes == whole;
+    struct value_form form = {x->value, bytes, &lost}, wide = {x->value, whole, NULL};
+    d->value = device_pool_take(d->pool, d->nnz, whole, error);
     if (!d->value)
         return error->status;
-    if (!lost)
-        TRY(send_narrow(d, x, bytes, &lost, staging, error));
-    if (!lost)
-        return STATUS_OK;
-    const struct device_elements values = {d->value, d->nnz, sizeof *d->value};
+    if (!lost) {
+        void *narrow = take_scratch(d, d->nnz * bytes, error);
+        if (!narrow)
+            return error->status;
+        const struct device_elements values = {narrow, d->nnz, bytes};
+        device_staging_send(staging, &values, narrow_values, &form, error);
+        if (error->status == STATUS_OK && !lost)
+            cuda_status(widen_values(narrow, (int)bytes, d->value, d->nnz, d->pool->stream), doing,
+                        error);
+        device_pool_give(d->pool, narrow);
+    }
+    if (error->status != STATUS_OK || !lost)
+        return error->status;
+    const struct device_elements values = {d->value, d->nnz, whole};
     return device_staging_send(staging, &values, narrow_values, &wide, error);
 }
 

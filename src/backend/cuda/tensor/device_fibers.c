@@ -1,7 +1,5 @@
 #include "backend/cuda/tensor/device_fibers.h"
 
-#include <string.h>
-
 #include "backend/cuda/runtime/cuda_error.h"
 #include "kernels/tensor/tuples.h"
 #include "numerics/fiber_sample.h"
@@ -102,38 +100,30 @@ static enum status count_tuples(struct cache_tile_counts *counts,
     return STATUS_OK;
 }
 
-/* *counts of x, whose shape and nonzeros those of r are. */
-static enum status count_all(struct cache_tile_counts *counts, const struct cache_tile_request *r,
-                             const struct device_coo *x, struct error *error)
-{
-    int draws = 0; /* steps in which nonzeros are drawn: each doubles the draws */
-    while (draws < MOST_DRAWS && UINT64_C(1) << draws <= x->nnz / FEW)
-        draws++;
-    memset(counts, 0, sizeof *counts);
-    TRY(device_fibers_count(counts->fibers, x, error));
-    for (int g = 0; g < x->shape.order; g++) {
-        uint32_t fresh[MOST_DRAWS];
-        if (!cache_tile_may(r, g))
-            continue;
-        TRY(count_tuples(counts, r, x, g, error));
-        TRY(draw(fresh, draws, x, g, error));
-        counts->misses[g] = cache_tile_misses(r, fresh, draws);
-    }
-    return STATUS_OK;
-}
-
 enum status device_cache_tiles_choose(struct tile *tile, const struct cache_tile_request *r,
                                       const bool *ordered, const int *lowest,
                                       const struct device_coo *x, struct error *error)
 {
-    struct cache_tile_counts counts;
+    struct cache_tile_counts counts = {0};
     bool open[MAX_ORDER], any = false;
+    int draws = 0; /* steps in which nonzeros are drawn: each doubles the draws */
     for (int n = 0; n < x->shape.order; n++) {
         open[n] = ordered[n] && tile[n].modes == 0 && cache_tile_open(r, n);
         any |= open[n];
     }
-    if (!any || count_all(&counts, r, x, error) != STATUS_OK)
-        return error->status;
+    if (!any)
+        return STATUS_OK;
+    while (draws < MOST_DRAWS && UINT64_C(1) << draws <= x->nnz / FEW)
+        draws++;
+    TRY(device_fibers_count(counts.fibers, x, error));
+    for (int g = 0; g < x->shape.order; g++) {
+        uint32_t fresh[MOST_DRAWS];
+        if (!cache_tile_may(r, g))
+            continue;
+        TRY(count_tuples(&counts, r, x, g, error));
+        TRY(draw(fresh, draws, x, g, error));
+        counts.misses[g] = cache_tile_misses(r, fresh, draws);
+    }
     for (int n = 0; n < x->shape.order; n++)
         if (open[n])
             cache_tile_choose(&tile[n], r, &counts, n, lowest[n]);

@@ -17,28 +17,15 @@ static void map_free(struct tuples_map *map, const struct device_pool *pool)
     *map = (struct tuples_map){0};
 }
 
-/* map->before from map->bits. */
-static enum status number_tuples(const struct tuples_map *map, const struct device_pool *pool,
-                                 struct error *error)
-{
-    size_t bytes = 0;
-    cudaError_t code =
-        arrays_scan_bits(NULL, &bytes, map->bits, map->words, map->before, pool->stream);
-    TRY(cuda_status(code, doing, error));
-    void *temporary = device_pool_take(pool, bytes, 1, error);
-    if (!temporary)
-        return error->status;
-    code = arrays_scan_bits(temporary, &bytes, map->bits, map->words, map->before, pool->stream);
-    device_pool_give(pool, temporary);
-    return cuda_status(code, doing, error);
-}
-
 /* *map = the tuples of x's modes [first, last), numbered; without bits for a single mode. Empty on
  * failure. */
 static enum status map_create(struct tuples_map *map, const struct device_coo *x, int first,
                               int last, struct error *error)
 {
+    const cudaStream_t stream = x->pool->stream;
     uint64_t possible = 1;
+    void *temporary = NULL;
+    size_t bytes = 0;
     *map = (struct tuples_map){.first = first, .last = last};
     for (int n = first; n < last; n++) {
         possible *= x->shape.dims[n];
@@ -48,19 +35,21 @@ static enum status map_create(struct tuples_map *map, const struct device_coo *x
         return STATUS_OK;
     map->words = (possible + 63) / 64;
     map->bits = device_pool_take(x->pool, map->words, sizeof *map->bits, error);
-    if (!map->bits)
-        goto done;
     map->before = device_pool_take(x->pool, map->words + 1, sizeof *map->before, error);
-    if (!map->before)
-        goto done;
+    TRY_OR(done, error->status);
     struct tuples_nonzeros nonzeros = device_coo_tuples(x);
-    cudaError_t code =
-        cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, x->pool->stream);
+    cudaError_t code = cudaMemsetAsync(map->bits, 0, map->words * sizeof *map->bits, stream);
     TRY_OR(done, cuda_status(code, doing, error));
-    code = tuples_mark(&nonzeros, map, x->nnz, x->pool->stream);
+    TRY_OR(done, cuda_status(tuples_mark(&nonzeros, map, x->nnz, stream), doing, error));
+    code = arrays_scan_bits(NULL, &bytes, map->bits, map->words, map->before, stream);
     TRY_OR(done, cuda_status(code, doing, error));
-    number_tuples(map, x->pool, error);
+    temporary = device_pool_take(x->pool, bytes, 1, error);
+    if (!temporary)
+        goto done;
+    code = arrays_scan_bits(temporary, &bytes, map->bits, map->words, map->before, stream);
+    cuda_status(code, doing, error);
 done:
+    device_pool_give(x->pool, temporary);
     if (error->status != STATUS_OK)
         map_free(map, x->pool);
     return error->status;
@@ -94,71 +83,38 @@ done:
 
 #define RANGES (MAX_ORDER * (MAX_ORDER + 1))
 
-/* Counts the tuples of all ranges of modes that are worth it, then fetches all counts at once. */
-static enum status count_ranges(const struct device_coo *x, struct tuple_counts *tuples,
-                                uint32_t *count, struct error *error)
-{
-    uint32_t host[RANGES];
-    double *range[RANGES], scale[RANGES];
-    uint64_t ranges = 0;
-    for (int first = 0; first < x->shape.order; first++)
-        for (int last = first + 1; last <= x->shape.order && last - first < x->shape.order;
-             last++) {
-            double *to = &tuples->count[first][last];
-            *to = last - first == 1 ? (double)x->shape.dims[first] : INFINITY;
-            if (last - first == 1 ||
-                mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last) == 0)
-                continue;
-            TRY(count_range(x, first, last, count + ranges, &scale[ranges], error));
-            range[ranges++] = to;
-        }
-    if (ranges == 0)
-        return STATUS_OK;
-    TRY(device_fetch(host, count, ranges * sizeof *host, x->pool->stream, doing, error));
-    for (uint64_t i = 0; i < ranges; i++)
-        *range[i] = host[i] * scale[i];
-    return STATUS_OK;
-}
-
 enum status device_mode_groups_choose(struct mode_groups *g, const struct device_coo *x,
                                       uint64_t row_bytes, uint64_t cache_bytes, struct error *error)
 {
     const struct gather_cost cost = {row_bytes, cache_bytes, MODE_GROUPS_BEYOND_CACHE};
     struct tuple_counts tuples;
+    uint32_t host[RANGES];
+    double *range[RANGES], scale[RANGES];
+    uint64_t ranges = 0;
     mode_groups_none(g, x->shape.order);
     if (!mode_groups_possible(x->shape.order))
         return STATUS_OK;
     uint32_t *count = device_pool_take(x->pool, RANGES, sizeof *count, error);
     if (!count)
         return error->status;
-    TRY_OR(done, count_ranges(x, &tuples, count, error));
+    for (int first = 0; first < x->shape.order; first++)
+        for (int last = first + 1; last <= x->shape.order && last - first < x->shape.order;
+             last++) {
+            double *to = &tuples.count[first][last];
+            *to = last - first == 1 ? (double)x->shape.dims[first] : INFINITY;
+            if (last - first == 1 ||
+                mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last) == 0)
+                continue;
+            TRY_OR(done, count_range(x, first, last, count + ranges, &scale[ranges], error));
+            range[ranges++] = to;
+        }
+    /* all counts at once */
+    if (ranges > 0)
+        TRY_OR(done,
+               device_fetch(host, count, ranges * sizeof *host, x->pool->stream, doing, error));
+    for (uint64_t i = 0; i < ranges; i++)
+        *range[i] = host[i] * scale[i];
     mode_groups_decide(g, x->shape.order, x->nnz, &tuples, &cost);
-done:
-    device_pool_give(x->pool, count);
-    return error->status;
-}
-
-/* Maps of all mode groups (g->groups), and how many tuples each has. The caller frees the maps,
- * also after a failure. */
-static enum status map_groups(struct tuples_map *map, uint32_t *tuples, const struct mode_groups *g,
-                              const struct device_coo *x, struct error *error)
-{
-    uint32_t *count = device_pool_take(x->pool, MAX_ORDER, sizeof *count, error);
-    if (!count)
-        return error->status;
-    for (int k = 0; k < g->groups; k++) {
-        TRY_OR(done, map_create(&map[k], x, g->first[k], g->first[k + 1], error));
-        if (!map[k].bits)
-            continue;
-        cudaError_t code = cudaMemcpyAsync(count + k, map[k].before + map[k].words, sizeof *count,
-                                           cudaMemcpyDeviceToDevice, x->pool->stream);
-        TRY_OR(done, cuda_status(code, doing, error));
-    }
-    TRY_OR(done, device_fetch(tuples, count, (size_t)g->groups * sizeof *count, x->pool->stream,
-                              doing, error));
-    for (int k = 0; k < g->groups; k++)
-        if (mode_groups_size(g, k) == 1)
-            tuples[k] = (uint32_t)x->shape.dims[g->first[k]];
 done:
     device_pool_give(x->pool, count);
     return error->status;
@@ -249,13 +205,29 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *out, const st
     struct tuples_map map[MAX_ORDER] = {0};
     uint32_t tuples[MAX_ORDER];
     *out = (struct device_grouped_tensor){0};
-    TRY_OR(done, map_groups(map, tuples, g, x, error));
+    uint32_t *count = device_pool_take(pool, MAX_ORDER, sizeof *count, error);
+    if (!count)
+        return error->status;
+    for (int k = 0; k < g->groups; k++) {
+        TRY_OR(done, map_create(&map[k], x, g->first[k], g->first[k + 1], error));
+        if (!map[k].bits)
+            continue;
+        cudaError_t code = cudaMemcpyAsync(count + k, map[k].before + map[k].words, sizeof *count,
+                                           cudaMemcpyDeviceToDevice, pool->stream);
+        TRY_OR(done, cuda_status(code, doing, error));
+    }
+    TRY_OR(done, device_fetch(tuples, count, (size_t)g->groups * sizeof *count, pool->stream, doing,
+                              error));
+    for (int k = 0; k < g->groups; k++)
+        if (mode_groups_size(g, k) == 1)
+            tuples[k] = (uint32_t)x->shape.dims[g->first[k]];
     TRY_OR(done, reduce(x, g, map, tuples, error));
     for (int k = 0; k < g->groups; k++)
         if (map[k].bits && list_tuples(&out->tuples[k], &out->coordinate[g->first[k]], &map[k],
                                        tuples[k], pool, error) != STATUS_OK)
             goto done;
 done:
+    device_pool_give(pool, count);
     for (int k = 0; k < g->groups; k++)
         map_free(&map[k], pool);
     if (error->status != STATUS_OK)

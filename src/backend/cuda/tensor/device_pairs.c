@@ -6,9 +6,8 @@
 
 static const char doing[] = "sorting the nonzeros";
 
-/* Key and payload [i]. */
-static enum status take_arrays(struct device_pairs *p, int i, const struct device_pool *pool,
-                               struct error *error)
+enum status device_pairs_complete(struct device_pairs *p, int i, const struct device_pool *pool,
+                                  struct error *error)
 {
     if (!p->key[i])
         p->key[i] = device_pool_take(pool, p->n, sizeof *p->key[i], error);
@@ -23,13 +22,7 @@ enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_si
                               const struct device_pool *pool, struct error *error)
 {
     *p = (struct device_pairs){.n = n, .payload_size = payload_size};
-    return take_arrays(p, 0, pool, error);
-}
-
-enum status device_pairs_complete(struct device_pairs *p, const struct device_pool *pool,
-                                  struct error *error)
-{
-    return take_arrays(p, 0, pool, error);
+    return device_pairs_complete(p, 0, pool, error);
 }
 
 void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *pool)
@@ -71,7 +64,7 @@ enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
 {
     if (begin >= end || p->n < 2)
         return STATUS_OK;
-    TRY(take_arrays(p, 1, pool, error));
+    TRY(device_pairs_complete(p, 1, pool, error));
     cudaStream_t stream = pool->stream;
     size_t bytes = 0;
     cudaError_t code = sort_in(NULL, &bytes, p, begin, end, stream);
@@ -106,19 +99,6 @@ struct piecewise_sort {
     size_t bytes;
     int begin, end; /* the bits that are sorted by                                    */
 };
-
-static enum status count_bins(struct piecewise_sort *s, struct error *error)
-{
-    cudaStream_t stream = s->pool->stream;
-    uint64_t *count = device_pool_take(s->pool, LINE_PIECES_BINS, sizeof *count, error);
-    s->bin = memory_array(LINE_PIECES_BINS, sizeof *s->bin, error);
-    TRY_OR(done, error->status);
-    TRY_OR(done, cuda_status(line_pieces_bins(&s->x, count, stream), piecewise, error));
-    device_fetch(s->bin, count, LINE_PIECES_BINS * sizeof *s->bin, stream, piecewise, error);
-done:
-    device_pool_give(s->pool, count);
-    return error->status;
-}
 
 /* One more than the last bin of the piece that begins with bin `first`; *nnz = its nonzeros. */
 static uint32_t piece_end(const struct piecewise_sort *s, uint32_t first, uint64_t *nnz)
@@ -155,20 +135,6 @@ static void *value_at(const struct device_pairs *p, uint64_t i)
     return (char *)p->payload[0] + i * (uint64_t)p->payload_size;
 }
 
-/* Selects the nonzeros of bins [first, end) to the pairs from `at` on. */
-static cudaError_t select_piece(struct piecewise_sort *s, uint32_t first, uint32_t end, uint64_t at)
-{
-    cudaStream_t stream = s->pool->stream;
-    cudaError_t code = line_pieces_count(&s->x, first, end, s->count, stream);
-    if (code != cudaSuccess)
-        return code;
-    code = arrays_scan(s->temporary, &s->bytes, s->count, s->tiles, stream);
-    if (code != cudaSuccess)
-        return code;
-    return line_pieces_select(&s->x, first, end, s->count, s->all->key[0] + at,
-                              value_at(s->all, at), s->all->payload_size, stream);
-}
-
 /* Sorts the `nnz` pairs from `at` on, where they are. */
 static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nnz,
                               struct error *error)
@@ -197,19 +163,32 @@ enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_p
 {
     struct piecewise_sort s = {.x = *x, .pool = pool, .all = p, .begin = begin, .end = end};
     const int bin_bits = __builtin_ctz(LINE_PIECES_BINS);
+    const cudaStream_t stream = pool->stream;
     uint64_t at = 0, nnz;
     s.x.shift = end > bin_bits ? end - bin_bits : 0;
-    TRY_OR(done, count_bins(&s, error));
+    uint64_t *count = device_pool_take(pool, LINE_PIECES_BINS, sizeof *count, error);
+    s.bin = memory_array(LINE_PIECES_BINS, sizeof *s.bin, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, cuda_status(line_pieces_bins(&s.x, count, stream), piecewise, error));
+    TRY_OR(done,
+           device_fetch(s.bin, count, LINE_PIECES_BINS * sizeof *s.bin, stream, piecewise, error));
     TRY_OR(done, take_room(&s, error));
     for (uint32_t b = 0, last; b < LINE_PIECES_BINS; b = last) {
         last = piece_end(&s, b, &nnz);
         if (nnz == 0)
             continue;
-        TRY_OR(done, cuda_status(select_piece(&s, b, last, at), piecewise, error));
+        cudaError_t code = line_pieces_count(&s.x, b, last, s.count, stream);
+        TRY_OR(done, cuda_status(code, piecewise, error));
+        code = arrays_scan(s.temporary, &s.bytes, s.count, s.tiles, stream);
+        TRY_OR(done, cuda_status(code, piecewise, error));
+        code = line_pieces_select(&s.x, b, last, s.count, p->key[0] + at, value_at(p, at),
+                                  p->payload_size, stream);
+        TRY_OR(done, cuda_status(code, piecewise, error));
         TRY_OR(done, sort_piece(&s, at, nnz, error));
         at += nnz;
     }
 done:
+    device_pool_give(pool, count);
     device_pool_give(pool, s.temporary);
     device_pool_give(pool, s.count);
     device_pairs_give(&s.room, pool);

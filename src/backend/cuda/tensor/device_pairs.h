@@ -20,8 +20,8 @@ struct device_pairs {
 enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_size,
                               const struct device_pool *pool, struct error *error);
 
-/* Takes key[0] and payload[0] where they are NULL. STATUS_MEMORY. */
-enum status device_pairs_complete(struct device_pairs *p, const struct device_pool *pool,
+/* Takes key[i] and payload[i] where they are NULL. STATUS_MEMORY. */
+enum status device_pairs_complete(struct device_pairs *p, int i, const struct device_pool *pool,
                                   struct error *error);
 
 /* Hands the arrays that are not NULL back; device_pairs_give_keys all but payload[0]. */

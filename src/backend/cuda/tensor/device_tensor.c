@@ -21,76 +21,56 @@ uint32_t device_tensor_chunk_size(const struct device_tensor *t, int table)
     return (uint32_t)(t->blco.nnz < SMALL_TENSOR ? FINEST_CHUNK : SMALLEST_CHUNK) << table;
 }
 
-/* at[k] = the first chunk and the first nonzero of block k where chunks have at most `size`
- * nonzeros; at[nblocks] = the ends. */
-static void start_blocks(const struct device_blco *b, uint32_t size, struct chunk_block *at)
-{
-    uint64_t chunks = 0;
-    for (uint64_t k = 0; k < b->nblocks; k++) {
-        at[k] = (struct chunk_block){chunks, b->block[k].first};
-        chunks += (b->block[k].count + size - 1) / size;
-    }
-    at[b->nblocks] = (struct chunk_block){chunks, b->nnz};
-}
-
-/* Fills the tables from start_blocks' entries (nblocks + 1 for each table), which are on the host
- * and on the device. */
-static enum status fill_tables(struct device_tensor *t, const struct chunk_block *host,
-                               const struct chunk_block *device, const struct device_pool *pool,
-                               struct error *error)
-{
-    uint64_t nblocks = t->blco.nblocks, all = 0;
-    for (int i = 0; i < DEVICE_CHUNK_TABLES; i++)
-        all += t->table[i].count = host[(uint64_t)i * (nblocks + 1) + nblocks].chunk;
-    struct mttkrp_chunk *chunk = t->chunk = device_pool_keep(pool, all, sizeof *chunk, error);
-    if (!chunk)
-        return error->status;
-    for (int i = 0; i < DEVICE_CHUNK_TABLES; i++) {
-        t->table[i].chunk = chunk;
-        cudaError_t code =
-            chunks_list(chunk, t->table[i].count, device + (uint64_t)i * (nblocks + 1), nblocks,
-                        device_tensor_chunk_size(t, i), pool->stream);
-        TRY(cuda_status(code, "cutting the blocks into chunks", error));
-        chunk += t->table[i].count;
-    }
-    return STATUS_OK;
-}
-
+/* For each table, a block's first chunk and first nonzero (nblocks), and their ends; from these the
+ * device lists the chunks. */
 static enum status build_tables(struct device_tensor *t, const struct device_pool *pool,
                                 struct error *error)
 {
-    uint64_t entries = DEVICE_CHUNK_TABLES * (t->blco.nblocks + 1);
+    const struct device_blco *b = &t->blco;
+    uint64_t entries = DEVICE_CHUNK_TABLES * (b->nblocks + 1), all = 0;
     struct chunk_block *host = memory_array(entries, sizeof *host, error), *device = NULL;
     if (!host)
         return error->status;
-    for (int i = 0; i < DEVICE_CHUNK_TABLES; i++)
-        start_blocks(&t->blco, device_tensor_chunk_size(t, i),
-                     host + (uint64_t)i * (t->blco.nblocks + 1));
+    for (int i = 0; i < DEVICE_CHUNK_TABLES; i++) {
+        const uint32_t size = device_tensor_chunk_size(t, i);
+        struct chunk_block *at = host + (uint64_t)i * (b->nblocks + 1);
+        uint64_t chunks = 0;
+        for (uint64_t k = 0; k < b->nblocks; k++) {
+            at[k] = (struct chunk_block){chunks, b->block[k].first};
+            chunks += (b->block[k].count + size - 1) / size;
+        }
+        at[b->nblocks] = (struct chunk_block){chunks, b->nnz};
+        t->table[i].count = chunks;
+        all += chunks;
+    }
     device = device_pool_take(pool, entries, sizeof *device, error);
-    if (!device)
-        goto done;
+    struct mttkrp_chunk *chunk = t->chunk = device_pool_keep(pool, all, sizeof *chunk, error);
+    TRY_OR(done, error->status);
     TRY_OR(done, device_send(device, host, entries * sizeof *host, pool->stream, copying, error));
-    fill_tables(t, host, device, pool, error);
+    for (int i = 0; i < DEVICE_CHUNK_TABLES; i++) {
+        t->table[i].chunk = chunk;
+        cudaError_t code =
+            chunks_list(chunk, t->table[i].count, device + (uint64_t)i * (b->nblocks + 1),
+                        b->nblocks, device_tensor_chunk_size(t, i), pool->stream);
+        TRY_OR(done, cuda_status(code, "cutting the blocks into chunks", error));
+        chunk += t->table[i].count;
+    }
 done:
     device_pool_give(pool, device);
     memory_free(host);
     return error->status;
 }
 
-static bool has_bases(const struct device_blco *b)
-{
-    for (uint64_t k = 0; k < b->nblocks; k++)
-        for (int n = 0; n < b->shape.order; n++)
-            if (b->block[k].base[n])
-                return true;
-    return false;
-}
-
+/* None where they are all zero. */
 static enum status build_bases(struct device_tensor *t, const struct device_pool *pool,
                                struct error *error)
 {
     const struct device_blco *b = &t->blco;
-    if (!has_bases(b))
+    bool some = false;
+    for (uint64_t k = 0; k < b->nblocks; k++)
+        for (int n = 0; n < b->shape.order; n++)
+            some |= b->block[k].base[n] != 0;
+    if (!some)
         return STATUS_OK;
     uint32_t *base = memory_array(b->nblocks * MAX_ORDER, sizeof *base, error);
     if (!base)
