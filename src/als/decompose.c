@@ -6,7 +6,7 @@
 
 #include "als/held_error.h"
 #include "als/nvecs.h"
-#include "ranks/model_redistribute.h"
+#include "ranks/model_collect.h"
 
 /* The state of decompose on one rank. */
 struct work {
@@ -106,9 +106,11 @@ static enum status collect_last(struct work *w, struct error *error)
     if (last < 0 || w->starts->start[last].result.stop == CPALS_BREAKDOWN)
         return STATUS_OK;
     struct ktensor *model = &w->starts->model[last];
-    if (rows->all->shares_memory && !w->d->spread)
+    if (!w->d->spread)
         return model_collect(model, &w->part, rows, error);
-    return model_redistribute(model, &w->part, rows, w->d->spread, error);
+    *model = w->part;
+    w->part = (struct ktensor){0};
+    return STATUS_OK;
 }
 
 /* A run from the first start with this ridge. Its model is not kept, unless a signal or the time

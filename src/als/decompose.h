@@ -32,10 +32,10 @@ struct rank_report {
  * grid, part and rows stay. *b is closed in the end, after a failure too.
  *
  * s->model receives the model of each start that has one, arranged (ktensor_arrange). If d->spread,
- * rank k of P gets the rows I_n * k / P to I_n * (k + 1) / P - 1 of mode n, and no rank has a whole
- * model. Otherwise models are whole: ranks that share memory (struct comm) have one s->model in
- * common; else rank 0 gets them, and the models of the others have no rows. They are complete when
- * all ranks that share them have returned.
+ * it has the rows that the rank has (t->rows.part), which borrow their numbers from *t; there is
+ * one start then. Otherwise models are whole: ranks that share memory (struct comm) have one
+ * s->model in common; else rank 0 gets them, and the models of the others have no rows. They are
+ * complete when all ranks that share them have returned.
  *
  * If no start has a model, all ranks return that failure (comm_end_phase); any other failure ends
  * the other ranks (comm_abort). Errors of backend_build, cpals_iterate, cpals_store, nvecs_start

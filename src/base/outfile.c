@@ -160,38 +160,6 @@ enum status outfile_open(struct outfile *f, const char *path, struct error *erro
     return check_open(f, path, error);
 }
 
-enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *key,
-                                struct error *error)
-{
-    *f = (struct outfile){.fd = -1};
-    *key = outfile_new_key();
-    TRY(check_path(path, error));
-    TRY(outfile_name(f, path, *key, error));
-    create_named(f);
-    return check_open(f, path, error);
-}
-
-/* Another host may tell the user, so the message names this one. */
-static enum status not_seen(const char *path, struct error *error)
-{
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    return error_set(
-        error, STATUS_OUTPUT,
-        "%s: cannot be written: host %s does not see the file that another process has "
-        "made there; all hosts must share the folder",
-        path, host);
-}
-
-enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error)
-{
-    TRY(outfile_name(f, path, key, error));
-    f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC);
-    if (f->fd < 0 && errno == ENOENT)
-        not_seen(path, error);
-    return check_open(f, path, error);
-}
-
 enum status outfile_check(const char *path, struct error *error)
 {
     struct outfile trial;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "ranks/hold_out.h"
+#include "ranks/model_collect.h"
 #include "support/backends.h"
 #include "support/rank_threads.h"
 #include "support/sanitized.h"
@@ -61,7 +62,6 @@ struct together {
     int starts;                         /* 0 counts as 1                                         */
     uint64_t host_memory[MOST_RANKS];   /* that each rank may use; 0: as the options say         */
     struct ktensor models[MOST_STARTS]; /* of the starts, of all ranks; the first is `model`'s */
-    struct ktensor rows[MOST_RANKS];    /* with d.spread: of each rank                         */
     struct ktensor model;               /* of the first start                                  */
     struct starts account;              /* rank 0's; its models are `models`                   */
     struct cpals_result result;         /* of the first start                                  */
@@ -125,8 +125,8 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     options.spends = t->halves.halves.mode == 0;
     if (t->host_memory[c->rank])
         options.host_memory = t->host_memory[c->rank];
-    starts_create(&own, t->starts ? t->starts : 1, t->d.guess.seed,
-                  t->d.spread ? &t->rows[c->rank] : t->models, error);
+    starts_create(&own, t->starts ? t->starts : 1, t->d.guess.seed, t->d.spread ? NULL : t->models,
+                  error);
     if (comm_end_phase(c, error) != STATUS_OK) {
         starts_free(&own);
         return error->status;
@@ -140,6 +140,8 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     if (error->status == STATUS_OK &&
         backend_prepare(&b, t->kind, &tensor, &options, NULL, error) == STATUS_OK)
         decompose(&b, &tensor, &t->d, &own, &t->report[c->rank], error);
+    if (error->status == STATUS_OK && t->d.spread)
+        model_collect(&t->models[0], &own.model[0], &tensor.rows, error);
     if (error->status == STATUS_OK && t->halves.halves.mode > 0)
         work_on_halves(t, &tensor, &options, own.best, error);
     rank_tensor_close(&tensor);
@@ -150,16 +152,14 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     return error->status;
 }
 
-/* Fills t->model, or t->rows, which the caller frees, and t->result; with several starts instead
- * t->account and t->models. All is empty on failure. */
+/* Fills t->model, which the caller frees, and t->result; with several starts instead t->account and
+ * t->models. With d.spread the rows are collected here. All is empty on failure. */
 static inline enum status run_together(struct together *t, int ranks, struct error *error)
 {
     uint64_t nnz = 0;
     if (comm_run_team(ranks, work_together, t, error) != STATUS_OK) {
         for (int i = 0; i < MOST_STARTS; i++) /* some ranks may have been done */
             ktensor_free(&t->models[i]);
-        for (int r = 0; r < ranks; r++)
-            ktensor_free(&t->rows[r]);
         starts_free(&t->account);
         return error->status;
     }
@@ -170,8 +170,6 @@ static inline enum status run_together(struct together *t, int ranks, struct err
     if (t->starts)
         return STATUS_OK;
     starts_free(&t->account);
-    if (t->d.spread) /* the rows are the result; t->model stays */
-        return STATUS_OK;
     t->model = t->models[0];
     t->models[0] = (struct ktensor){0};
     return STATUS_OK;

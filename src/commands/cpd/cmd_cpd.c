@@ -117,7 +117,7 @@ static void show_result(struct cpd_job *job)
     cpd_show_findings(r, to);
 }
 
-/* Writes the result and shows it. Rank 0 does that; the model may be written by all together. */
+/* Writes the result and shows it. Rank 0 does that; the others may have rows of the model. */
 static enum status finish(struct cpd_job *job, struct error *error)
 {
     const struct cpd_inputs *in = &job->inputs;
@@ -129,7 +129,7 @@ static enum status finish(struct cpd_job *job, struct error *error)
     TRY(take_best_start(results, error));
     if (first)
         cpd_guess_keep_weights(in, &results->model);
-    if (first || run->together)
+    if (first || run->spread)
         TRY(cpd_output_write(s, run, results, error));
     if (!first)
         return STATUS_OK;
@@ -196,6 +196,7 @@ static void end_one(struct cpd_run *run, struct cpd_results *r)
     starts_free(&r->starts);
     split_half_free(&r->halves);
     ktensor_free(&r->model);
+    rank_rows_close(&run->rows);
 }
 
 /* Shows and writes the table of -r and the suggestion. Where no error has ended the run, all

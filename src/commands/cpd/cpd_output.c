@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/outfile_set.h"
 #include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_settings.h"
-#include "commands/cpd/cpd_together.h"
 #include "commands/file_roles.h"
+#include "ranks/model_collect.h"
 
 #define LARGE  UINT64_C(2000000000) /* bytes of text that take long to write and to read */
 #define FOLDER "blco-rescue-XXXXXX" /* mkdtemp() makes the last six characters unique */
@@ -82,48 +83,73 @@ enum status cpd_output_try(const struct cpd_settings *s, int order, const struct
     return ktensor_check_maps(s->stem, names, error);
 }
 
-/* The model, where it goes, and who writes it. */
+/* Bytes that rank 0 has for the whole model beside the parts of the ranks of its host, as if each
+ * were as large as its own. The nonzeros, which take memory now, are freed by then. */
+static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *c,
+                               const struct rank_tensor *t)
+{
+    uint64_t rank = s->common.options.problem.rank, sharers = 1;
+    const bool by_rows = cpd_settings_by_rows(s, t->listed.unknown);
+    uint64_t part = ktensor_bytes(by_rows ? &t->shape : &t->part.here, rank),
+             budget = s->common.options.host_memory;
+    if (budget == 0) {
+        uint64_t nonzeros = t->input.x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
+        sharers = (uint64_t)c->local_size;
+        budget = machine_memory_budget(0);
+        if (budget < UINT64_MAX / 2)
+            budget += (uint64_t)(MACHINE_MEMORY_FRACTION * (double)(sharers * nonzeros));
+    }
+    return budget > sharers * part ? budget - sharers * part : 0;
+}
+
+enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s, struct comm *c,
+                                     const struct rank_tensor *t, struct error *error)
+{
+    char model[NUMBER_SIZE_TEXT], memory[NUMBER_SIZE_TEXT];
+    if (c->shares_memory)
+        return STATUS_OK;
+    const uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
+    uint64_t room = room_for_whole(s, c, t);
+    TRY(comm_bcast(c, 0, &room, sizeof room, error));
+    *spread = bytes * (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) > room;
+    if (!*spread)
+        return STATUS_OK;
+    number_size(bytes, model);
+    number_size(room, memory);
+    if (s->init_stem)
+        return error_set(
+            error, STATUS_MEMORY,
+            "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
+            "part: --init %s is impossible, since every rank needs the whole start",
+            model, memory, s->init_stem);
+    if (s->halves.mode > 0)
+        return error_set(
+            error, STATUS_MEMORY,
+            "models of %s, of the tensor and of two halves (--split-half), do not fit into the %s "
+            "of host memory that rank 0 has besides its part",
+            model, memory);
+    if (s->starts > 1)
+        return error_set(
+            error, STATUS_MEMORY,
+            "%d models of %s, one for each of --starts, do not fit into the %s of host "
+            "memory that rank 0 has besides its part",
+            s->starts, model, memory);
+    return STATUS_OK;
+}
+
+/* A model, and where it goes. */
 struct output {
     const struct cpd_settings *settings;
-    struct comm *together; /* of the ranks that write together; NULL: rank 0 writes alone */
+    struct ktensor_source model;
     struct cpd_results *results;
 };
 
-static bool leads(const struct output *o)
-{
-    return !o->together || o->together->rank == 0;
-}
-
-/* Writes the files of `stem`, which *lock has locked on rank 0. */
-static enum status write_files(const struct output *o, const char *stem, struct stem_lock *lock,
-                               struct error *error)
+/* Writes the files of the stem that *lock has locked. */
+static enum status write_files(const struct output *o, struct stem_lock *lock, struct error *error)
 {
     struct cpd_results *r = o->results;
     ktensor_files_free(&r->files);
-    if (o->together)
-        return cpd_write_together(r, o->together, stem, lock, error);
-    return ktensor_write(&r->model, &r->names, lock, o->settings->formats, &r->files, error);
-}
-
-/* A failure of rank 0 is that of all who write together. */
-static enum status agree(const struct output *o, struct error *error)
-{
-    return o->together ? comm_allreduce_error(o->together, error) : error->status;
-}
-
-/* Makes a new folder in `parent`, by rank 0; folder (PATH_MAX) receives its name on every rank. */
-static enum status make_folder(const struct output *o, const char *parent, char *folder,
-                               struct error *error)
-{
-    if (leads(o)) {
-        int length = snprintf(folder, PATH_MAX, "%s/" FOLDER, parent);
-        if (length >= PATH_MAX)
-            error_set(error, STATUS_OUTPUT, "%s: the name is too long", parent);
-        else if (!mkdtemp(folder))
-            error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
-    }
-    TRY(agree(o, error));
-    return o->together ? comm_bcast(o->together, 0, folder, PATH_MAX, error) : STATUS_OK;
+    return ktensor_write(&o->model, &r->names, lock, o->settings->formats, &r->files, error);
 }
 
 /* Writes the model into a new folder in `parent`; *stem, which the caller frees, says where. Leaves
@@ -133,17 +159,22 @@ static enum status rescue_into(const struct output *o, const char *parent, char 
 {
     const char *slash = strrchr(o->settings->stem, '/');
     const char *name = slash ? slash + 1 : o->settings->stem;
-    char folder[PATH_MAX] = "";
     struct stem_lock lock = {0};
-    TRY(make_folder(o, parent, folder, error));
+    char *folder = memory_text(error, "%s/" FOLDER, parent);
+    if (!folder)
+        return error->status;
+    if (!mkdtemp(folder)) {
+        error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
+        goto done;
+    }
     *stem = memory_text(error, "%s/%s", folder, name);
-    if (*stem && leads(o))
-        outfile_set_lock(&lock, *stem, error);
-    if (agree(o, error) == STATUS_OK)
-        write_files(o, *stem, &lock, error);
+    if (*stem && outfile_set_lock(&lock, *stem, error) == STATUS_OK)
+        write_files(o, &lock, error);
     stem_lock_release(&lock);
-    if (error->status != STATUS_OK && leads(o))
+    if (error->status != STATUS_OK)
         rmdir(folder);
+done:
+    memory_free(folder);
     return error->status;
 }
 
@@ -178,33 +209,49 @@ void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, s
              number_size(text_bytes, large), number_size(npy_bytes, small));
 }
 
-/* Shows how large .npy files would be, where more than 2 GB of text and no .npy files will be
- * written. */
-static void note_format(struct progress *progress, const struct ktensor *k, unsigned formats)
+/* Writes the model at its stem, or rescues it. Where that is more than 2 GB of text, and no .npy
+ * files are written, shows how large these would be. */
+static enum status write_model(const struct output *o, struct cpd_run *run, struct error *error)
 {
-    char text[160];
-    if (formats & KTENSOR_NPY)
-        return;
-    cpd_format_hint_text(ktensor_text_bytes(k, formats), ktensor_bytes(&k->shape, k->rank), text,
-                         sizeof text);
+    const struct ktensor *rows = &o->results->model;
+    const struct cpd_settings *s = o->settings;
+    const uint64_t whole = ktensor_bytes(&o->model.k->shape, rows->rank);
+    const double share = (double)whole / (double)ktensor_bytes(&rows->shape, rows->rank);
+    char text[160] = "";
+    if (!(s->formats & KTENSOR_NPY))
+        cpd_format_hint_text((uint64_t)(share * (double)ktensor_text_bytes(rows, s->formats)),
+                             whole, text, sizeof text);
     if (text[0])
-        progress_note(progress, "%s", text);
+        progress_note(&run->progress, "%s", text);
+    progress_stage(&run->progress, "writing");
+    if (write_files(o, &run->lock, error) != STATUS_OK)
+        rescue(o, error);
+    else
+        progress_done(&run->progress, "%d files", o->results->files.count);
+    return error->status;
 }
 
 enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
                              struct cpd_results *results, struct error *error)
 {
-    const struct output o = {s, run->together ? run->world : NULL, results};
     double start = clock_now();
+    struct model_rows rows = {0};
+    struct ktensor whole = results->model;
+    struct output o = {s, {.k = &whole}, results};
     if (s->nowrite)
         return STATUS_OK;
-    note_format(&run->progress, &results->model, s->formats);
-    progress_stage(&run->progress, "writing");
-    if (write_files(&o, s->stem, &run->lock, error) != STATUS_OK) {
-        rescue(&o, error);
-        return error->status;
+    if (run->spread) {
+        whole.shape = run->rows.part.whole;
+        o.model.bring = model_rows_bring;
+        o.model.context = &rows;
+        TRY_OR(done, model_rows_open(&rows, &results->model, &run->rows, error));
     }
-    progress_done(&run->progress, "%d files", results->files.count);
+    if (run->world->rank == 0)
+        write_model(&o, run, error);
+    if (run->spread)
+        model_rows_end(&rows, error);
     results->times.write = clock_now() - start;
-    return STATUS_OK;
+done:
+    model_rows_close(&rows);
+    return error->status;
 }

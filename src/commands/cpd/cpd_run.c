@@ -14,8 +14,6 @@
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
-#include "commands/cpd/cpd_together.h"
-#include "ranks/checkpoint_together.h"
 #include "ranks/hold_out.h"
 #include "ranks/rank_tensor.h"
 
@@ -123,17 +121,6 @@ static void note_tensor(struct work *w)
     cpd_show_findings(results, w->progress);
 }
 
-/* Whether all ranks see the files of checkpoints. */
-static enum status check_checkpoints(struct work *w, struct error *error)
-{
-    const struct cpd_settings *s = settings_of(w);
-    if (!cpd_checkpoint_used(s))
-        return STATUS_OK;
-    if (s->checkpoint)
-        TRY(checkpoint_writable_together(s->checkpoint, w->comm, error));
-    return cpd_checkpoint_agree(&w->job->inputs, w->comm, error);
-}
-
 /* Refuses what does not go with this tensor, before anything large is made. */
 static enum status check_tensor(struct work *w, struct error *error)
 {
@@ -145,8 +132,9 @@ static enum status check_tensor(struct work *w, struct error *error)
     TRY(split_half_check(w->halves, t, error));
     TRY(cpd_guess_check(in, &t->shape, error));
     TRY(cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error));
-    TRY(check_checkpoints(w, error));
-    TRY(cpd_choose_together(&w->job->run.together, &in->settings, w->comm, t, error));
+    if (in->settings.resume)
+        TRY(cpd_checkpoint_agree(in, w->comm, error));
+    TRY(cpd_output_choose_spread(&w->job->run.spread, &in->settings, w->comm, t, error));
     return w->comm->rank == 0
                ? cpd_output_try(&in->settings, t->shape.order, &w->job->results.names, error)
                : STATUS_OK;
@@ -335,7 +323,7 @@ static struct decomposition decomposition_of(struct work *w)
         .opened = opened,
         .context = w,
         .choose_ridge = settings_of(w)->choose_ridge,
-        .spread = job->run.together,
+        .spread = job->run.spread,
         .progress = w->progress};
 }
 
@@ -449,6 +437,10 @@ done:
     backend_close(&w.backend);
     starts_free(&w.own);
     split_half_free(&w.own_halves);
+    if (job->run.spread) { /* the rows of the model go by them */
+        job->run.rows = w.part.rows;
+        w.part.rows = (struct rank_rows){0};
+    }
     rank_tensor_close(&w.part);
     if (w.devices)
         job->inputs.choice.kind->leave(w.devices);
