@@ -232,17 +232,13 @@ void outfile_begin_sync(struct outfile *f, size_t size, size_t offset)
     (void)sync_file_range(f->fd, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE);
 }
 
-enum status outfile_sync(struct outfile *f, struct error *error)
+enum status outfile_complete(struct outfile *f, struct error *error)
 {
     int result;
     while ((result = fsync(f->fd)) != 0 && errno == EINTR)
         ;
-    return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
-}
-
-enum status outfile_complete(struct outfile *f, struct error *error)
-{
-    TRY(outfile_sync(f, error));
+    if (result != 0)
+        return cannot_write(f->path, strerror(errno), error);
     if (!f->named && link_unnamed(f->fd, f->temporary) != 0)
         return cannot_write(f->path, strerror(errno), error);
     f->named = 1;

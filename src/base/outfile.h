@@ -54,9 +54,6 @@ enum status outfile_resize(struct outfile *f, size_t size, struct error *error);
  * later sync has less to do. */
 void outfile_begin_sync(struct outfile *f, size_t size, size_t offset);
 
-/* Brings the bytes that were written here onto the disk. STATUS_OUTPUT. */
-enum status outfile_sync(struct outfile *f, struct error *error);
-
 /* Syncs the file, gives it its final name and closes it. On failure an older file keeps this name,
  * unless only the folder could not be synced. STATUS_OUTPUT. */
 enum status outfile_commit(struct outfile *f, struct error *error);
