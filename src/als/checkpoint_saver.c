@@ -3,16 +3,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ranks/model_redistribute.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "ranks/checkpoint_together.h"
+#include "ranks/model_collect.h"
 
 /* A checkpoint on its way into the file. */
 struct writing {
     const char *path;
     struct checkpoint_about about;
-    struct checkpoint_rows model[CHECKPOINT_MODELS]; /* consecutive rows */
+    struct checkpoint_rows model[CHECKPOINT_MODELS]; /* the rows of this rank */
     struct error error;
     pthread_t thread;
     atomic_bool is_done;
@@ -47,67 +46,91 @@ bool saver_is_due(const struct saver *s, int iterations)
            (o->seconds > 0 && clock_now() - s->last >= wait);
 }
 
-/* Copies the best model so far. */
-static void copy_best(struct ktensor *k, struct carried *carried, const struct best_model *best)
-{
-    memory_copy(k->lambda, best->k->lambda, k->rank * sizeof *k->lambda);
-    for (int n = 0; n < k->shape.order; n++)
-        memory_copy(k->factor[n], best->k->factor[n], k->shape.dims[n] * k->rank * sizeof(double));
-    carried_copy(carried, &best->carried, k->shape.order, k->rank);
-}
-
-/* *model = consecutive rows, one range for each rank, of the best model, or of the backend's model
- * if that is NULL. */
+/* *model = a copy of the rows that this rank has of a model, which the caller frees. */
 static enum status take_rows(struct checkpoint_rows *model, struct backend *b,
-                             const struct best_model *best, uint64_t rank, struct error *error)
+                             enum checkpoint_model which, const struct best_model *best,
+                             struct error *error)
 {
-    struct comm *c = b->ranks->all;
-    struct ktensor part = {0};
-    ktensor_create_part(&part, &b->ranks->part, rank, error);
+    const uint64_t rank = b->options.problem.rank;
+    struct ktensor *k = &model->rows;
+    ktensor_create_part(k, &b->ranks->part, rank, error);
     carried_create(&model->carried, b->order, rank, error);
-    TRY_OR(done, comm_allreduce_error(c, error));
-    if (best)
-        copy_best(&part, &model->carried, best);
-    else
-        backend_save(b, &part, &model->carried, error);
-    TRY_OR(done, comm_allreduce_error(c, error));
-    if (c->size == 1) {
-        model->rows = part;
+    TRY(comm_allreduce_error(b->ranks->all, error));
+    if (which == CHECKPOINT_BEST) {
+        memory_copy(k->lambda, best->k->lambda, rank * sizeof *k->lambda);
+        for (int n = 0; n < k->shape.order; n++)
+            memory_copy(k->factor[n], best->k->factor[n], k->shape.dims[n] * rank * sizeof(double));
+        carried_copy(&model->carried, &best->carried, k->shape.order, rank);
         return STATUS_OK;
     }
-    model_redistribute(&model->rows, &part, b->ranks, true, error);
-done:
-    ktensor_free(&part);
-    return error->status;
+    if (which == CHECKPOINT_PREVIOUS)
+        backend_swap(b);
+    backend_save(b, k, &model->carried, error);
+    if (which == CHECKPOINT_PREVIOUS)
+        backend_swap(b);
+    return comm_allreduce_error(b->ranks->all, error);
 }
 
-/* Copies the models of the checkpoint. */
-static enum status take_state(struct writing *w, struct backend *b, const struct best_model *best,
-                              struct error *error)
-{
-    uint64_t rank = w->about.problem.rank;
-    TRY(take_rows(&w->model[CHECKPOINT_STATE], b, NULL, rank, error));
-    if (checkpoint_last(&w->about) == CHECKPOINT_PREVIOUS) {
-        backend_swap(b);
-        take_rows(&w->model[CHECKPOINT_PREVIOUS], b, NULL, rank, error);
-        backend_swap(b);
-        TRY(error->status);
-    }
-    if (!checkpoint_has_best(&w->about))
-        return STATUS_OK;
-    return take_rows(&w->model[CHECKPOINT_BEST], b, best, rank, error);
-}
-
+/* Writes the copies of all models. */
 static enum status write_alone(struct writing *w, struct error *error)
 {
     struct outfile file;
-    struct checkpoint_pieces pieces = {0};
+    struct checkpoint_output o = {0};
     TRY(outfile_open(&file, w->path, error));
-    TRY_OR(done, checkpoint_write_rows(&file, &w->about, w->model, true, &pieces, error));
-    TRY_OR(done, checkpoint_write_directory(&file, &w->about, &pieces, error));
+    TRY_OR(done, checkpoint_output_begin(&o, &file, &w->about, error));
+    for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+        const struct ktensor_source rows = {.k = &w->model[m].rows};
+        if (checkpoint_has(&w->about, m))
+            TRY_OR(done, checkpoint_output_put(&o, m, &rows, &w->model[m].carried, error));
+    }
+    TRY_OR(done, checkpoint_output_end(&o, error));
     outfile_commit(&file, error);
 done:
-    memory_free(pieces.piece);
+    checkpoint_output_free(&o);
+    outfile_discard(&file);
+    return error->status;
+}
+
+/* Rank 0 writes a model, of which *model has this rank's rows. */
+static enum status write_rows(struct checkpoint_output *o, enum checkpoint_model which,
+                              const struct checkpoint_rows *model, const struct rank_rows *ranks,
+                              struct error *error)
+{
+    struct model_rows rows;
+    struct ktensor whole = model->rows;
+    const struct ktensor_source from = {&whole, model_rows_bring, &rows};
+    whole.shape = ranks->part.whole;
+    TRY_OR(done, model_rows_open(&rows, &model->rows, ranks, error));
+    if (ranks->all->rank == 0)
+        checkpoint_output_put(o, which, &from, &model->carried, error);
+    model_rows_end(&rows, error);
+done:
+    model_rows_close(&rows);
+    return comm_allreduce_error(ranks->all, error);
+}
+
+/* Rank 0 writes one model after the other, so that no rank has copies of several. */
+static enum status write_with_ranks(struct writing *w, struct backend *b,
+                                    const struct best_model *best, struct error *error)
+{
+    struct comm *c = b->ranks->all;
+    struct outfile file = {.fd = -1};
+    struct checkpoint_output o = {0};
+    if (c->rank == 0 && outfile_open(&file, w->path, error) == STATUS_OK)
+        checkpoint_output_begin(&o, &file, &w->about, error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+        if (!checkpoint_has(&w->about, m))
+            continue;
+        TRY_OR(done, take_rows(&w->model[m], b, m, best, error));
+        TRY_OR(done, write_rows(&o, m, &w->model[m], b->ranks, error));
+        checkpoint_rows_free(w->model);
+    }
+    if (c->rank == 0 && checkpoint_output_end(&o, error) == STATUS_OK)
+        outfile_commit(&file, error);
+    comm_allreduce_error(c, error);
+done:
+    checkpoint_output_free(&o);
     outfile_discard(&file);
     return error->status;
 }
@@ -154,27 +177,6 @@ static void write_beside(struct saver *s, struct writing *w)
     writing_free(w);
 }
 
-/* A copy of the state, which may be NULL or half made on failure. */
-static struct writing *begin(const struct saver *s, struct backend *b,
-                             const struct checkpoint_about *about, const struct best_model *best,
-                             struct error *error)
-{
-    struct writing *w = memory_zeros(1, sizeof *w, error);
-    if (comm_allreduce_error(b->ranks->all, error) != STATUS_OK)
-        return w;
-    w->path = s->options->path;
-    w->about = *about;
-    if (best->of.iteration > 0) {
-        w->about.best_iteration = best->of.iteration;
-        w->about.best_fit = best->of.fit;
-        w->about.best_held = best->of.held;
-        w->about.best_noise = best->of.noise;
-        w->about.best_factors = best->carried.precision;
-    }
-    take_state(w, b, best, error);
-    return w;
-}
-
 void saver_save(struct saver *s, struct backend *b, const struct checkpoint_about *about,
                 const struct best_model *best, bool is_last)
 {
@@ -184,9 +186,23 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
     s->last = clock_now();
     s->last_iteration = about->iterations;
     s->asked = s->options->asked ? *s->options->asked : 0;
-    struct writing *w = begin(s, b, about, best, &error);
-    if (error.status == STATUS_OK && c->size > 1)
-        checkpoint_write_together(w->path, &w->about, w->model, c, &error);
+    struct writing *w = memory_zeros(1, sizeof *w, &error);
+    TRY_OR(done, comm_allreduce_error(c, &error));
+    w->path = s->options->path;
+    w->about = *about;
+    if (best->of.iteration > 0) {
+        w->about.best_iteration = best->of.iteration;
+        w->about.best_fit = best->of.fit;
+        w->about.best_held = best->of.held;
+        w->about.best_noise = best->of.noise;
+        w->about.best_factors = best->carried.precision;
+    }
+    if (c->size > 1)
+        write_with_ranks(w, b, best, &error);
+    for (int m = 0; c->size == 1 && m < CHECKPOINT_MODELS; m++)
+        if (checkpoint_has(&w->about, m))
+            TRY_OR(done, take_rows(&w->model[m], b, m, best, &error));
+done:
     if (error.status == STATUS_OK && c->size == 1) {
         write_beside(s, w);
     } else {

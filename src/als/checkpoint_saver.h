@@ -1,6 +1,6 @@
 /* Saves checkpoints while ALS runs: decides when one is due, and writes it. One rank copies its
- * state, and a thread writes the copy while the iterations go on. Several ranks write their rows
- * into one file together before the next iteration begins. */
+ * state, and a thread writes the copy while the iterations go on. Of several ranks, rank 0 writes
+ * the rows of all before the next iteration begins. */
 #ifndef BLCO_CHECKPOINT_SAVER_H
 #define BLCO_CHECKPOINT_SAVER_H
 

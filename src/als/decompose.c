@@ -9,7 +9,7 @@
 #include "als/nvecs.h"
 #include "base/clock.h"
 #include "ranks/half_tensor.h"
-#include "ranks/model_redistribute.h"
+#include "ranks/model_collect.h"
 
 #define PATIENCE 10 /* times as many iterations as the whole are allowed to a half */
 
@@ -121,11 +121,12 @@ static enum status collect(struct runs *s, struct ktensor *rows, const struct ra
 {
     const struct run *last = &s->run[s->count - 1];
     struct ktensor *model = &s->model[s->count - 1];
-    if (!last->trial && last->result.stop != CPALS_BREAKDOWN) {
-        if (t->comm->shares_memory && !spread)
-            model_collect(model, rows, &t->rows, error);
-        else
-            model_redistribute(model, rows, &t->rows, spread, error);
+    const bool has_model = !last->trial && last->result.stop != CPALS_BREAKDOWN;
+    if (has_model && spread) {
+        *model = *rows;
+        *rows = (struct ktensor){0};
+    } else if (has_model) {
+        model_collect(model, rows, &t->rows, error);
     }
     ktensor_free(rows);
     return error->status;

@@ -32,11 +32,11 @@ struct rank_report {
  * b->options.spends, the nonzeros of t are freed when the backend is open; grid, part and rows
  * stay. *b is closed in the end, after a failure too.
  *
- * s->model receives the models, arranged (ktensor_arrange). If d->spread, rank k of P gets the rows
- * I_n * k / P to I_n * (k + 1) / P - 1 of mode n, and no rank has a whole model. Otherwise models
- * are whole: ranks that share memory (struct comm) have one s->model in common; else rank 0 gets
- * them, and the models of the others have no rows. They are complete when all ranks that share them
- * have returned.
+ * s->model receives the models, arranged (ktensor_arrange). If d->spread, they have the rows
+ * that the rank has (t->rows.part), which borrow their numbers from *t; there is one start then.
+ * Otherwise models are whole: ranks that share memory (struct comm) have one s->model in common;
+ * else rank 0 gets them, and the models of the others have no rows. They are complete when all
+ * ranks that share them have returned.
  *
  * *report is about the runs on the whole tensor. If no start on it has a model, all ranks return
  * that failure, as one of backend_prepare (comm_end_phase); any other failure ends the other ranks

@@ -27,21 +27,15 @@ static enum status check_bytes(const char *text, size_t size, const char *path, 
                      (size_t)(zero - start) + 1);
 }
 
-/* Jansson does not survive an allocation that fails, so the memory is tried before. */
-static enum status try_memory(size_t size, struct error *error)
-{
-    void *tried = memory_array(size + 1, BYTES_PER_BYTE, error);
-    memory_free(tried);
-    return error->status;
-}
-
 enum status json_parse(json_t **value, const char *text, size_t size, const char *path,
                        struct error *error)
 {
     json_error_t wrong;
     *value = NULL;
     TRY(check_bytes(text, size, path, error));
-    TRY(try_memory(size, error));
+    /* Jansson does not survive an allocation that fails, so the memory is tried before. */
+    memory_free(memory_array(size + 1, BYTES_PER_BYTE, error));
+    TRY(error->status);
     *value = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &wrong);
     if (*value)
         return STATUS_OK;

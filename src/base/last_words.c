@@ -15,22 +15,16 @@ void last_words_begin(const char *program)
     rewrites = progress_rewrites(STDERR_FILENO);
 }
 
-/* Appends as much as fits, and leaves room for the newline. */
-static void append(char *line, size_t size, size_t *used, const char *more)
-{
-    size_t length = strlen(more), room = size - 1 - *used;
-    length = length < room ? length : room;
-    memcpy(line + *used, more, length);
-    *used += length;
-}
-
 void last_words(const char *about, const char *text)
 {
     const char *parts[] = {rewrites ? "\r\x1b[K" : "", program_name, ": ", about, ": ", text};
     char line[1536];
     size_t used = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        append(line, sizeof line, &used, parts[i]);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const size_t length = strlen(parts[i]), room = sizeof line - 1 - used; /* and the newline */
+        memcpy(line + used, parts[i], length < room ? length : room);
+        used += length < room ? length : room;
+    }
     line[used++] = '\n';
     if (write(STDERR_FILENO, line, used) < 0)
         return; /* nobody is left to be told */

@@ -183,32 +183,23 @@ static uint64_t left_in(const char *folder, const struct version *v)
     return limit > use - cache ? limit - (use - cache) : 0;
 }
 
-/* The part of `group` below the group that is mounted: "" where `group` is that one, or outside. */
-static const char *part_below(const char *group, const char *top)
-{
-    size_t length = strcmp(top, "/") == 0 ? 0 : strlen(top);
-    bool inside = strncmp(group, top, length) == 0 &&
-                  (group[length] == '/' || group[length] == '\0') && !strstr(group, "/..");
-    return inside && strcmp(group, "/") != 0 ? group + length : "";
-}
-
-/* In version 1, a group may leave the groups within it alone. */
-static bool limits_groups_within(const char *folder)
-{
-    return number_of(folder, "memory.use_hierarchy", "") != 0;
-}
-
 static uint64_t left_in_version(const char *root, const struct version *v)
 {
     char group[PATH], top[PATH], mount[PATH], folder[3 * PATH];
     if (!find_group(root, v, group) || !find_mount(root, v, top, mount))
         return UINT64_MAX;
-    size_t highest = strlen(root) + strlen(mount);
-    snprintf(folder, sizeof folder, "%s%s%s", root, mount, part_below(group, top));
+    /* The part of the group below the one that is mounted: "" where it is that one, or outside. */
+    const size_t highest = strlen(root) + strlen(mount);
+    const size_t length = strcmp(top, "/") == 0 ? 0 : strlen(top);
+    const bool inside = strncmp(group, top, length) == 0 &&
+                        (group[length] == '/' || group[length] == '\0') && !strstr(group, "/..");
+    snprintf(folder, sizeof folder, "%s%s%s", root, mount,
+             inside && strcmp(group, "/") != 0 ? group + length : "");
     uint64_t left = left_in(folder, v);
     while (strlen(folder) > highest) {
         *strrchr(folder, '/') = '\0';
-        if (limits_groups_within(folder))
+        /* In version 1, a group may leave the groups within it alone. */
+        if (number_of(folder, "memory.use_hierarchy", "") != 0)
             left = least_of(left, left_in(folder, v));
     }
     return left;

@@ -36,26 +36,6 @@ static inline int power_of_ten_log2(int k)
 static struct power_of_ten table[POWER_MAX - POWER_MIN + 1];
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 
-static void times_five(uint64_t *n)
-{
-    uint64_t carry = 0;
-    for (int i = 0; i < WORDS; i++) {
-        uint128 product = (uint128)n[i] * 5 + carry;
-        n[i] = (uint64_t)product;
-        carry = (uint64_t)(product >> 64);
-    }
-}
-
-static void divide_by_five(uint64_t *n)
-{
-    uint64_t remainder = 0;
-    for (int i = WORDS - 1; i >= 0; i--) {
-        uint128 dividend = (uint128)remainder << 64 | n[i];
-        n[i] = (uint64_t)(dividend / 5);
-        remainder = (uint64_t)(dividend % 5);
-    }
-}
-
 /* The 64 bits from bit `position` (0 or more) upwards. */
 static uint64_t bits_from(const uint64_t *n, int position)
 {
@@ -64,14 +44,6 @@ static uint64_t bits_from(const uint64_t *n, int position)
     if (shift && word + 1 < WORDS)
         bits |= n[word + 1] << (64 - shift);
     return bits;
-}
-
-static bool any_bit_below(const uint64_t *n, int position)
-{
-    for (int i = 0; i < position / 64; i++)
-        if (n[i])
-            return true;
-    return (n[position / 64] & ((UINT64_C(1) << position % 64) - 1)) != 0;
 }
 
 /* The uppermost 128 bits of n, which has more than 128 bits, plus one where bits follow: further
@@ -83,7 +55,10 @@ static struct power_of_ten upper_bits(const uint64_t *n, bool exact)
         word--;
     int lowest = 64 * word + 63 - __builtin_clzll(n[word]) - 127;
     struct power_of_ten power = {bits_from(n, lowest + 64), bits_from(n, lowest)};
-    if (!exact || any_bit_below(n, lowest))
+    bool more = !exact || (n[lowest / 64] & ((UINT64_C(1) << lowest % 64) - 1)) != 0;
+    for (int i = 0; i < lowest / 64; i++)
+        more |= n[i] != 0;
+    if (more)
         power.hi += ++power.lo == 0;
     return power;
 }
@@ -97,12 +72,22 @@ static void fill_table(void)
     uint64_t n[WORDS] = {[2] = 1};
     for (int k = 0; k <= POWER_MAX; k++) {
         table[k - POWER_MIN] = upper_bits(n, true);
-        times_five(n);
+        uint64_t carry = 0;
+        for (int i = 0; i < WORDS; i++) {
+            uint128 product = (uint128)n[i] * 5 + carry;
+            n[i] = (uint64_t)product;
+            carry = (uint64_t)(product >> 64);
+        }
     }
     for (int i = 0; i < WORDS; i++)
         n[i] = i == WORDS - 1 ? UINT64_C(1) << 63 : 0;
     for (int k = -1; k >= POWER_MIN; k--) {
-        divide_by_five(n);
+        uint64_t remainder = 0;
+        for (int i = WORDS - 1; i >= 0; i--) {
+            uint128 dividend = (uint128)remainder << 64 | n[i];
+            n[i] = (uint64_t)(dividend / 5);
+            remainder = (uint64_t)(dividend % 5);
+        }
         table[k - POWER_MIN] = upper_bits(n, false);
     }
 }
@@ -341,17 +326,6 @@ struct shortest {
 #define PLAIN_MIN (-5)
 #define PLAIN_MAX 16
 
-static int floor_log10_pow2(int e)
-{
-    return (e * 1262611) >> 22;
-}
-
-/* floor(log10(3/4 * 2^e)) */
-static int floor_log10_three_quarters_pow2(int e)
-{
-    return (e * 1262611 - 524031) >> 22;
-}
-
 /* n * power / 2^128; the lowest bit is set where bits were cut off. */
 static uint64_t multiply_round_to_odd(uint64_t n, struct power_of_ten power)
 {
@@ -365,7 +339,8 @@ static uint64_t multiply_round_to_odd(uint64_t n, struct power_of_ten power)
  * quantities are in quarters of 10^k, so that the ends of the interval are whole numbers. */
 static struct shortest shortest_decimal(uint64_t c, int q, bool lower_is_nearer)
 {
-    int k = lower_is_nearer ? floor_log10_three_quarters_pow2(q) : floor_log10_pow2(q);
+    /* floor(log10(3/4 * 2^q)) or floor(log10(2^q)) */
+    int k = (q * 1262611 - (lower_is_nearer ? 524031 : 0)) >> 22;
     struct power_of_ten power = power_of_ten(-k);
     int h = q + power_of_ten_log2(-k) + 1;
     uint64_t lower = multiply_round_to_odd((4 * c - (lower_is_nearer ? 1 : 2)) << h, power);

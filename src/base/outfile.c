@@ -32,20 +32,11 @@ static int folder_length(const char *path)
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-/* Whether the name is one of /dev or /proc, as /dev/stdout: a rename would take it from the system.
- */
-static bool is_of_system(const char *path)
-{
-    char folder[PATH_MAX], real[PATH_MAX];
-    int length = snprintf(folder, sizeof folder, "%.*s.", folder_length(path), path);
-    return length < PATH_MAX && realpath(folder, real) &&
-           (strcmp(real, "/dev") == 0 || strncmp(real, "/proc/", strlen("/proc/")) == 0);
-}
-
 /* Refuses early what would otherwise fail only when the file is renamed, perhaps after hours. */
 static enum status check_path(const char *path, struct error *error)
 {
     struct stat s;
+    char folder[PATH_MAX], real[PATH_MAX];
     size_t length = strlen(path);
     if (length == 0 || path[length - 1] == '/')
         return cannot_write(path, "not a file name", error);
@@ -53,7 +44,12 @@ static enum status check_path(const char *path, struct error *error)
         return errno == ENOENT ? STATUS_OK : cannot_write(path, strerror(errno), error);
     if (S_ISDIR(s.st_mode))
         return cannot_write(path, "it is a directory", error);
-    if (!S_ISREG(s.st_mode) || is_of_system(path))
+    /* A rename would take /dev/stdout from the system. */
+    const bool found =
+        snprintf(folder, sizeof folder, "%.*s.", folder_length(path), path) < PATH_MAX &&
+        realpath(folder, real);
+    if (!S_ISREG(s.st_mode) ||
+        (found && (strcmp(real, "/dev") == 0 || strncmp(real, "/proc/", strlen("/proc/")) == 0)))
         return cannot_write(path, "it is not a regular file", error);
     if (access(path, W_OK) != 0)
         return cannot_write(path, strerror(errno), error);
@@ -127,68 +123,27 @@ static enum status check_open(struct outfile *f, const char *path, struct error 
     return error->status;
 }
 
-/* Holds the lock that tells outfile_clean() that the file is in use: the lock ends with the
- * process. Whether the file still has its name; outfile_clean() may have come before the lock. */
-static bool keep_name(int fd)
-{
-    struct stat s;
-    flock(fd, LOCK_EX | LOCK_NB);
-    return fstat(fd, &s) != 0 || s.st_nlink > 0;
-}
-
-/* Creates the file under its temporary name; f->fd stays -1, with errno, where that fails. */
-static void create_named(struct outfile *f)
-{
-    do {
-        if (f->fd >= 0)
-            close(f->fd);
-        f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-    } while (f->fd >= 0 && !keep_name(f->fd));
-    f->named = f->fd >= 0;
-}
-
 enum status outfile_open(struct outfile *f, const char *path, struct error *error)
 {
     *f = (struct outfile){.fd = -1};
     TRY(check_path(path, error));
     TRY(outfile_name(f, path, outfile_new_key(), error));
     f->fd = open_unnamed(f->folder, f->temporary);
-    if (f->fd >= 0)
+    if (f->fd >= 0) {
         flock(f->fd, LOCK_EX | LOCK_NB); /* before the file has a name */
-    else
-        create_named(f);
-    return check_open(f, path, error);
-}
-
-enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *key,
-                                struct error *error)
-{
-    *f = (struct outfile){.fd = -1};
-    *key = outfile_new_key();
-    TRY(check_path(path, error));
-    TRY(outfile_name(f, path, *key, error));
-    create_named(f);
-    return check_open(f, path, error);
-}
-
-/* Another host may tell the user, so the message names this one. */
-static enum status not_seen(const char *path, struct error *error)
-{
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    return error_set(
-        error, STATUS_OUTPUT,
-        "%s: cannot be written: host %s does not see the file that another process has "
-        "made there; all hosts must share the folder",
-        path, host);
-}
-
-enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error)
-{
-    TRY(outfile_name(f, path, key, error));
-    f->fd = open(f->temporary, O_WRONLY | O_CLOEXEC);
-    if (f->fd < 0 && errno == ENOENT)
-        not_seen(path, error);
+        return STATUS_OK;
+    }
+    /* outfile_clean() may come before the lock, and take the name away. */
+    struct stat s = {.st_nlink = 0};
+    while (s.st_nlink == 0 &&
+           (f->fd = open(f->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666)) >= 0) {
+        flock(f->fd, LOCK_EX | LOCK_NB);
+        if (fstat(f->fd, &s) != 0)
+            break;
+        if (s.st_nlink == 0)
+            close(f->fd);
+    }
+    f->named = f->fd >= 0;
     return check_open(f, path, error);
 }
 
@@ -277,17 +232,13 @@ void outfile_begin_sync(struct outfile *f, size_t size, size_t offset)
     (void)sync_file_range(f->fd, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE);
 }
 
-enum status outfile_sync(struct outfile *f, struct error *error)
+enum status outfile_complete(struct outfile *f, struct error *error)
 {
     int result;
     while ((result = fsync(f->fd)) != 0 && errno == EINTR)
         ;
-    return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
-}
-
-enum status outfile_complete(struct outfile *f, struct error *error)
-{
-    TRY(outfile_sync(f, error));
+    if (result != 0)
+        return cannot_write(f->path, strerror(errno), error);
     if (!f->named && link_unnamed(f->fd, f->temporary) != 0)
         return cannot_write(f->path, strerror(errno), error);
     f->named = 1;
@@ -352,25 +303,21 @@ static bool is_temporary_here(const char *name)
     return key >> 32 == host_mark() >> 32;
 }
 
-/* Removes the file where no process has it locked. */
-static void remove_dead(int folder, const char *name)
-{
-    struct stat s;
-    int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        unlinkat(folder, name, 0);
-    close(fd);
-}
-
 enum status outfile_clean(const char *path, struct error *error)
 {
     char *name = memory_text(error, "%.*s.", folder_length(path), path);
     DIR *folder = name ? opendir(name) : NULL;
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (is_temporary_here(entry->d_name))
-            remove_dead(dirfd(folder), entry->d_name);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        const int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+        const int fd =
+            is_temporary_here(entry->d_name) ? openat(dirfd(folder), entry->d_name, flags) : -1;
+        struct stat s;
+        if (fd < 0)
+            continue;
+        if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            unlinkat(dirfd(folder), entry->d_name, 0); /* no process has it locked */
+        close(fd);
+    }
     if (folder)
         closedir(folder);
     memory_free(name);
@@ -389,12 +336,6 @@ struct writing {
     struct error *error; /* of the writer that has set `failed` */
 };
 
-static void note(struct writing *w, const struct error *failure)
-{
-    if (!__atomic_exchange_n(&w->failed, true, __ATOMIC_ACQ_REL))
-        error_set(w->error, failure->status, "%s", failure->message);
-}
-
 /* Writes what no other writer has taken of an extent. */
 static void write_extent(struct writing *w, int i)
 {
@@ -406,20 +347,13 @@ static void write_extent(struct writing *w, int i)
             return;
         size_t size = x->size - at < PIECE ? x->size - at : PIECE;
         if (outfile_write_at(x->file, (const char *)x->bytes + at, size, x->offset + at,
-                             &failure) != STATUS_OK)
-            note(w, &failure);
-        else if (x->size > PIECE)
+                             &failure) != STATUS_OK) {
+            if (!__atomic_exchange_n(&w->failed, true, __ATOMIC_ACQ_REL))
+                error_set(w->error, failure.status, "%s", failure.message);
+        } else if (x->size > PIECE) {
             outfile_begin_sync(x->file, size, x->offset + at);
+        }
     }
-}
-
-/* Pieces that there are, but no more than writers. */
-static int writers_for(const struct outfile_extent *extents, int count)
-{
-    size_t pieces = 0;
-    for (int i = 0; i < count; i++)
-        pieces += (extents[i].size + PIECE - 1) / PIECE;
-    return pieces < 1 ? 1 : pieces < WRITERS ? (int)pieces : WRITERS;
 }
 
 /* The writers begin with different extents: a file system may let one thread alone write to a
@@ -428,7 +362,10 @@ enum status outfile_write_extents(const struct outfile_extent *extents, int coun
                                   struct error *error)
 {
     struct writing w = {.extents = extents, .count = count, .error = error};
-    int writers = writers_for(extents, count);
+    size_t pieces = 0;
+    for (int i = 0; i < count; i++)
+        pieces += (extents[i].size + PIECE - 1) / PIECE;
+    const int writers = pieces < 1 ? 1 : pieces < WRITERS ? (int)pieces : WRITERS;
 #pragma omp parallel num_threads(writers)
     for (int i = 0; i < count; i++)
         write_extent(&w, (omp_get_thread_num() * count / writers + i) % count);

@@ -35,17 +35,6 @@ enum status outfile_check(const char *path, struct error *error);
  * as outfile_open; messages name `path`. */
 enum status outfile_open_scratch(struct outfile *f, const char *path, struct error *error);
 
-/* As outfile_open, for a file that other processes write, too: the file has its temporary name at
- * once. outfile_join needs *key and the path. */
-enum status outfile_open_shared(struct outfile *f, const char *path, uint64_t *key,
-                                struct error *error);
-
-/* Opens a file for outfile_write_at that another process, perhaps on another host, has made by
- * outfile_open_shared and has neither committed nor discarded. The caller ends with
- * outfile_discard, which leaves the file to its maker; a commit is not possible. Fails as
- * outfile_open. */
-enum status outfile_join(struct outfile *f, const char *path, uint64_t key, struct error *error);
-
 /* Appends all of `size` bytes. STATUS_OUTPUT. */
 enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error);
 
@@ -64,9 +53,6 @@ enum status outfile_resize(struct outfile *f, size_t size, struct error *error);
 /* Asks the disk to begin writing `size` bytes at `offset`, and does not wait: a hint, so that a
  * later sync has less to do. */
 void outfile_begin_sync(struct outfile *f, size_t size, size_t offset);
-
-/* Brings the bytes that were written here onto the disk. STATUS_OUTPUT. */
-enum status outfile_sync(struct outfile *f, struct error *error);
 
 /* Syncs the file, gives it its final name and closes it. On failure an older file keeps this name,
  * unless only the folder could not be synced. STATUS_OUTPUT. */

@@ -49,15 +49,6 @@ static const char *take_line(const char *text, char line[LINE_ROOM])
     return text + length + 1;
 }
 
-/* Whether `word` says what the older file of an entry is. */
-static bool parse_old(const char *word, enum old *old)
-{
-    for (*old = OLD_NONE; *old <= OLD_GONE; ++*old)
-        if (strcmp(word, old_words[*old]) == 0)
-            return true;
-    return false;
-}
-
 /* A log that was cut off counts as far as it goes. */
 static void parse(struct log *log, const char *text)
 {
@@ -71,7 +62,11 @@ static void parse(struct log *log, const char *text)
         struct entry *e = &log->entry[log->count];
         if (!(text = take_line(text, line)) ||
             sscanf(line, "%16" SCNx64 " %4s %63s", &e->key, old, e->suffix) != 3 ||
-            !parse_old(old, &e->old) || strchr(e->suffix, '/'))
+            strchr(e->suffix, '/'))
+            return;
+        for (e->old = OLD_NONE; e->old <= OLD_GONE && strcmp(old, old_words[e->old]) != 0;)
+            e->old++;
+        if (e->old > OLD_GONE)
             return;
     }
     log->phase = PHASE_FILES;
@@ -132,24 +127,20 @@ done:
     return error->status;
 }
 
-static enum status recover(struct stem_lock *lock, const char *text, struct error *error)
-{
-    struct log log;
-    parse(&log, text);
-    for (int i = 0; log.phase != PHASE_NONE && i < log.count; i++)
-        TRY(finish(lock, &log, &log.entry[i], error));
-    return stem_lock_clear(lock, error);
-}
-
 enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct error *error)
 {
-    char *log = NULL;
-    TRY(stem_lock_take(lock, stem, &log, error));
-    if (*log)
-        recover(lock, log, error);
-    memory_free(log);
-    if (error->status == STATUS_OK)
-        outfile_clean(stem, error);
+    char *text = NULL;
+    struct log log;
+    TRY(stem_lock_take(lock, stem, &text, error));
+    if (*text) {
+        parse(&log, text);
+        for (int i = 0; log.phase != PHASE_NONE && i < log.count; i++)
+            TRY_OR(done, finish(lock, &log, &log.entry[i], error));
+        TRY_OR(done, stem_lock_clear(lock, error));
+    }
+    outfile_clean(stem, error);
+done:
+    memory_free(text);
     if (error->status != STATUS_OK)
         stem_lock_release(lock);
     return error->status;
@@ -178,38 +169,29 @@ static enum status write_log(struct stem_lock *lock, struct outfile *files, int 
     return stem_lock_append(lock, text, error);
 }
 
-/* Gives each old file that is replaced another name, so that a reader who does not know the log
- * finds a file at any time. Without hard links put_new() renames the old file. */
-static void save_old(const struct outfile *files, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (files[i].old == OLD_THERE && link(files[i].path, files[i].saved) != 0)
-            continue;
-}
-
-static enum status replace_all(struct stem_lock *lock, struct outfile *files, int count,
-                               struct error *error)
+enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
+                                struct error *error)
 {
     for (int i = 0; i < count; i++) /* the disk works on all of them at a time */
         if (files[i].old != OLD_GONE)
             outfile_begin_sync(&files[i], 0, 0);
     for (int i = 0; i < count; i++)
-        if (files[i].old != OLD_GONE && outfile_complete(&files[i], error) != STATUS_OK)
-            return error->status;
-    TRY(write_log(lock, files, count, error));
-    save_old(files, count);
-    TRY(outfile_sync_folder(&files[0], error));
-    TRY(stem_lock_append(lock, "replace\n", error));
+        if (files[i].old != OLD_GONE)
+            TRY_OR(failed, outfile_complete(&files[i], error));
+    TRY_OR(failed, write_log(lock, files, count, error));
+    /* Each old file that is replaced gets another name, so that a reader who does not know the log
+     * finds a file at any time. Without hard links put_new() renames the old file. */
     for (int i = 0; i < count; i++)
-        TRY(put_new(&files[i], error));
-    return outfile_sync_folder(&files[0], error);
-}
-
-enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
-                                struct error *error)
-{
-    if (replace_all(lock, files, count, error) != STATUS_OK)
-        outfile_set_discard(lock, files, count);
+        if (files[i].old == OLD_THERE && link(files[i].path, files[i].saved) != 0)
+            continue;
+    TRY_OR(failed, outfile_sync_folder(&files[0], error));
+    TRY_OR(failed, stem_lock_append(lock, "replace\n", error));
+    for (int i = 0; i < count; i++)
+        TRY_OR(failed, put_new(&files[i], error));
+    TRY_OR(failed, outfile_sync_folder(&files[0], error));
+    return STATUS_OK;
+failed:
+    outfile_set_discard(lock, files, count);
     return error->status;
 }
 
@@ -342,14 +324,6 @@ static enum status refuse(const struct stem_lock *l, const char *advice, struct 
                      (int)strcspn(text, "\n"), text, advice);
 }
 
-/* Whether the file that is open still has its name: its last holder may have removed it. */
-static bool has_name(const struct stem_lock *l)
-{
-    struct stat open_file, named;
-    return fstat(l->fd, &open_file) == 0 && stat(l->path, &named) == 0 &&
-           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
-}
-
 /* Opens the file, which may be there already. */
 static enum status open_file(struct stem_lock *l, bool *created, struct error *error)
 {
@@ -370,10 +344,13 @@ static enum status open_file(struct stem_lock *l, bool *created, struct error *e
 /* Opens and locks the file. */
 static enum status lock_file(struct stem_lock *l, struct error *error)
 {
+    struct stat locked, named;
     for (bool created = false;; close(l->fd)) {
         TRY(open_file(l, &created, error));
         if (flock(l->fd, LOCK_EX | LOCK_NB) == 0) {
-            if (has_name(l))
+            /* The last holder may have removed the file. */
+            if (fstat(l->fd, &locked) == 0 && stat(l->path, &named) == 0 &&
+                locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)
                 return STATUS_OK;
         } else if (errno == EWOULDBLOCK) {
             return refuse(l, "", error);

@@ -34,37 +34,24 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Writes a byte of each page, which any system understands. */
-static void write_pages(char *first, size_t bytes, size_t page)
-{
-    for (size_t i = 0; i < bytes; i += page)
-        *(volatile char *)(first + i) = 0;
-}
-
-static void touch(char *first, size_t bytes)
-{
-    if (madvise(first, bytes, MADV_POPULATE_WRITE) != 0)
-        write_pages(first, bytes, page_size());
-}
-
-static void touch_piece(const struct page_touch_array *a, size_t number, size_t piece)
-{
-    size_t skipped = (uintptr_t)a->first % piece;
-    size_t begin = number ? number * piece - skipped : 0, end = (number + 1) * piece - skipped;
-    touch(a->first + begin, (end < a->bytes ? end : a->bytes) - begin);
-}
-
 static void *touch_pieces(void *of)
 {
     struct page_touch *p = of;
+    const size_t piece = p->piece, page = page_size();
     while (!atomic_load(&p->ended)) {
         size_t number = atomic_fetch_add(&p->next, 1);
-        int k = 0;
-        while (k < p->arrays && number >= pieces_of(&p->array[k], p->piece))
-            number -= pieces_of(&p->array[k++], p->piece);
-        if (k == p->arrays)
+        const struct page_touch_array *a = p->array;
+        for (; a < p->array + p->arrays && number >= pieces_of(a, piece); a++)
+            number -= pieces_of(a, piece);
+        if (a == p->array + p->arrays)
             return NULL;
-        touch_piece(&p->array[k], number, p->piece);
+        const size_t skipped = (uintptr_t)a->first % piece, end = (number + 1) * piece - skipped;
+        const size_t begin = number ? number * piece - skipped : 0;
+        const size_t bytes = (end < a->bytes ? end : a->bytes) - begin;
+        if (madvise(a->first + begin, bytes, MADV_POPULATE_WRITE) == 0)
+            continue;
+        for (size_t i = 0; i < bytes; i += page) /* which any system understands */
+            *(volatile char *)(a->first + begin + i) = 0;
     }
     return NULL;
 }

@@ -45,20 +45,15 @@ void progress_clear(struct progress *p)
     p->open = false;
 }
 
-static size_t terminal_width(const struct progress *p)
-{
-    struct winsize size;
-    if (ioctl(fileno(p->stream), TIOCGWINSZ, &size) != 0 || size.ws_col < 2)
-        return DEFAULT_WIDTH;
-    return size.ws_col;
-}
-
 /* Shows the text on the terminal, cut to one text line, since WIPE clears no more. */
 static void show(struct progress *p, const char *text)
 {
     char shown[PRINTABLE_ROOM(1024)];
+    struct winsize size;
+    const bool known = ioctl(fileno(p->stream), TIOCGWINSZ, &size) == 0 && size.ws_col >= 2;
+    const size_t width = known ? size.ws_col : DEFAULT_WIDTH;
     printable(text, shown, sizeof shown);
-    fprintf(p->stream, WIPE "%.*s", (int)printable_cut(shown, terminal_width(p) - 1), shown);
+    fprintf(p->stream, WIPE "%.*s", (int)printable_cut(shown, width - 1), shown);
     fflush(p->stream);
     p->open = true;
 }
@@ -86,29 +81,15 @@ void progress_skip(struct progress *p, double fraction)
         p->skipped = fraction;
 }
 
-/* "3 s", "4 min", "2.5 h" */
-static void describe_seconds(double seconds, char *text, size_t size)
+/* left[0..size) = ", 3 s left", ", 4 min left" or ", 2.5 h left". */
+static void describe_left(double seconds, char *left, size_t size)
 {
     if (seconds < 100)
-        snprintf(text, size, "%.0f s", seconds);
+        snprintf(left, size, ", %.0f s left", seconds);
     else if (seconds < 6000)
-        snprintf(text, size, "%.0f min", seconds / 60);
+        snprintf(left, size, ", %.0f min left", seconds / 60);
     else
-        snprintf(text, size, "%.1f h", seconds / 3600);
-}
-
-/* ", 3 min left", or nothing where it is unknown, in left[0..size). */
-static const char *time_left(const struct progress *p, double now, double fraction, char *left,
-                             size_t size)
-{
-    left[0] = '\0';
-    if (fraction > p->skipped && fraction <= 1) {
-        char text[32];
-        describe_seconds((now - p->stage_start) * (1 - fraction) / (fraction - p->skipped), text,
-                         sizeof text);
-        snprintf(left, size, ", %s left", text);
-    }
-    return left;
+        snprintf(left, size, ", %.1f h left", seconds / 3600);
 }
 
 /* Whether the state of the stage is to be shown now; if so, chooses the next time. */
@@ -150,14 +131,16 @@ void progress_update(struct progress *p, double fraction, const char *format, ..
     double now = clock_now();
     if (is_quiet(p) || !is_due(p, now))
         return;
-    char detail[256], text[1024], left[48], percent[16] = "";
+    char detail[256], text[1024], left[48] = "", percent[16] = "";
     va_list args;
     va_start(args, format);
     vsnprintf(detail, sizeof detail, format, args);
     va_end(args);
     if (p->terminal && fraction > 0 && fraction <= 1)
         snprintf(percent, sizeof percent, ", %.0f %%", 100 * fraction);
-    time_left(p, now, fraction, left, sizeof left);
+    if (fraction > p->skipped && fraction <= 1)
+        describe_left((now - p->stage_start) * (1 - fraction) / (fraction - p->skipped), left,
+                      sizeof left);
     snprintf(text, sizeof text, "%s: %s%s%s", p->stage, detail, percent, left);
     if (p->terminal)
         show(p, text);

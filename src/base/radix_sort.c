@@ -49,12 +49,6 @@ static int bit_length(uint64_t x)
     return x ? 64 - __builtin_clzll(x) : 0;
 }
 
-static void copy_pairs(struct pairs from, struct pairs to, uint64_t n)
-{
-    memcpy(to.key, from.key, n * sizeof *to.key);
-    memcpy(to.payload, from.payload, n * sizeof *to.payload);
-}
-
 static void insertion_sort(struct pairs a, uint64_t n, int low)
 {
     for (uint64_t i = 1; i < n; i++) {
@@ -111,8 +105,11 @@ static void sort_cached(struct pairs a, struct pairs b, uint64_t n, int low, boo
         in_b = !in_b;
         varying &= ~(d.mask << shift);
     }
-    if (in_b != into_b)
-        copy_pairs(in_b ? b : a, into_b ? b : a, n);
+    if (in_b != into_b) {
+        const struct pairs from = in_b ? b : a, to = into_b ? b : a;
+        memcpy(to.key, from.key, n * sizeof *to.key);
+        memcpy(to.payload, from.payload, n * sizeof *to.payload);
+    }
 }
 
 static uint64_t moved(const struct bit_moves *moves, uint64_t key)
@@ -162,23 +159,8 @@ static void scatter(struct splitter *s, struct pairs from, struct pairs to, uint
             flush_pending(s, to, b, s->next[b]);
 }
 
-/* Turns the counts of the threads into the places where their parts of each bucket begin: by
- * bucket, then by thread. start (buckets + 1) receives the bounds of the buckets. */
-static void place_buckets(struct splitter *s, int threads, uint64_t buckets, uint64_t *start)
-{
-    uint64_t sum = 0;
-    for (uint64_t b = 0; b < buckets; b++) {
-        start[b] = sum;
-        for (int t = 0; t < threads; t++) {
-            uint64_t count = s[t].next[b];
-            s[t].next[b] = sum;
-            sum += count;
-        }
-    }
-    start[buckets] = sum;
-}
-
-/* Splits a into b, whose keys are moved, by one digit; stable; by all threads. */
+/* Splits a into b, whose keys are moved, by one digit; stable; by all threads. start (buckets + 1)
+ * receives the bounds of the buckets. */
 static void split(struct pairs a, struct pairs b, uint64_t n, struct digit d, struct splitter *s,
                   uint64_t *start)
 {
@@ -191,18 +173,20 @@ static void split(struct pairs a, struct pairs b, uint64_t n, struct digit d, st
             s[t].next[digit_of(d, moved(d.moves, a.key[i]))]++;
 #pragma omp barrier
 #pragma omp single
-        place_buckets(s, (int)threads, d.mask + 1, start);
+        { /* the counts become the places where the threads' parts of each bucket begin */
+            uint64_t sum = 0;
+            for (uint64_t bucket = 0; bucket <= d.mask; bucket++) {
+                start[bucket] = sum;
+                for (uint64_t i = 0; i < threads; i++) {
+                    uint64_t count = s[i].next[bucket];
+                    s[i].next[bucket] = sum;
+                    sum += count;
+                }
+            }
+            start[d.mask + 1] = sum;
+        }
         scatter(&s[t], a, b, begin, end, d);
     }
-}
-
-static uint64_t varying_bits(const uint64_t *key, uint64_t n)
-{
-    uint64_t varying = 0;
-#pragma omp parallel for schedule(static) reduction(| : varying)
-    for (uint64_t i = 0; i < n; i++)
-        varying |= key[i] ^ key[0];
-    return varying;
 }
 
 /* Bits of the digit by which to split a range whose keys differ in bits [low, top) only. */
@@ -218,7 +202,13 @@ static int split_width(uint64_t n, int low, int top)
 static void sort_range(struct pairs a, struct pairs b, uint64_t n, int low, bool into_b,
                        struct splitter *s)
 {
-    uint64_t varying = n > CACHED_PAIRS ? varying_bits(a.key, n) >> low : 0;
+    uint64_t varying = 0;
+    if (n > CACHED_PAIRS) {
+#pragma omp parallel for schedule(static) reduction(| : varying)
+        for (uint64_t i = 0; i < n; i++)
+            varying |= a.key[i] ^ a.key[0];
+        varying >>= low;
+    }
     if (!varying) {
         sort_cached(a, b, n, low, into_b);
         return;
@@ -264,52 +254,37 @@ enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, int bits, s
     return error->status;
 }
 
-/* Memory for sorting the buckets of a split. */
-struct scratch {
-    struct pairs
-        cached;         /* CACHED_PAIRS for each thread; by way of these go buckets that fit them */
-    struct splitter *s; /* one for each thread                                                    */
-};
-
-/* Sorts each bucket of a split in place. */
-static enum status sort_buckets(struct pairs p, const uint64_t *start, uint64_t buckets, int low,
-                                const struct scratch *scratch, struct error *error)
+enum status radix_sort_moved(const struct sort_keys *keys, struct pairs from, struct pairs to,
+                             uint64_t n, struct error *error)
 {
-    uint64_t longest = 0;
+    uint64_t threads = (uint64_t)omp_get_max_threads(), start[SPLIT_BUCKETS + 1], longest = 0;
+    struct pairs cached = new_pairs(threads * CACHED_PAIRS, error), other = {NULL, NULL};
+    struct splitter *s = memory_array(threads, sizeof *s, error);
+    TRY_OR(done, error->status);
+    int width = split_width(n, keys->low, keys->bits), shift = width ? keys->bits - width : 0;
+    struct digit d = {shift, (UINT64_C(1) << width) - 1, keys->moves};
+    split(from, to, n, d, s, start);
+    if (keys->bits - width <= keys->low)
+        goto done;
+        /* Buckets that fit a core's cache are sorted by a thread each, by way of its own pairs. */
 #pragma omp parallel for schedule(dynamic) reduction(max : longest)
-    for (uint64_t i = 0; i < buckets; i++) {
+    for (uint64_t i = 0; i <= d.mask; i++) {
         uint64_t length = start[i + 1] - start[i];
-        struct pairs own = pairs_at(scratch->cached, (uint64_t)omp_get_thread_num() * CACHED_PAIRS);
+        struct pairs own = pairs_at(cached, (uint64_t)omp_get_thread_num() * CACHED_PAIRS);
         if (length <= CACHED_PAIRS)
-            sort_cached(pairs_at(p, start[i]), own, length, low, false);
+            sort_cached(pairs_at(to, start[i]), own, length, keys->low, false);
         else if (length > longest)
             longest = length;
     }
     if (longest == 0)
-        return STATUS_OK;
-    struct pairs other = new_pairs(longest, error);
-    for (uint64_t i = 0; i < buckets && other.key && other.payload; i++)
+        goto done;
+    other = new_pairs(longest, error);
+    for (uint64_t i = 0; i <= d.mask && other.key && other.payload; i++)
         if (start[i + 1] - start[i] > CACHED_PAIRS)
-            sort_range(pairs_at(p, start[i]), other, start[i + 1] - start[i], low, false,
-                       scratch->s);
-    free_pairs(other);
-    return error->status;
-}
-
-enum status radix_sort_moved(const struct sort_keys *keys, struct pairs from, struct pairs to,
-                             uint64_t n, struct error *error)
-{
-    uint64_t threads = (uint64_t)omp_get_max_threads(), start[SPLIT_BUCKETS + 1];
-    struct scratch scratch = {new_pairs(threads * CACHED_PAIRS, error),
-                              memory_array(threads, sizeof *scratch.s, error)};
-    TRY_OR(done, error->status);
-    int width = split_width(n, keys->low, keys->bits), shift = width ? keys->bits - width : 0;
-    struct digit d = {shift, (UINT64_C(1) << width) - 1, keys->moves};
-    split(from, to, n, d, scratch.s, start);
-    if (keys->bits - width > keys->low)
-        sort_buckets(to, start, d.mask + 1, keys->low, &scratch, error);
+            sort_range(pairs_at(to, start[i]), other, start[i + 1] - start[i], keys->low, false, s);
 done:
-    free_pairs(scratch.cached);
-    memory_free(scratch.s);
+    free_pairs(cached);
+    free_pairs(other);
+    memory_free(s);
     return error->status;
 }

@@ -6,28 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The library in `folder`, or NULL where the folder does not have it. What keeps a library that is
- * there from being loaded goes into `reason`. */
-static void *open_in(const char *folder, const char *file, char *reason, size_t size)
-{
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/%s", folder, file);
-    if (folder[0] == '\0' || length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0)
-        return NULL;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        snprintf(reason, size, "%s", dlerror());
-    return library;
-}
-
 void *shared_library_open(const struct shared_library *l, struct error *error)
 {
-    char reason[512] = "";
+    char reason[512] = "", path[PATH_MAX];
     void *library = dlopen(l->file, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         snprintf(reason, sizeof reason, "%s", dlerror());
-    for (const char *const *folder = l->folders; !library && folder && *folder; folder++)
-        library = open_in(*folder, l->file, reason, sizeof reason);
+    for (const char *const *folder = l->folders; !library && folder && *folder; folder++) {
+        const int length = snprintf(path, sizeof path, "%s/%s", *folder, l->file);
+        if (!**folder || length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0)
+            continue;
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!library) /* what keeps a library that is there from being loaded */
+            snprintf(reason, sizeof reason, "%s", dlerror());
+    }
     if (!library)
         error_set(error, STATUS_INPUT, "%s, which cannot be loaded (%s): %s", l->need, reason,
                   l->remedy);

@@ -15,25 +15,6 @@ static size_t shown_length(const char *text)
     return length > 0 && printable_as_it_is(text, length) ? length : 0;
 }
 
-static bool can_be_shown(const char *text)
-{
-    for (size_t length; *text; text += length)
-        if ((length = shown_length(text)) == 0)
-            return false;
-    return true;
-}
-
-static char *put_quoted(const char *text, char *to)
-{
-    *to++ = '\'';
-    for (; *text; text++)
-        if (*text == '\'')
-            to = stpcpy(to, "'\\''");
-        else
-            *to++ = *text;
-    return stpcpy(to, "'");
-}
-
 /* Bytes that cannot be shown are octal numbers. */
 static char *put_escaped(const char *text, char *to)
 {
@@ -54,14 +35,25 @@ static char *put_escaped(const char *text, char *to)
 
 const char *shell_word(const char *text, char *out, size_t size)
 {
-    const size_t length = strlen(text);
-    if (SHELL_WORD_ROOM(length) > size)
+    const char *shown = text;
+    if (SHELL_WORD_ROOM(strlen(text)) > size) {
         snprintf(out, size, "...");
-    else if (*text && *text != '=' && text[strspn(text, PLAIN)] == '\0') /* zsh expands =ls */
-        strcpy(out, text);
-    else if (can_be_shown(text))
-        put_quoted(text, out);
-    else
+        return out;
+    }
+    if (*text && *text != '=' && text[strspn(text, PLAIN)] == '\0') /* zsh expands =ls */
+        return strcpy(out, text);
+    for (size_t length; *shown && (length = shown_length(shown)) > 0; shown += length) {
+    }
+    if (*shown) {
         put_escaped(text, out);
+        return out;
+    }
+    char *to = stpcpy(out, "'");
+    for (; *text; text++)
+        if (*text == '\'')
+            to = stpcpy(to, "'\\''");
+        else
+            *to++ = *text;
+    strcpy(to, "'");
     return out;
 }

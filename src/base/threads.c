@@ -71,14 +71,6 @@ void __wrap_gomp_fatal(const char *format, ...)
 #define MOST_THREADS 1000000
 #define LEAST_STACK  (200 * 1024) /* bytes: with 64 kB some commands crash */
 
-/* libgomp reads its environment before main, but after constructors of this priority: the Makefile
- * links libgomp into the program. */
-static void wait_briefly(void)
-{
-    if (!getenv("OMP_WAIT_POLICY"))
-        setenv("GOMP_SPINCOUNT", TURNS, 0);
-}
-
 /* Whether the text is a list of numbers from 1, as of nested teams. */
 static bool is_list_of_threads(const char *text)
 {
@@ -95,22 +87,19 @@ static bool is_list_of_threads(const char *text)
     }
 }
 
-/* An empty OMP_NUM_THREADS is none, as a batch script may leave one. */
-static void judge_number(void)
+/* libgomp reads its environment before main, but after constructors of this priority: the Makefile
+ * links libgomp into the program. */
+__attribute__((constructor(101))) static void prepare_environment(void)
 {
     const char *text = getenv("OMP_NUM_THREADS");
+    if (!getenv("OMP_WAIT_POLICY"))
+        setenv("GOMP_SPINCOUNT", TURNS, 0);
     if (!text || is_list_of_threads(text))
         return;
-    if (*text)
+    if (*text) /* an empty one is none, as a batch script may leave one */
         note_fault("OMP_NUM_THREADS=%s: expected a number of threads from 1 to %d", text,
                    MOST_THREADS);
     unsetenv("OMP_NUM_THREADS");
-}
-
-__attribute__((constructor(101))) static void prepare_environment(void)
-{
-    wait_briefly();
-    judge_number();
 }
 
 static void *wait_at(void *gate)
@@ -170,16 +159,6 @@ enum status threads_check_first(struct error *error)
     return check_stack(stack_size(), error);
 }
 
-/* malloc reserves 64 MiB of addresses for each thread, which count where they are limited. */
-static void save_addresses(void)
-{
-#ifdef __GLIBC__
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        mallopt(M_ARENA_MAX, 1);
-#endif
-}
-
 /* glibc loads libgcc_s when the first thread ends, and aborts where it cannot. */
 enum status threads_can_end(struct error *error)
 {
@@ -197,7 +176,12 @@ enum status threads_start(struct error *error)
         return error_set(error, noted.status, "%s", noted.message);
     if (others > 0)
         TRY(threads_can_end(error));
-    save_addresses();
+#ifdef __GLIBC__
+    /* malloc reserves 64 MiB of addresses for each thread, which count where they are limited. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        mallopt(M_ARENA_MAX, 1);
+#endif
     TRY(try_threads(others, error));
     size_t least = SIZE_MAX;
 #pragma omp parallel reduction(min : least) /* OpenMP's threads stay */

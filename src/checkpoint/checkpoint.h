@@ -10,7 +10,7 @@
 #include "numerics/momentum_step.h"
 #include "numerics/precision.h"
 #include "model/carried.h"
-#include "model/ktensor.h"
+#include "model/ktensor_source.h"
 #include "problem/initial_guess.h"
 #include "problem/problem.h"
 #include "tensor/fingerprint.h"
@@ -49,6 +49,13 @@ static inline bool checkpoint_has_best(const struct checkpoint_about *a)
 static inline enum checkpoint_model checkpoint_last(const struct checkpoint_about *a)
 {
     return a->momentum.extrapolated ? CHECKPOINT_PREVIOUS : CHECKPOINT_STATE;
+}
+
+/* Whether the file has this model. */
+static inline bool checkpoint_has(const struct checkpoint_about *a, enum checkpoint_model model)
+{
+    return model == CHECKPOINT_BEST ? checkpoint_has_best(a)
+                                    : model == CHECKPOINT_STATE || model == checkpoint_last(a);
 }
 
 /* Lambda and rows of the factor matrices as the backend has them, with scales and Grams. */
@@ -91,26 +98,35 @@ enum status checkpoint_check_hash(const struct checkpoint *c, uint64_t hash, str
 /* Accepts an empty one. */
 void checkpoint_close(struct checkpoint *c);
 
-/* Written pieces, in the order of the file. */
-struct checkpoint_pieces {
-    struct checkpoint_piece *piece; /* (count); owned */
-    uint64_t count;
-};
-
 /* Frees the models (CHECKPOINT_MODELS); accepts empty ones. */
 void checkpoint_rows_free(struct checkpoint_rows *model);
 
-/* Writes, at their places, this rank's rows of the factor matrices of each model in the file; the
- * rows are consecutive (rows.row is NULL). With `shared`, also writes what all ranks have: lambda,
- * scales and Grams. model has CHECKPOINT_MODELS. The caller frees pieces->piece with memory_free;
- * *pieces is empty on failure. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
-                                  const struct checkpoint_rows *model, bool shared,
-                                  struct checkpoint_pieces *pieces, struct error *error);
+/* A checkpoint that is written. */
+struct checkpoint_output {
+    struct outfile *file; /* borrowed */
+    struct checkpoint_about about;
+    struct checkpoint_layout layout;
+    enum checkpoint_model model;    /* that is written now */
+    struct checkpoint_piece *piece; /* (count) of the file so far; owned */
+    uint64_t count, room;
+};
 
-/* Writes header and directory. *pieces has all pieces of the file, in any order; it sorts them.
- * STATUS_OUTPUT. */
-enum status checkpoint_write_directory(struct outfile *f, const struct checkpoint_about *about,
-                                       struct checkpoint_pieces *pieces, struct error *error);
+/* Begins a checkpoint in the open file. The caller ends with checkpoint_output_free, after a
+ * failure too. STATUS_OUTPUT where it is larger than files can be. */
+enum status checkpoint_output_begin(struct checkpoint_output *o, struct outfile *file,
+                                    const struct checkpoint_about *about, struct error *error);
+
+/* Writes the rows of the factor matrices of a model, all or some, at their places; with `carried`
+ * also lambda, scales and Grams. Every matrix of every model that the file has must be written
+ * (checkpoint_has). STATUS_OUTPUT, STATUS_MEMORY, and errors of bringing rows. */
+enum status checkpoint_output_put(struct checkpoint_output *o, enum checkpoint_model model,
+                                  const struct ktensor_source *rows, const struct carried *carried,
+                                  struct error *error);
+
+/* Writes header and directory; the caller commits the file. STATUS_OUTPUT. */
+enum status checkpoint_output_end(struct checkpoint_output *o, struct error *error);
+
+/* Leaves the file to the caller; accepts a zeroed one. */
+void checkpoint_output_free(struct checkpoint_output *o);
 
 #endif

@@ -3,92 +3,86 @@
 
 #include <isa-l/crc64.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "checkpoint/checkpoint.h"
 
 #define PIECE_BYTES (UINT64_C(16) << 20) /* about; several threads can check a file */
 
-/* The rows of a matrix that are written here. */
-struct source {
-    const double *rows;
-    uint64_t first, count;
-};
-
-/* shared: as in checkpoint_write_rows. */
-static struct source source_of(const struct checkpoint_matrix *m,
-                               const struct checkpoint_rows *models, bool shared)
+enum status checkpoint_output_begin(struct checkpoint_output *o, struct outfile *file,
+                                    const struct checkpoint_about *about, struct error *error)
 {
-    const struct checkpoint_rows *model = &models[m->model];
-    const uint64_t rank = models[CHECKPOINT_STATE].rows.rank, mode = (uint64_t)m->mode;
-    if (m->array == CHECKPOINT_FACTOR)
-        return (struct source){model->rows.factor[mode], model->rows.first[mode],
-                               model->rows.shape.dims[mode]};
-    if (!shared)
-        return (struct source){0};
-    const double *all = m->array == CHECKPOINT_LAMBDA  ? model->rows.lambda
-                        : m->array == CHECKPOINT_SCALE ? model->carried.scale + mode * rank
-                                                       : model->carried.gram + mode * rank * rank;
-    return (struct source){all, 0, m->rows};
+    *o = (struct checkpoint_output){.file = file, .about = *about};
+    if (!checkpoint_layout(&o->layout, &about->tensor.shape, about->problem.rank,
+                           about->momentum.extrapolated, checkpoint_has_best(about)))
+        return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
+                         file->path);
+    return STATUS_OK;
 }
 
-static uint64_t rows_of_piece(const struct checkpoint_layout *l)
+/* Writes rows first to first + count - 1 of a matrix, in pieces. */
+static enum status write_rows(struct checkpoint_output *o, const struct checkpoint_matrix *m,
+                              const double *matrix, uint64_t first, uint64_t count,
+                              struct error *error)
 {
-    return l->row_bytes < PIECE_BYTES ? PIECE_BYTES / l->row_bytes : 1;
-}
-
-static enum status allocate(struct checkpoint_pieces *pieces, const struct checkpoint_layout *l,
-                            const struct checkpoint_rows *model, bool shared, struct error *error)
-{
-    uint64_t count = 0, most = rows_of_piece(l);
-    for (int i = 0; i < l->count; i++)
-        count += (source_of(&l->matrix[i], model, shared).count + most - 1) / most;
-    pieces->piece = memory_zeros(count, sizeof *pieces->piece, error);
-    return error->status;
-}
-
-static enum status write_matrix(struct outfile *f, const struct checkpoint_layout *l,
-                                const struct checkpoint_matrix *m, const struct source *s,
-                                struct checkpoint_pieces *pieces, struct error *error)
-{
-    uint64_t most = rows_of_piece(l);
-    for (uint64_t done = 0; done < s->count;) {
-        uint64_t left = s->count - done, rows = left < most ? left : most, first = s->first + done;
-        const uint8_t *bytes = (const uint8_t *)s->rows + done * l->row_bytes;
-        struct checkpoint_piece *p = &pieces->piece[pieces->count++];
+    const uint64_t row = o->layout.row_bytes;
+    const uint64_t most = ktensor_rows_of_bytes(PIECE_BYTES, o->about.problem.rank);
+    for (uint64_t done = 0; done < count; done += most) {
+        const uint64_t rows = least_of(most, count - done), at = first + done;
+        const uint8_t *bytes = (const uint8_t *)matrix + done * row;
+        if (o->count == o->room) {
+            o->room = 2 * o->room + 64;
+            TRY(memory_resize(&o->piece, o->room, sizeof *o->piece, error));
+        }
+        struct checkpoint_piece *p = &o->piece[o->count++];
         *p = (struct checkpoint_piece){.kind = m->kind,
                                        .version = 1,
                                        .mode = (uint32_t)(m->mode + 1),
-                                       .first = first,
+                                       .first = at,
                                        .rows = rows,
-                                       .offset = m->offset + first * l->row_bytes,
-                                       .bytes = rows * l->row_bytes};
+                                       .offset = m->offset + at * row,
+                                       .bytes = rows * row};
         p->crc = crc64_ecma_refl(0, bytes, p->bytes);
-        TRY(outfile_write_at(f, bytes, p->bytes, p->offset, error));
-        done += rows;
+        TRY(outfile_write_at(o->file, bytes, p->bytes, p->offset, error));
     }
     return STATUS_OK;
 }
 
-enum status checkpoint_write_rows(struct outfile *f, const struct checkpoint_about *about,
-                                  const struct checkpoint_rows *model, bool shared,
-                                  struct checkpoint_pieces *pieces, struct error *error)
+static enum status put_rows(void *context, const struct ktensor *piece, struct error *error)
 {
-    struct checkpoint_layout l;
-    *pieces = (struct checkpoint_pieces){0};
-    if (!checkpoint_layout(&l, &about->tensor.shape, about->problem.rank,
-                           about->momentum.extrapolated, checkpoint_has_best(about)))
-        return error_set(error, STATUS_OUTPUT, "%s: cannot be written: larger than files can be",
-                         f->path);
-    TRY(allocate(pieces, &l, model, shared, error));
-    for (int i = 0; i < l.count; i++) {
-        struct source s = source_of(&l.matrix[i], model, shared);
-        TRY_OR(failed, write_matrix(f, &l, &l.matrix[i], &s, pieces, error));
+    struct checkpoint_output *o = context;
+    for (int i = 0; i < o->layout.count; i++) {
+        const struct checkpoint_matrix *m = &o->layout.matrix[i];
+        if (m->model == o->model && m->array == CHECKPOINT_FACTOR)
+            TRY(write_rows(o, m, piece->factor[m->mode], piece->first[m->mode],
+                           piece->shape.dims[m->mode], error));
     }
     return STATUS_OK;
-failed:
-    memory_free(pieces->piece);
-    *pieces = (struct checkpoint_pieces){0};
-    return error->status;
+}
+
+enum status checkpoint_output_put(struct checkpoint_output *o, enum checkpoint_model model,
+                                  const struct ktensor_source *rows, const struct carried *carried,
+                                  struct error *error)
+{
+    const uint64_t rank = o->about.problem.rank;
+    for (int i = 0; carried && i < o->layout.count; i++) {
+        const struct checkpoint_matrix *m = &o->layout.matrix[i];
+        if (m->model != model || m->array == CHECKPOINT_FACTOR)
+            continue;
+        const double *matrix = m->array == CHECKPOINT_LAMBDA ? rows->k->lambda
+                               : m->array == CHECKPOINT_SCALE
+                                   ? carried->scale + (uint64_t)m->mode * rank
+                                   : carried->gram + (uint64_t)m->mode * rank * rank;
+        TRY(write_rows(o, m, matrix, 0, m->rows, error));
+    }
+    o->model = model;
+    return ktensor_pieces(rows, 4 * ktensor_rows_of_bytes(PIECE_BYTES, rank), put_rows, o, error);
+}
+
+void checkpoint_output_free(struct checkpoint_output *o)
+{
+    memory_free(o->piece);
+    *o = (struct checkpoint_output){0};
 }
 
 void checkpoint_rows_free(struct checkpoint_rows *model)
@@ -142,22 +136,21 @@ static void make_header(struct checkpoint_header *h, const struct checkpoint_abo
     put_momentum(h, a);
 }
 
-enum status checkpoint_write_directory(struct outfile *f, const struct checkpoint_about *about,
-                                       struct checkpoint_pieces *pieces, struct error *error)
+enum status checkpoint_output_end(struct checkpoint_output *o, struct error *error)
 {
     uint8_t page[CHECKPOINT_PAGE] = {0};
     struct checkpoint_header h;
-    const struct checkpoint_piece *last = &pieces->piece[pieces->count - 1];
-    size_t bytes = pieces->count * sizeof *pieces->piece;
-    make_header(&h, about);
-    qsort(pieces->piece, pieces->count, sizeof *pieces->piece, compare_places);
-    h.pieces = pieces->count;
+    const struct checkpoint_piece *last = &o->piece[o->count - 1];
+    size_t bytes = o->count * sizeof *o->piece;
+    make_header(&h, &o->about);
+    qsort(o->piece, o->count, sizeof *o->piece, compare_places);
+    h.pieces = o->count;
     h.directory_offset = last->offset + last->bytes;
     h.file_bytes = h.directory_offset + bytes;
-    h.directory_crc = crc64_ecma_refl(0, (const uint8_t *)pieces->piece, bytes);
+    h.directory_crc = crc64_ecma_refl(0, (const uint8_t *)o->piece, bytes);
     memcpy(page, &h, sizeof h);
     h.header_crc = checkpoint_page_crc(page);
     memcpy(page, &h, sizeof h);
-    TRY(outfile_write_at(f, pieces->piece, bytes, h.directory_offset, error));
-    return outfile_write_at(f, page, sizeof page, 0, error);
+    TRY(outfile_write_at(o->file, o->piece, bytes, h.directory_offset, error));
+    return outfile_write_at(o->file, page, sizeof page, 0, error);
 }

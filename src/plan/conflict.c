@@ -12,24 +12,19 @@ const char *conflict_name(enum conflict c)
     return word_of(conflict_words, (int)c);
 }
 
-/* The longest mode that has no ordering of its own. */
-static int longest_without(const enum conflict *conflict, const struct shape *shape)
-{
-    int longest = -1;
-    for (int n = 0; n < shape->order; n++)
-        if (conflict[n] != CONFLICT_ORDERED &&
-            (longest < 0 || shape->dims[n] > shape->dims[longest]))
-            longest = n;
-    return longest;
-}
-
 void conflict_assign(enum conflict *conflict, const struct shape *shape, int replicas,
                      enum conflict on_alto, uint64_t short_mode)
 {
     for (int n = 0; n < shape->order; n++)
         conflict[n] = CONFLICT_AUTO;
-    for (int i = 0; i < replicas; i++)
-        conflict[longest_without(conflict, shape)] = CONFLICT_ORDERED;
+    for (int i = 0; i < replicas; i++) {
+        int longest = -1; /* of the modes that have no ordering of their own */
+        for (int n = 0; n < shape->order; n++)
+            if (conflict[n] != CONFLICT_ORDERED &&
+                (longest < 0 || shape->dims[n] > shape->dims[longest]))
+                longest = n;
+        conflict[longest] = CONFLICT_ORDERED;
+    }
     for (int n = 0; n < shape->order; n++) {
         enum conflict by_length =
             shape->dims[n] < short_mode ? CONFLICT_HIERARCHICAL : CONFLICT_REGISTER;

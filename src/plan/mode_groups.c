@@ -104,19 +104,6 @@ static uint64_t set_bit(uint64_t *bits, uint64_t key)
     return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
 }
 
-static void set_bits(struct tuple_map *m)
-{
-    uint64_t nnz = m->x->nnz;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < nnz; i += KEYS_AT_A_TIME) {
-        uint32_t key[KEYS_AT_A_TIME];
-        uint64_t count = keys_count(nnz, i);
-        tuple_keys(m, i, count, key);
-        for (uint64_t j = 0; j < count; j++)
-            set_bit(m->bits, key[j]);
-    }
-}
-
 /* Marks the tuples that the nonzeros of x have, and counts them. On failure *m is empty. */
 static enum status tuple_map_create(struct tuple_map *m, const struct coo *x, int first, int last,
                                     struct error *error)
@@ -129,22 +116,18 @@ static enum status tuple_map_create(struct tuple_map *m, const struct coo *x, in
         tuple_map_free(m);
         return error->status;
     }
-    set_bits(m);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i += KEYS_AT_A_TIME) {
+        uint32_t key[KEYS_AT_A_TIME];
+        uint64_t count = keys_count(x->nnz, i);
+        tuple_keys(m, i, count, key);
+        for (uint64_t j = 0; j < count; j++)
+            set_bit(m->bits, key[j]);
+    }
     m->before[0] = 0;
     for (uint64_t w = 0; w < m->words; w++)
         m->before[w + 1] = m->before[w] + (uint64_t)__builtin_popcountll(m->bits[w]);
     return STATUS_OK;
-}
-
-static uint64_t tuple_count(const struct tuple_map *m)
-{
-    return m->before[m->words];
-}
-
-static uint32_t tuple_number(const struct tuple_map *m, uint64_t key)
-{
-    uint64_t below = m->bits[key / 64] & ((UINT64_C(1) << (key % 64)) - 1);
-    return (uint32_t)(m->before[key / 64] + (uint64_t)__builtin_popcountll(below));
 }
 
 struct mode_groups_sample mode_groups_sample(uint64_t possible)
@@ -182,14 +165,20 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
     return STATUS_OK;
 }
 
-/* *count = the number of tuples of modes [first, last), estimated where that saves time; infinite
- * where counting is not worth while. */
-static enum status count_tuples(const struct coo *x, int first, int last, double *count,
-                                struct error *error)
+/* Counts the tuples of modes [first, last), by an estimate where that saves time. Infinite where
+ * counting is not worth while, as where these modes without the first or without the last have too
+ * many tuples already. */
+static enum status count_tuples(struct tuple_counts *tuples, const struct coo *x, int first,
+                                int last, struct error *error)
 {
-    uint64_t possible = mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last);
+    const double most = (double)x->nnz / MIN_NONZEROS_PER_TUPLE;
+    const uint64_t possible = mode_groups_possible_tuples(x->shape.dims, x->nnz, first, last);
+    double *count = &tuples->count[first][last];
     *count = last - first == 1 ? (double)x->shape.dims[first] : INFINITY;
     if (last - first == 1 || possible == 0)
+        return STATUS_OK;
+    if (last - first > 2 &&
+        (tuples->count[first][last - 1] > most || tuples->count[first + 1][last] > most))
         return STATUS_OK;
     if (possible > x->nnz / ENOUGH_NONZEROS_PER_KEY)
         return sample_tuples(x, first, last, possible, count, error);
@@ -229,19 +218,6 @@ static double sweep_traffic(const struct estimate *e, const struct mode_groups *
     return traffic;
 }
 
-/* Counts the tuples of modes [first, last), unless these modes without the first or without the
- * last have too many tuples already. */
-static enum status count_group(struct tuple_counts *tuples, const struct coo *x, int first,
-                               int last, struct error *error)
-{
-    double most = (double)x->nnz / MIN_NONZEROS_PER_TUPLE, *count = &tuples->count[first][last];
-    *count = INFINITY;
-    if (last - first > 2 &&
-        (tuples->count[first][last - 1] > most || tuples->count[first + 1][last] > most))
-        return STATUS_OK;
-    return count_tuples(x, first, last, count, error);
-}
-
 bool mode_groups_possible(int order)
 {
     return order >= 3 && order <= MAX_GROUPED_ORDER;
@@ -278,7 +254,7 @@ enum status mode_groups_choose(struct mode_groups *g, const struct coo *x,
         return STATUS_OK;
     for (int size = 1; size < x->shape.order; size++)
         for (int first = 0; first + size <= x->shape.order; first++)
-            TRY(count_group(&tuples, x, first, first + size, error));
+            TRY(count_tuples(&tuples, x, first, first + size, error));
     mode_groups_decide(g, x->shape.order, x->nnz, &tuples, cost);
     return STATUS_OK;
 }
@@ -311,8 +287,11 @@ static void number_tuples(const struct tuple_map *m, uint32_t *number)
         uint32_t key[KEYS_AT_A_TIME];
         uint64_t count = keys_count(nnz, i);
         tuple_keys(m, i, count, key);
-        for (uint64_t j = 0; j < count; j++)
-            number[i + j] = tuple_number(m, key[j]);
+        for (uint64_t j = 0; j < count; j++) {
+            uint64_t word = key[j] / 64;
+            uint64_t below = m->bits[word] & ((UINT64_C(1) << (key[j] % 64)) - 1);
+            number[i + j] = (uint32_t)(m->before[word] + (uint64_t)__builtin_popcountll(below));
+        }
     }
 }
 
@@ -324,7 +303,7 @@ static enum status apply_to_group(struct grouped_tensor *out, int group, const s
     struct tuple_map m;
     TRY(tuple_map_create(&m, x, first, last, error));
 
-    const uint64_t count = tuple_count(&m);
+    const uint64_t count = m.before[m.words];
     struct shape shape = {.order = last - first + 1};
     memcpy(shape.dims, x->shape.dims + first, (size_t)(last - first) * sizeof *shape.dims);
     shape.dims[last - first] = count;

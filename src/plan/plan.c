@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/least.h"
 #include "numerics/packed_size.h"
 #include "tensor/blco.h"
 #include "tensor/ordering.h"
@@ -80,14 +81,6 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Bytes while one ordering is sorted: of each nonzero a line (or its place and a key) and a value,
- * and as much again for the sort; or, where lines are longer than a word, what is gathered. */
-static uint64_t sorting_bytes(const struct plan_request *r, uint64_t nonzero)
-{
-    uint64_t gathered = sizeof(uint64_t) + nonzero;
-    return plan_multiply(r->tensor.nnz, larger(4 * sizeof(uint64_t), gathered));
-}
-
 /* Bytes, beside orderings that are ready, while orderings `mode n` are built from lines that are
  * sorted once: those lines with their values, the same for the ordering, and what its slices add.
  */
@@ -109,7 +102,10 @@ static uint64_t building_bytes(const struct plan *p)
     const struct plan_request *r = &p->request;
     const uint64_t index = plan_index_words(r) * sizeof(uint64_t), nonzero = index + sizeof(double);
     const bool spends = r->spends && index == sizeof(uint64_t);
-    const uint64_t sorting = sorting_bytes(r, nonzero), given = r->nonzero_bytes;
+    /* While one ordering is sorted: of each nonzero a line (or its place and a key) and a value,
+     * and as much again for the sort; or, where lines are longer than a word, what is gathered. */
+    const uint64_t sorted = larger(4 * sizeof(uint64_t), sizeof(uint64_t) + nonzero);
+    const uint64_t sorting = plan_multiply(r->tensor.nnz, sorted), given = r->nonzero_bytes;
     const uint64_t lines = plan_add(given, plan_multiply(r->tensor.nnz, sizeof(uint64_t)));
     const uint64_t alto = p->alto ? p->tensor_bytes : 0, left = spends ? 0 : given;
     uint64_t most = p->alto ? plan_add(sorting, p->replicas > 0 ? given : left) : 0;
@@ -122,18 +118,6 @@ static uint64_t building_bytes(const struct plan *p)
         most = larger(most, plan_add(plan_add(alto, left), one));
     }
     return larger(most, plan_add(lines, p->replicas > 0 ? alto : 0));
-}
-
-/* The length of the longest mode that is hierarchical, where its copies of M take more than
- * `register` does; otherwise 0. */
-static uint64_t longest_copied(const struct plan *p)
-{
-    const struct plan_request *r = &p->request;
-    uint64_t longest = 0;
-    for (int n = 0; n < r->tensor.shape.order; n++)
-        if (p->conflict[n] == CONFLICT_HIERARCHICAL)
-            longest = larger(longest, r->tensor.shape.dims[n]);
-    return plan_multiply(longest, r->copies) > r->waiting_rows ? longest : 0;
 }
 
 /* Completes *p, which has its request, tensor_bytes and factor_bytes, with `replicas` orderings
@@ -151,7 +135,12 @@ static void plan_in_memory(struct plan *p, int replicas)
         p->total_bytes = plan_add(larger(plan_running_bytes(p), p->building_bytes),
                                   plan_add(r->model_bytes, p->system_bytes));
         p->fits = p->total_bytes <= r->budget;
-        short_mode = longest_copied(p);
+        short_mode = 0;
+        for (int n = 0; n < r->tensor.shape.order; n++)
+            if (p->conflict[n] == CONFLICT_HIERARCHICAL)
+                short_mode = larger(short_mode, r->tensor.shape.dims[n]);
+        if (plan_multiply(short_mode, r->copies) <= r->waiting_rows) /* `register` takes more */
+            short_mode = 0;
     } while (!p->fits && short_mode > 0 && r->conflict == CONFLICT_AUTO);
 }
 
@@ -174,12 +163,6 @@ static void plan_in_memory(struct plan *p, int replicas)
 static uint64_t packed_at_most(const struct plan_request *r, uint64_t nnz, uint64_t segment_nnz)
 {
     return packed_size_at_most(ordering_line_bits(&r->tensor.shape), nnz, segment_nnz);
-}
-
-/* Whether batches are sorted by the rows of mode n. */
-static bool sorts_batches(const struct plan *p, int n)
-{
-    return p->conflict[n] == CONFLICT_REGISTER && plan_factor_size(&p->request, n) > SORTED_OUTPUT;
 }
 
 /* Bytes of the slots, each with a packed batch, and of the workspaces, each with a batch decoded to
@@ -211,7 +194,8 @@ static void choose_batches(struct plan *p, uint64_t left)
     const struct plan_request *r = &p->request;
     bool sorted = false;
     for (int n = 0; n < r->tensor.shape.order; n++)
-        sorted |= p->sorted[n] = sorts_batches(p, n);
+        sorted |= p->sorted[n] =
+            p->conflict[n] == CONFLICT_REGISTER && plan_factor_size(r, n) > SORTED_OUTPUT;
     p->batch_nnz = choose_batch(r, left, sorted);
     if (sorted && p->batch_nnz < LEAST_SORTED * BLCO_SEGMENT_NNZ) {
         memset(p->sorted, 0, sizeof p->sorted);
@@ -235,35 +219,6 @@ static uint64_t alto_bytes(const struct plan *p)
     return packed_at_most(&p->request, nnz, segment);
 }
 
-/* Bytes of the packed ordering of a mode, at most. Of files, they were up to 1/40 more than
- * alto's. */
-static uint64_t replica_bytes(const struct plan *p)
-{
-    const uint64_t most = packed_at_most(&p->request, p->request.tensor.nnz, plan_segment_nnz(p));
-    const uint64_t alto = alto_bytes(p), about = plan_add(alto, alto / REPLICA_MARGIN);
-    return about < most ? about : most;
-}
-
-/* Of an ordering. */
-static uint64_t batches(const struct plan *p)
-{
-    const uint64_t segment = plan_segment_nnz(p), of_batch = p->batch_nnz / segment * segment;
-    return (p->request.tensor.nnz - 1) / of_batch + 1;
-}
-
-/* The most resident bytes that are of use: all packed orderings, or, where that is more, what it
- * takes to build an ordering from all nonzeros at once: for each nonzero its line and its value,
- * twice, and 2 bytes more. */
-static uint64_t useful_bytes(const struct plan *p)
-{
-    uint64_t nonzero = plan_index_words(&p->request) * sizeof(uint64_t) + sizeof(double);
-    uint64_t building = plan_multiply(p->request.tensor.nnz, 2 * nonzero + 2);
-    uint64_t packed = plan_multiply((uint64_t)p->request.tensor.shape.order, alto_bytes(p));
-    if (!p->replicate && p->replicas == 0)
-        return p->host_bytes;
-    return packed > building ? packed : building;
-}
-
 /* The `left` bytes, as far as they are of use and hold a segment; rounded down to five leading
  * bits, so that the next smaller plan, where memory has no room for this one, is a worthwhile step
  * down. */
@@ -272,7 +227,14 @@ static uint64_t resident_bytes(const struct plan *p, uint64_t left)
     uint64_t segment = packed_at_most(&p->request, plan_segment_nnz(p), plan_segment_nnz(p));
     int below = left >> 5 ? 64 - __builtin_clzll(left) - 5 : 0;
     left = left >> below << below;
-    uint64_t most = useful_bytes(p);
+    /* Of use are all packed orderings, or, where that is more, what it takes to build an ordering
+     * from all nonzeros at once: for each its line and its value, twice, and 2 bytes more. */
+    const uint64_t nnz = p->request.tensor.nnz;
+    const uint64_t nonzero = plan_index_words(&p->request) * sizeof(uint64_t) + sizeof(double);
+    const uint64_t building = plan_multiply(nnz, 2 * nonzero + 2);
+    const uint64_t packed = plan_multiply((uint64_t)p->request.tensor.shape.order, alto_bytes(p));
+    const uint64_t most =
+        p->replicate || p->replicas > 0 ? larger(packed, building) : p->host_bytes;
     return left < segment ? 0 : left < most ? left : most;
 }
 
@@ -288,11 +250,18 @@ static void plan_streamed(struct plan *p, int replicas)
     p->streamed = true;
     p->replicate = r->conflict == CONFLICT_AUTO && !r->forced.one_copy;
     choose_batches(p, left);
-    const uint64_t of_batches = plan_multiply(batches(p), r->batch_system_bytes);
+    const uint64_t segment = plan_segment_nnz(p), batch = p->batch_nnz / segment * segment;
+    const uint64_t of_batches =
+        plan_multiply((r->tensor.nnz - 1) / batch + 1, r->batch_system_bytes);
     p->system_bytes = plan_add(r->flow_system_bytes, of_batches);
     fixed = plan_add(plan_add(fixed, of_batches), p->flow_bytes);
     left = r->budget > fixed ? r->budget - fixed : 0;
-    p->host_bytes = plan_add(alto_bytes(p), plan_multiply((uint64_t)replicas, replica_bytes(p)));
+    /* The packed ordering of a mode takes this at most. Of files, they were up to 1/40 more than
+     * alto's. */
+    const uint64_t alto = alto_bytes(p);
+    const uint64_t most = packed_at_most(r, r->tensor.nnz, segment);
+    const uint64_t replica = least_of(plan_add(alto, alto / REPLICA_MARGIN), most);
+    p->host_bytes = plan_add(alto, plan_multiply((uint64_t)replicas, replica));
     p->resident_bytes = resident_bytes(p, left);
     p->total_bytes = plan_add(fixed, p->resident_bytes);
     p->fits = p->total_bytes <= r->budget && p->host_bytes <= r->host_budget;
@@ -329,20 +298,6 @@ static uint64_t tensor_bytes(const struct plan_request *r)
     return bytes > r->slice_bytes ? bytes : r->slice_bytes;
 }
 
-/* As many orderings `mode n` as fit; where nothing fits, as many as take least. */
-static void choose_replicas(struct plan *plan, int most, int least)
-{
-    uint64_t bytes = UINT64_MAX;
-    int smallest = least;
-    for (int replicas = most; replicas >= least && !plan->fits; replicas--) {
-        plan_in_memory(plan, replicas);
-        smallest = plan->total_bytes < bytes ? replicas : smallest;
-        bytes = plan->total_bytes < bytes ? plan->total_bytes : bytes;
-    }
-    if (!plan->fits)
-        plan_in_memory(plan, smallest);
-}
-
 void plan_make(struct plan *plan, const struct plan_request *request)
 {
     bool chosen = request->conflict == CONFLICT_AUTO && !request->forced.one_copy;
@@ -353,8 +308,18 @@ void plan_make(struct plan *plan, const struct plan_request *request)
     plan->request = *request;
     plan->tensor_bytes = tensor_bytes(request);
     plan->factor_bytes = factor_bytes(request);
-    if (!request->must_stream && !request->forced.streamed)
-        choose_replicas(plan, most, least);
+    if (!request->must_stream && !request->forced.streamed) {
+        /* As many orderings `mode n` as fit; where nothing fits, as many as take least. */
+        uint64_t bytes = UINT64_MAX;
+        int smallest = least;
+        for (int replicas = most; replicas >= least && !plan->fits; replicas--) {
+            plan_in_memory(plan, replicas);
+            smallest = plan->total_bytes < bytes ? replicas : smallest;
+            bytes = least_of(plan->total_bytes, bytes);
+        }
+        if (!plan->fits)
+            plan_in_memory(plan, smallest);
+    }
     if (!plan->fits && plan_can_flow(request))
         plan_streamed(plan, least);
 }

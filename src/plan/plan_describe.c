@@ -26,30 +26,12 @@ static void append(struct text *t, const char *format, ...)
     t->used = length < 0 ? t->size : t->used + (uint64_t)length;
 }
 
-/* Bytes of the copies of M that `hierarchical` makes for mode n. */
-static uint64_t copies(const struct plan_request *r, int n)
-{
-    return number_whole((double)r->copies * (double)r->tensor.shape.dims[n] * (double)r->row_bytes);
-}
-
-/* Only the nonzeros decide whether tiles of the L2 cache pay. */
-static void describe_tiles(const struct tile *tile, const struct plan *plan, int n, struct text *t)
-{
-    const struct shape *shape = &plan->request.tensor.shape;
-    struct cache_tile_request r;
-    cache_tile_request(&r, plan, shape, plan->request.tensor.nnz);
-    for (int k = 0; k < tile->modes; k++)
-        append(t, "%s %" PRIu64 " rows of mode %d", k == 0 ? ", in tiles of" : " and",
-               tile_length(tile, shape->dims[tile->mode[k]]), tile->mode[k] + 1);
-    if (tile->modes == 0 && cache_tile_open(&r, n))
-        append(t, ", in tiles of the L2 cache where these pay");
-}
-
 /* tile: NULL where the ordering of mode n can have none. */
 static void describe_mode(const struct plan *plan, int n, const struct tile *tile, struct text *t)
 {
     const struct plan_request *r = &plan->request;
     const char *streamed = plan->streamed ? ", streamed" : "";
+    struct cache_tile_request cached;
     append(t, "mode %d: length %" PRIu64 ", %s, ", n + 1, r->tensor.shape.dims[n],
            conflict_name(plan->conflict[n]));
     if (plan->conflict[n] != CONFLICT_ORDERED)
@@ -58,12 +40,18 @@ static void describe_mode(const struct plan *plan, int n, const struct tile *til
         append(t, "its own ordering, streamed");
     else
         append(t, "its own ordering of %s", NUMBER_SIZE(plan->tensor_bytes));
-    if (tile)
-        describe_tiles(tile, plan, n, t);
+    for (int k = 0; tile && k < tile->modes; k++)
+        append(t, "%s %" PRIu64 " rows of mode %d", k == 0 ? ", in tiles of" : " and",
+               tile_length(tile, r->tensor.shape.dims[tile->mode[k]]), tile->mode[k] + 1);
+    cache_tile_request(&cached, plan, &r->tensor.shape, r->tensor.nnz);
+    if (tile && tile->modes == 0 && cache_tile_open(&cached, n)) /* the nonzeros will decide */
+        append(t, ", in tiles of the L2 cache where these pay");
     if (plan->sorted[n])
         append(t, ", batches sorted by row");
     if (plan->conflict[n] == CONFLICT_HIERARCHICAL)
-        append(t, ", copies of %s", NUMBER_SIZE(copies(r, n)));
+        append(t, ", copies of %s",
+               NUMBER_SIZE(number_whole((double)r->copies * (double)r->tensor.shape.dims[n] *
+                                        (double)r->row_bytes)));
     append(t, "\n");
 }
 
@@ -83,17 +71,6 @@ static void describe_in_memory(const struct plan *plan, struct text *t)
         append(t, "in addition: %s for the model\n", NUMBER_SIZE(plan->request.model_bytes));
 }
 
-/* The bytes once each mode has its own ordering, if these are as large as alto. */
-static void describe_replicas(const struct plan *plan, struct text *t)
-{
-    const uint64_t all = (uint64_t)plan->request.tensor.shape.order * plan->host_bytes;
-    const uint64_t flows = all > plan->resident_bytes ? all - plan->resident_bytes : 0;
-    append(t,
-           "once that pays: each mode from its own ordering, built on the GPU if host memory has "
-           "room; %s in all, of which about %s flow\n",
-           NUMBER_SIZE(all), NUMBER_SIZE(flows));
-}
-
 /* What stays on the device serves every mode. The rest flows: of alto once for each mode, of
  * orderings `mode n` once for their mode. */
 static void describe_streamed(const struct plan *plan, struct text *t)
@@ -107,25 +84,20 @@ static void describe_streamed(const struct plan *plan, struct text *t)
            "GPU; %s at most flow in an iteration, %" PRIu64 " nonzeros at a time\n",
            orderings, orderings == 1 ? "" : "s", NUMBER_SIZE(plan->host_bytes), NUMBER_SIZE(stay),
            NUMBER_SIZE(passes * (plan->host_bytes - stay)), plan->batch_nnz);
+    /* Once each mode has its own ordering, if these are as large as alto. */
+    const uint64_t all = (uint64_t)plan->request.tensor.shape.order * plan->host_bytes;
+    const uint64_t flows = all > plan->resident_bytes ? all - plan->resident_bytes : 0;
     if (plan->replicate)
-        describe_replicas(plan, t);
+        append(t,
+               "once that pays: each mode from its own ordering, built on the GPU if host memory "
+               "has room; %s in all, of which about %s flow\n",
+               NUMBER_SIZE(all), NUMBER_SIZE(flows));
     append(t,
            "memory: what stays %s + %d queues %s + factors %s + copies %s = "
            "%s of the %s that may be used\n",
            NUMBER_SIZE(plan->resident_bytes), PLAN_SLOTS, NUMBER_SIZE(plan->flow_bytes),
            NUMBER_SIZE(plan->factor_bytes), NUMBER_SIZE(plan->copy_bytes),
            NUMBER_SIZE(plan->total_bytes - plan->system_bytes), NUMBER_SIZE(plan->request.budget));
-}
-
-/* Whether each mode (order) has an ordering of its own, of the tensor itself: not where modes
- * share.
- */
-static void find_ordered(bool *ordered, const struct plan *plan, const struct mode_groups *groups)
-{
-    const int order = plan->request.tensor.shape.order;
-    const bool shared = groups && groups->groups < order;
-    for (int n = 0; n < order; n++)
-        ordered[n] = !plan->streamed && !shared && plan->conflict[n] == CONFLICT_ORDERED;
 }
 
 void plan_describe(const struct plan *plan, const struct mode_groups *groups, char *text,
@@ -136,7 +108,10 @@ void plan_describe(const struct plan *plan, const struct mode_groups *groups, ch
     char obstacle[256];
     bool ordered[MAX_ORDER];
     const struct plan_tensor *x = &plan->request.tensor;
-    find_ordered(ordered, plan, groups);
+    /* Whether each mode has an ordering of its own, of the tensor itself: not where modes share. */
+    const bool shared = groups && groups->groups < x->shape.order;
+    for (int n = 0; n < x->shape.order; n++)
+        ordered[n] = !plan->streamed && !shared && plan->conflict[n] == CONFLICT_ORDERED;
     const uint64_t sums = tile_choose_all(tile, plan, &x->shape, x->nnz, ordered);
     for (int n = 0; n < x->shape.order; n++)
         describe_mode(plan, n, ordered[n] ? &tile[n] : NULL, &t);

@@ -153,32 +153,6 @@ static void grid_cuts_free(struct grid_cuts *c)
     *c = (struct grid_cuts){0};
 }
 
-/* Lists the ways to cut mode n: into `fixed` ranges, or, where that is 0, into d ranges for each
- * divisor d of the number of ranks. */
-static enum status list_ways(struct grid_cuts *c, int n, int fixed, struct error *error)
-{
-    int divisors = 0;
-    for (int d = 1; d <= c->ranks; d++)
-        divisors += c->ranks % d == 0;
-    c->way[n] = memory_zeros(fixed ? 1 : (size_t)divisors, sizeof *c->way[n], error);
-    if (!c->way[n])
-        return error->status;
-    for (int d = 1; d <= c->ranks; d++)
-        if (fixed ? d == fixed : c->ranks % d == 0)
-            c->way[n][c->ways[n]++].parts = d;
-    return STATUS_OK;
-}
-
-/* How many rows have c nonzeros: rows[c], or rows[MOST_FEW] for all larger c. */
-static void count_few(const uint64_t *count, uint64_t length, uint64_t rows[MOST_FEW + 1])
-{
-    for (int c = 0; c <= MOST_FEW; c++)
-        rows[c] = 0;
-#pragma omp parallel for schedule(static) reduction(+ : rows[:MOST_FEW + 1])
-    for (uint64_t i = 0; i < length; i++)
-        rows[count[i] < MOST_FEW ? count[i] : MOST_FEW]++;
-}
-
 /* The fraction of the rows that several of the peers touch, as expected by struct grid_cost; 1
  * where that is more than GRID_MOST_COMMON. */
 static double expect_moving(const uint64_t rows[MOST_FEW + 1], int peers)
@@ -189,16 +163,6 @@ static double expect_moving(const uint64_t rows[MOST_FEW + 1], int peers)
         common += c > 0 ? (double)rows[c] * (1 - one) : 0;
     }
     return peers > 1 && common <= GRID_MOST_COMMON * all ? common / (all > 0 ? all : 1) : 1;
-}
-
-static enum status cut_rows(struct mode_cut *way, const struct row_sums *sums, struct error *error)
-{
-    way->cut = memory_array((size_t)way->parts + 1, sizeof *way->cut, error);
-    if (!way->cut)
-        return error->status;
-    way->fullest = row_sums_cut(sums, way->parts, way->cut);
-    way->longest = row_cuts_longest(way->cut, way->parts);
-    return STATUS_OK;
 }
 
 /* way->range = the ranges of every stride-th of the sample's nonzeros, by their index in a mode. */
@@ -216,19 +180,35 @@ static enum status find_ranges(struct mode_cut *way, const uint32_t *index, uint
     return STATUS_OK;
 }
 
-/* Lists the ways to cut mode n, as list_ways, and cuts the rows in each way. */
-static enum status fill_ways(struct grid_cuts *c, int n, const uint64_t *count, int fixed,
-                             struct error *error)
+/* Cuts the rows of mode n in each way: into `fixed` ranges, or, where that is 0, into d ranges for
+ * each divisor d of the number of ranks. */
+static enum status cut_mode(struct grid_cuts *c, int n, const uint64_t *count, int fixed,
+                            struct error *error)
 {
+    const uint64_t length = c->shape.dims[n];
     struct row_sums sums = {0};
-    uint64_t few[MOST_FEW + 1];
-    TRY(list_ways(c, n, fixed, error));
-    TRY(row_sums_create(&sums, count, c->shape.dims[n], error));
-    count_few(count, c->shape.dims[n], few);
+    uint64_t few[MOST_FEW + 1] = {0}; /* rows that have so many nonzeros; the last one: or more */
+    int divisors = 0;
+    for (int d = 1; d <= c->ranks; d++)
+        divisors += c->ranks % d == 0;
+    c->way[n] = memory_zeros(fixed ? 1 : (size_t)divisors, sizeof *c->way[n], error);
+    if (!c->way[n])
+        return error->status;
+    for (int d = 1; d <= c->ranks; d++)
+        if (fixed ? d == fixed : c->ranks % d == 0)
+            c->way[n][c->ways[n]++].parts = d;
+    TRY(row_sums_create(&sums, count, length, error));
+#pragma omp parallel for schedule(static) reduction(+ : few[:MOST_FEW + 1])
+    for (uint64_t i = 0; i < length; i++)
+        few[count[i] < MOST_FEW ? count[i] : MOST_FEW]++;
     for (int w = 0; w < c->ways[n]; w++) {
-        c->way[n][w].moving = expect_moving(few, c->ranks / c->way[n][w].parts);
-        if (cut_rows(&c->way[n][w], &sums, error) != STATUS_OK)
+        struct mode_cut *way = &c->way[n][w];
+        way->moving = expect_moving(few, c->ranks / way->parts);
+        way->cut = memory_array((size_t)way->parts + 1, sizeof *way->cut, error);
+        if (!way->cut)
             break;
+        way->fullest = row_sums_cut(&sums, way->parts, way->cut);
+        way->longest = row_cuts_longest(way->cut, way->parts);
     }
     row_sums_free(&sums);
     return error->status;
@@ -249,7 +229,7 @@ static enum status grid_cuts_create(struct grid_cuts *c, const struct grid_reque
                             .sampled = (sample->nnz + stride - 1) / stride};
     for (int n = 0; n < c->shape.order; n++) {
         const int fixed = request->parts[0] ? request->parts[n] : 0;
-        TRY_OR(failed, fill_ways(c, n, census->count[n], fixed, error));
+        TRY_OR(failed, cut_mode(c, n, census->count[n], fixed, error));
         for (int w = 0; w < c->ways[n]; w++)
             TRY_OR(failed, find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error));
     }
@@ -415,31 +395,6 @@ static const struct candidate *cheapest(struct candidate *grid, uint64_t count,
     return best;
 }
 
-static enum status copy_cuts(struct process_grid *g, const struct grid_cuts *cuts,
-                             struct error *error)
-{
-    for (int n = 0; n < g->shape.order; n++) {
-        size_t length = (size_t)g->parts[n] + 1;
-        g->cut[n] = memory_array(length, sizeof *g->cut[n], error);
-        if (!g->cut[n])
-            return error->status;
-        memcpy(g->cut[n], grid_cuts_find(cuts, n, g->parts[n])->cut, length * sizeof *g->cut[n]);
-    }
-    return STATUS_OK;
-}
-
-/* *largest = how many of x's nonzeros the fullest rank has. */
-static enum status count_fullest(const struct process_grid *g, const struct coo *x,
-                                 uint64_t *largest, struct error *error)
-{
-    uint64_t nonzeros[MAX_RANKS];
-    *largest = 0;
-    TRY(process_grid_count(g, x, nonzeros, error));
-    for (int r = 0; r < g->ranks; r++)
-        *largest = nonzeros[r] > *largest ? nonzeros[r] : *largest;
-    return STATUS_OK;
-}
-
 static enum status check_fixed(const struct grid_request *q, int order, struct error *error)
 {
     char name[128];
@@ -471,12 +426,19 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
     grid = memory_array((size_t)2 * MOST_GRIDS, sizeof *grid, error);
     if (!grid)
         goto done;
-    uint64_t grids = list_grids(grid, &cuts, request, nnz), largest;
+    uint64_t grids = list_grids(grid, &cuts, request, nnz), largest = 0, nonzeros[MAX_RANKS];
     memcpy(g->parts, cheapest(grid, grids, &cuts, request, nnz)->parts, sizeof g->parts);
-    TRY_OR(done, copy_cuts(g, &cuts, error));
+    for (int n = 0; n < g->shape.order; n++) {
+        const size_t length = (size_t)g->parts[n] + 1;
+        g->cut[n] = memory_array(length, sizeof *g->cut[n], error);
+        TRY_OR(done, error->status);
+        memcpy(g->cut[n], grid_cuts_find(&cuts, n, g->parts[n])->cut, length * sizeof *g->cut[n]);
+    }
     if (!cost)
         goto done;
-    TRY_OR(done, count_fullest(g, sample, &largest, error));
+    TRY_OR(done, process_grid_count(g, sample, nonzeros, error));
+    for (int r = 0; r < g->ranks; r++)
+        largest = nonzeros[r] > largest ? nonzeros[r] : largest;
     *cost = cost_of(&cuts, g->parts, request, nnz, largest, sample->nnz);
 done:
     memory_free(grid);

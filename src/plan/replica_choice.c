@@ -1,23 +1,20 @@
 #include "plan/replica_choice.h"
 
+#include <math.h>
+
 #include "base/memory.h"
 
 /* The time of MTTKRP from a mode's own ordering, which needs no sort and hardly any atomics, over
  * the time from alto. Measured on an H200: 0.53 to 0.79. */
 #define KERNEL_RATIO 0.7
 
-/* Seconds that a mode would gain in a sweep; 0 where the bus takes as long as MTTKRP from alto. */
-static double gain(double seconds, double bus_seconds)
-{
-    double own = KERNEL_RATIO * seconds > bus_seconds ? KERNEL_RATIO * seconds : bus_seconds;
-    return seconds > own ? seconds - own : 0;
-}
-
 bool replica_choice_sweep(struct replica_choice *c, const double *seconds)
 {
     double gained = 0;
-    for (int n = 0; n < c->order; n++)
-        gained += gain(seconds[n], c->bus_seconds[n]);
+    for (int n = 0; n < c->order; n++) {
+        const double own = fmax(KERNEL_RATIO * seconds[n], c->bus_seconds[n]);
+        gained += seconds[n] > own ? seconds[n] - own : 0;
+    }
     c->sweeps++;
     c->lost_seconds += gained;
     double left = c->iterations > c->sweeps ? (double)(c->iterations - c->sweeps) : 0;
@@ -37,20 +34,6 @@ enum status replica_pieces_whole(struct replica_pieces *p, uint64_t length, stru
     return error->status;
 }
 
-/* A replica piece ends before the row that it has no room for. */
-static void cut(struct replica_pieces *p, const uint32_t *count, uint64_t length, uint64_t most)
-{
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < length; i++) {
-        if (sum + count[i] > most) {
-            p->end[p->count++] = (uint32_t)i;
-            sum = 0;
-        }
-        sum += count[i];
-    }
-    p->end[p->count++] = (uint32_t)length;
-}
-
 enum status replica_pieces_cut(struct replica_pieces *p, const uint32_t *count, uint64_t length,
                                uint64_t nnz, uint64_t most, struct error *error)
 {
@@ -66,25 +49,18 @@ enum status replica_pieces_cut(struct replica_pieces *p, const uint32_t *count, 
         return error_set(error, STATUS_MEMORY, "%s: a row has more than 2^32 nonzeros", doing);
     /* Any two neighbouring replica pieces together exceed `most`. */
     p->end = memory_array(2 * (nnz / most) + 2, sizeof *p->end, error);
-    if (p->end)
-        cut(p, count, length, most);
-    return error->status;
-}
-
-/* sum[i] = estimated nonzeros of bin i, of nnz in all; bins have equally many of the `length` rows.
- * sum (bins + 1) is 0 before. */
-static void fill_bins(double *sum, uint64_t bins, const struct batch_rows *batches, uint64_t length,
-                      uint64_t nnz)
-{
-    for (uint64_t b = 0; b < batches->count; b++) {
-        const struct row_range *range = &batches->range[b];
-        uint64_t first = range->first * bins / length, last = range->last * bins / length;
-        double some = (double)nnz / (double)batches->count / (double)(last - first + 1);
-        sum[first] += some;
-        sum[last + 1] -= some;
+    if (!p->end)
+        return error->status;
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < length; i++) {
+        if (sum + count[i] > most) {
+            p->end[p->count++] = (uint32_t)i; /* before the row for which there is no room */
+            sum = 0;
+        }
+        sum += count[i];
     }
-    for (uint64_t i = 1; i < bins; i++) /* from differences to values */
-        sum[i] += sum[i - 1];
+    p->end[p->count++] = (uint32_t)length;
+    return STATUS_OK;
 }
 
 enum status replica_pieces_guess(struct replica_pieces *p, const struct batch_rows *batches,
@@ -95,7 +71,16 @@ enum status replica_pieces_guess(struct replica_pieces *p, const struct batch_ro
     *p = (struct replica_pieces){.end = bin ? memory_array(bins, sizeof *p->end, error) : NULL};
     if (!p->end)
         goto done;
-    fill_bins(bin, bins, batches, length, nnz);
+    /* The nonzeros of each bin, estimated; bins have equally many rows. */
+    for (uint64_t b = 0; b < batches->count; b++) {
+        const struct row_range *range = &batches->range[b];
+        uint64_t first = range->first * bins / length, last = range->last * bins / length;
+        double some = (double)nnz / (double)batches->count / (double)(last - first + 1);
+        bin[first] += some;
+        bin[last + 1] -= some;
+    }
+    for (uint64_t i = 1; i < bins; i++) /* from differences to values */
+        bin[i] += bin[i - 1];
     for (uint64_t i = 0; i < bins; i++) {
         if (i > 0 && sum + bin[i] > (double)most) {
             p->end[p->count++] = (uint32_t)((i * length + bins - 1) / bins);

@@ -45,15 +45,6 @@ static bool pays(const struct tile_request *r, int mode, const struct tile *tile
            sums * (double)r->row_bytes <= (double)r->room;
 }
 
-static void force_tile(struct tile *tile, const struct tile_request *r, int mode)
-{
-    *tile = (struct tile){.bits = 2};
-    while (tile->modes < r->forced && tile->modes < r->shape->order - 1) {
-        tile->mode[tile->modes] = (mode + 1 + tile->modes) % r->shape->order;
-        tile->modes++;
-    }
-}
-
 /* The tiles of one mode in shared memory that pay most. */
 static void choose_one(struct tile *tile, const struct tile_request *r, int mode, uint64_t rows)
 {
@@ -94,7 +85,9 @@ uint64_t tile_choose(struct tile *tile, const struct tile_request *r, int mode)
     if (ordering_line_bits(r->shape) > 64) /* the kernel takes no other indices */
         return 0;
     if (r->forced > 0) {
-        force_tile(tile, r, mode);
+        tile->bits = 2;
+        for (; tile->modes < r->forced && tile->modes < r->shape->order - 1; tile->modes++)
+            tile->mode[tile->modes] = (mode + 1 + tile->modes) % r->shape->order;
         return 0;
     }
     choose_one(tile, r, mode, rows);
@@ -208,24 +201,6 @@ double cache_tile_misses(const struct cache_tile_request *r, const uint32_t *fre
     return 0;
 }
 
-/* What is lowest in the ordering `mode`. */
-static int lowest_mode(const struct shape *shape, int mode, int lowest)
-{
-    int longest = mode == 0 ? 1 : 0;
-    for (int n = longest; n < shape->order; n++)
-        if (n != mode && shape->dims[n] >= shape->dims[longest])
-            longest = n;
-    return lowest >= 0 ? lowest : longest;
-}
-
-/* The share of gathers from mode g that miss in its tiles. */
-static double tile_misses(const struct cache_tile_request *r, const struct cache_tile_counts *c,
-                          int g)
-{
-    const double in_tiles = TILE_MISSES + (double)r->shape->dims[g] / (double)r->nnz;
-    return in_tiles < c->misses[g] ? in_tiles : c->misses[g];
-}
-
 /* Rows that MTTKRP of `mode` gathers, adds and stores in tiles of mode g, or in none (-1), in the
  * time of so many from memory. Neighbours in a fiber along the lowest mode gather the rows of the
  * other modes from a cache that is near. */
@@ -239,8 +214,10 @@ static double cost(const struct cache_tile_request *r, const struct cache_tile_c
         rows += ADDITION_COST * c->sums[g][mode];
     for (int n = 0; n < shape->order; n++) {
         const double gathers = n == lowest ? (double)r->nnz : fibers;
+        const double in_tiles = TILE_MISSES + (double)shape->dims[n] / (double)r->nnz;
+        const double misses = n == g ? fmin(in_tiles, c->misses[n]) : c->misses[n];
         if (n != mode)
-            rows += gathers * (CACHE_COST + (n == g ? tile_misses(r, c, g) : c->misses[n]));
+            rows += gathers * (CACHE_COST + misses);
     }
     return rows;
 }
@@ -251,7 +228,12 @@ void cache_tile_choose(struct tile *tile, const struct cache_tile_request *r,
     *tile = (struct tile){0};
     if (r->shape->order < 2)
         return;
-    lowest = lowest_mode(r->shape, mode, lowest);
+    if (lowest < 0) { /* the ordering of the mode has the longest of the other modes lowest */
+        lowest = mode == 0 ? 1 : 0;
+        for (int n = lowest; n < r->shape->order; n++)
+            if (n != mode && r->shape->dims[n] >= r->shape->dims[lowest])
+                lowest = n;
+    }
     double least = WORTH * cost(r, counts, mode, lowest, -1);
     for (int g = 0; g < r->shape->order; g++) {
         if (g == mode || !cache_tile_may(r, g))

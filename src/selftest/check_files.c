@@ -89,7 +89,7 @@ static enum status write_model(const struct ktensor *k, const char *stem, unsign
     struct stem_lock lock;
     struct ktensor_files files = {0};
     TRY(outfile_set_lock(&lock, stem, error));
-    ktensor_write(k, NULL, &lock, format, &files, error);
+    ktensor_write(&(struct ktensor_source){.k = k}, NULL, &lock, format, &files, error);
     ktensor_files_free(&files);
     stem_lock_release(&lock);
     return error->status;

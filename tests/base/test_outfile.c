@@ -184,35 +184,6 @@ static void test_scratch_file(void **state)
     assert_non_null(strstr(error.message, "there is no such folder"));
 }
 
-/* A file that two processes write: the joined one ends without harm to the file. */
-static void test_shared_file(void **state)
-{
-    (void)state;
-    do {
-        struct error error = {0};
-        struct outfile f, joined;
-        uint64_t key;
-        scratch_text("x", "old");
-        assert_int_equal(outfile_open_shared(&f, scratch_path("x"), &key, &error), STATUS_OK);
-        assert_int_equal(outfile_resize(&f, 7, &error), STATUS_OK);
-        assert_int_equal(outfile_join(&joined, scratch_path("x"), key, &error), STATUS_OK);
-        assert_int_equal(outfile_write_at(&joined, "def", 3, 3, &error), STATUS_OK);
-        assert_int_equal(outfile_write_at(&f, "abc", 3, 0, &error), STATUS_OK);
-        assert_int_equal(outfile_write_at(&joined, "g", 1, 6, &error), STATUS_OK);
-        assert_int_equal(outfile_sync(&joined, &error), STATUS_OK);
-        outfile_discard(&joined);
-        assert_int_equal(joined.fd, -1);
-        assert_content("x", "old");
-        assert_int_equal(outfile_commit(&f, &error), STATUS_OK);
-        assert_content("x", "abcdefg");
-        assert_int_equal(scratch_entries(0), 1);
-
-        assert_int_equal(outfile_join(&joined, scratch_path("x"), key, &error), STATUS_OUTPUT);
-        assert_non_null(strstr(error.message, "/x: cannot be written: host "));
-        assert_int_equal(joined.fd, -1);
-    } while (next_file_system());
-}
-
 /* What a killed process has left under temporary names goes; files in use, files of other hosts and
  * other files stay. */
 static void test_clean(void **state)
@@ -355,7 +326,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_clean),
-        TEST(test_shared_file),
         TEST(test_scratch_file),
         TEST(test_check),
         TEST(test_appears_whole),

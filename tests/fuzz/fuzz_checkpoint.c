@@ -57,7 +57,7 @@ static void make_file(const uint8_t *data, size_t size, uint8_t *file, size_t *l
     struct ktensor *k = &model[CHECKPOINT_STATE].rows;
     struct carried *carried = &model[CHECKPOINT_STATE].carried;
     struct outfile f;
-    struct checkpoint_pieces pieces;
+    struct checkpoint_output o;
     char path[64];
     uint64_t dims[MAX_ORDER], rank = size > 1 ? data[1] % 4 + 1 : 2;
     for (size_t n = 0; n < MAX_ORDER; n++)
@@ -75,14 +75,16 @@ static void make_file(const uint8_t *data, size_t size, uint8_t *file, size_t *l
     ktensor_randomise(k, KTENSOR_NORMAL, size);
     memset(carried->scale, 1, (size_t)order * rank * sizeof(double));
     memset(carried->gram, 2, (size_t)order * rank * rank * sizeof(double));
-    if (checkpoint_write_rows(&f, &about, model, true, &pieces, &error) != STATUS_OK ||
-        checkpoint_write_directory(&f, &about, &pieces, &error) != STATUS_OK)
+    if (checkpoint_output_begin(&o, &f, &about, &error) != STATUS_OK ||
+        checkpoint_output_put(&o, CHECKPOINT_STATE, &(struct ktensor_source){.k = k}, carried,
+                              &error) != STATUS_OK ||
+        checkpoint_output_end(&o, &error) != STATUS_OK)
         abort();
     *length = (size_t)lseek(fd, 0, SEEK_END);
     if (*length > MOST || pread(fd, file, *length, 0) != (ssize_t)*length)
         abort();
     close(fd);
-    memory_free(pieces.piece);
+    checkpoint_output_free(&o);
     checkpoint_rows_free(model);
 }
 

@@ -101,24 +101,21 @@ static inline enum status write_parts(const struct example *e, const char *path,
                                       struct error *error)
 {
     struct outfile f;
-    struct checkpoint_piece piece[MOST_PIECES];
-    struct checkpoint_pieces own, all = {.piece = piece};
+    struct checkpoint_output o = {0};
     TRY(outfile_open(&f, path, error));
-    for (uint64_t p = parts; p-- > 0 && error->status == STATUS_OK;) {
-        struct checkpoint_rows model[CHECKPOINT_MODELS];
-        for (int m = 0; m < CHECKPOINT_MODELS; m++)
-            model[m] =
-                (struct checkpoint_rows){rows_of(&e->model[m].rows, p, parts), e->model[m].carried};
-        if (checkpoint_write_rows(&f, &e->about, model, p == 0, &own, error) != STATUS_OK)
-            break;
-        assert_true(all.count + own.count <= MOST_PIECES);
-        memcpy(all.piece + all.count, own.piece, own.count * sizeof *piece);
-        all.count += own.count;
-        memory_free(own.piece);
-    }
-    if (error->status == STATUS_OK &&
-        checkpoint_write_directory(&f, &e->about, &all, error) == STATUS_OK)
+    TRY_OR(done, checkpoint_output_begin(&o, &f, &e->about, error));
+    for (uint64_t p = parts; p-- > 0;)
+        for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+            if (!checkpoint_has(&e->about, m))
+                continue;
+            const struct ktensor rows = rows_of(&e->model[m].rows, p, parts);
+            TRY_OR(done, checkpoint_output_put(&o, m, &(struct ktensor_source){.k = &rows},
+                                               p == 0 ? &e->model[m].carried : NULL, error));
+        }
+    if (checkpoint_output_end(&o, error) == STATUS_OK)
         outfile_commit(&f, error);
+done:
+    checkpoint_output_free(&o);
     outfile_discard(&f);
     return error->status;
 }

@@ -28,7 +28,6 @@ static int no_fsync;
 static int no_locks;                    /* as on NFS without its lock service              */
 static int kill_at = -1;                /* the process is killed before the call after so many */
 static int renames_left = PLENTY;       /* the one after these fails                           */
-static atomic_int joins_left = PLENTY;  /* the shared file after these is not seen: other host */
 static atomic_int writes_left = PLENTY; /* the disk is full after these pwrites                */
 
 static void count_call(void)
@@ -44,10 +43,6 @@ int open(const char *path, int flags, ...)
     va_start(args, flags);
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
     va_end(args);
-    if (strstr(path, "/.blco-") && !(flags & (O_CREAT | O_TMPFILE)) && joins_left-- == 0) {
-        errno = ENOENT;
-        return -1;
-    }
     if (no_unnamed_files && (flags & O_TMPFILE) == O_TMPFILE) {
         errno = EOPNOTSUPP;
         return -1;
@@ -133,7 +128,7 @@ static inline int set_up(void **state)
     no_unnamed_files = no_naming = no_hard_links = no_fsync = no_locks = 0;
     kill_at = -1;
     renames_left = PLENTY;
-    joins_left = writes_left = PLENTY;
+    writes_left = PLENTY;
     signal(SIGXFSZ, SIG_IGN);
     return scratch_make(state);
 }

@@ -59,7 +59,7 @@ static inline enum status model_write_at(const struct ktensor *k, const char *st
     struct stem_lock lock;
     *files = (struct ktensor_files){0};
     if (outfile_set_lock(&lock, stem, error) == STATUS_OK)
-        ktensor_write(k, NULL, &lock, formats, files, error);
+        ktensor_write(&(struct ktensor_source){.k = k}, NULL, &lock, formats, files, error);
     stem_lock_release(&lock);
     return error->status;
 }
@@ -100,7 +100,7 @@ static inline int model_write(const struct ktensor *k, unsigned formats)
     return count;
 }
 
-static inline void assert_content(const char *name, const char *expected, size_t size)
+static inline void assert_bytes(const char *name, const char *expected, size_t size)
 {
     char bytes[4096];
     assert_int_equal(scratch_read(scratch_path(name), bytes, sizeof bytes), size);

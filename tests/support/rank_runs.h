@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "ranks/hold_out.h"
+#include "ranks/model_collect.h"
 #include "support/backends.h"
 #include "support/rank_threads.h"
 #include "support/sanitized.h"
@@ -63,7 +64,6 @@ struct together {
     struct run_list list;             /* no starts count as 1                                  */
     uint64_t host_memory[MOST_RANKS]; /* that each rank may use; 0: as the options say         */
     struct ktensor models[MOST_RUNS]; /* of the runs, of all ranks; the first is `model`'s */
-    struct ktensor rows[MOST_RANKS];  /* with d.spread: of each rank                         */
     struct ktensor model;             /* of the first start                                  */
     struct runs account;              /* rank 0's; its models are `models`                   */
     struct cpals_result result;       /* of the first start                                  */
@@ -107,7 +107,7 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     list.starts = list.starts ? list.starts : 1;
     if (t->host_memory[c->rank])
         options.host_memory = t->host_memory[c->rank];
-    runs_create(&own, &list, t->d.spread ? &t->rows[c->rank] : t->models, error);
+    runs_create(&own, &list, t->d.spread ? NULL : t->models, error);
     if (comm_end_phase(c, error) != STATUS_OK) {
         runs_free(&own);
         return error->status;
@@ -123,6 +123,8 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     if (error->status == STATUS_OK &&
         backend_prepare(&b, t->kind, &tensor, &options, NULL, error) == STATUS_OK)
         decompose(&b, &tensor, &t->d, &own, &t->report[c->rank], error);
+    if (error->status == STATUS_OK && t->d.spread)
+        model_collect(&t->models[0], &own.model[0], &tensor.rows, error);
     rank_tensor_close(&tensor);
     if (error->status == STATUS_OK && c->rank == 0)
         t->account = own;
@@ -131,16 +133,14 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     return error->status;
 }
 
-/* Fills t->model, or t->rows, which the caller frees, and t->result; where the list has starts,
- * instead t->account and t->models. All is empty on failure. */
+/* Fills t->model, which the caller frees, and t->result; where the list has starts, instead
+ * t->account and t->models. With d.spread the rows are collected here. All is empty on failure. */
 static inline enum status run_together(struct together *t, int ranks, struct error *error)
 {
     uint64_t nnz = 0;
     if (comm_run_team(ranks, work_together, t, error) != STATUS_OK) {
         for (int i = 0; i < MOST_RUNS; i++) /* some ranks may have been done */
             ktensor_free(&t->models[i]);
-        for (int r = 0; r < ranks; r++)
-            ktensor_free(&t->rows[r]);
         runs_free(&t->account);
         return error->status;
     }
@@ -151,8 +151,6 @@ static inline enum status run_together(struct together *t, int ranks, struct err
     if (t->list.starts)
         return STATUS_OK;
     runs_free(&t->account);
-    if (t->d.spread) /* the rows are the result; t->model stays */
-        return STATUS_OK;
     t->model = t->models[0];
     t->models[0] = (struct ktensor){0};
     return STATUS_OK;

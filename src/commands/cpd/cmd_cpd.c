@@ -83,7 +83,7 @@ static void show_result(struct cpd_job *job)
 }
 
 /* Writes the result and shows it: that of the best start, with the signal that ended the runs and
- * the time of all. Rank 0 does that; the model may be written by all together. */
+ * the time of all. Rank 0 does that; the others may have rows of the model. */
 static enum status finish(struct cpd_job *job, struct error *error)
 {
     const struct cpd_inputs *in = &job->inputs;
@@ -107,7 +107,7 @@ static enum status finish(struct cpd_job *job, struct error *error)
         results->times.halves += s->halves.mode > 0 ? clock_now() - start : 0;
         cpd_guess_keep_weights(in, &results->model);
     }
-    if (first || run->together)
+    if (first || run->spread)
         TRY(cpd_output_write(s, run, results, error));
     if (!first)
         return STATUS_OK;
@@ -128,6 +128,7 @@ static void end_one(struct cpd_run *run, struct cpd_results *r)
     runs_free(&r->runs);
     split_half_free(&r->halves);
     ktensor_free(&r->model);
+    rank_rows_close(&run->rows);
 }
 
 /* Shows and writes the table of -r and the suggestion. Where no error has ended the run, all

@@ -14,14 +14,9 @@
 #define DEFAULT_SECONDS 600
 #define DEFAULT_SHARE   0.02 /* of the time, for saving */
 
-bool cpd_checkpoint_used(const struct cpd_settings *s)
-{
-    return s->checkpoint || s->resume;
-}
-
 bool cpd_hash_needed(const struct cpd_settings *s)
 {
-    return cpd_checkpoint_used(s) || s->recorded;
+    return s->checkpoint || s->resume || s->recorded;
 }
 
 enum status cpd_checkpoint_look(struct cpd_settings *s, struct comm *world,

@@ -16,10 +16,8 @@ enum status cpd_checkpoint_look(struct cpd_settings *s, struct comm *world,
 enum status cpd_checkpoint_prepare(struct cpd_inputs *in, struct checkpoint_options *saving,
                                    struct error *error);
 
-/* Whether there is a --checkpoint or --resume. */
-bool cpd_checkpoint_used(const struct cpd_settings *s);
-
-/* Whether the hash of the tensor's fingerprint is needed, for these or for a record. */
+/* Whether the hash of the tensor's fingerprint is needed, for --checkpoint or --resume or a record.
+ */
 bool cpd_hash_needed(const struct cpd_settings *s);
 
 /* Refuses to resume a tensor of another shape or number of nonzeros; one of another hash.

@@ -37,7 +37,8 @@ struct cpd_run {
     struct progress tables;           /* rank 0's: to standard output, with -q, too          */
     struct checkpoint_options saving; /* of --checkpoint                                     */
     struct rank_tensor tensor;        /* of a rank alone, which keeps it for all ranks of -r */
-    bool together;                    /* the processes write the model together              */
+    bool spread;                      /* the model stays with the processes: rank 0 has no room  */
+    struct rank_rows rows;            /* then: which of its rows this process has            */
     struct stem_lock lock;            /* on the stem of the files; rank 0's                  */
     struct outfile record;            /* of --record; rank 0's                               */
 };
@@ -71,8 +72,8 @@ struct cpd_results {
     struct runs runs;             /* rank 0's table of them, and the models                */
     struct split_half halves;     /* what those of --split-half say; rank 0's              */
     struct cpals_result result;   /* of the best start                                     */
-    struct ktensor model;         /* of the best start: whole on process 0; of processes that
-                                   * write together, each has some rows                    */
+    struct ktensor model;         /* of the best start: whole on process 0, or with run.spread
+                                   * the rows of this process                              */
     struct fit_trace trace;       /* with --record; rank 0's                               */
     struct findings findings;     /* what there is to know of it                           */
     size_t shown;                 /* of the findings, the first so many were shown         */

@@ -15,7 +15,7 @@
 #include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/file_roles.h"
-#include "ranks/model_write.h"
+#include "ranks/model_collect.h"
 
 #define LARGE  UINT64_C(2000000000) /* bytes of text that take long to write and to read */
 #define FOLDER "blco-rescue-XXXXXX" /* mkdtemp() makes the last six characters unique */
@@ -64,8 +64,6 @@ enum status cpd_output_try(const struct cpd_settings *s, int order, const struct
     return ktensor_check_maps(s->stem, names, error);
 }
 
-/* --- the model, which rank 0 writes, or all processes together --- */
-
 /* Bytes that rank 0 has for the whole model beside the parts of the ranks of its host, as if each
  * were as large as its own. The nonzeros, which take memory now, are freed by then. */
 static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *c,
@@ -85,11 +83,18 @@ static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *
     return budget > sharers * part ? budget - sharers * part : 0;
 }
 
-/* Refuses what needs the whole model on one rank. */
-static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, uint64_t room,
-                                  struct error *error)
+enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s, struct comm *c,
+                                     const struct rank_tensor *t, struct error *error)
 {
     char model[NUMBER_SIZE_TEXT], memory[NUMBER_SIZE_TEXT];
+    if (c->shares_memory)
+        return STATUS_OK;
+    const uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
+    uint64_t room = room_for_whole(s, c, t);
+    TRY(comm_bcast(c, 0, &room, sizeof room, error));
+    *spread = bytes * (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) > room;
+    if (!*spread)
+        return STATUS_OK;
     number_size(bytes, model);
     number_size(room, memory);
     if (s->init_stem)
@@ -110,90 +115,47 @@ static enum status check_settings(const struct cpd_settings *s, uint64_t bytes, 
             "%d models of %s, one for each of --starts, do not fit into the %s of host "
             "memory that rank 0 has besides its part",
             s->starts, model, memory);
-    if (!s->nowrite && s->formats != KTENSOR_NPY)
-        return error_set(
-            error, STATUS_MEMORY,
-            "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
-            "part: use --format npy, in which the ranks write the model together",
-            model, memory);
     return STATUS_OK;
 }
 
-enum status cpd_choose_together(bool *together, const struct cpd_settings *s, struct comm *c,
-                                const struct rank_tensor *t, struct error *error)
-{
-    if (c->shares_memory)
-        return STATUS_OK;
-    uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
-    uint64_t room = room_for_whole(s, c, t);
-    TRY(comm_bcast(c, 0, &room, sizeof room, error));
-    *together = bytes * (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) > room;
-    if (!*together)
-        return STATUS_OK;
-    TRY(check_settings(s, bytes, room, error));
-    if (s->nowrite)
-        return STATUS_OK;
-    return model_writable_together(t->shape.order, s->stem, c, error);
-}
-
-/* The model, where it goes, and who writes it. */
+/* A model, and where it goes. */
 struct output {
     const struct cpd_settings *settings;
-    struct comm *together; /* of the ranks that write together; NULL: rank 0 writes alone */
+    struct ktensor_source model;
     struct cpd_results *results;
 };
 
-static bool leads(const struct output *o)
-{
-    return !o->together || o->together->rank == 0;
-}
-
-/* Writes the files of `stem`, which *lock has locked on rank 0. */
-static enum status write_files(const struct output *o, const char *stem, struct stem_lock *lock,
-                               struct error *error)
+/* Writes the files of the stem that *lock has locked. */
+static enum status write_files(const struct output *o, struct stem_lock *lock, struct error *error)
 {
     struct cpd_results *r = o->results;
     ktensor_files_free(&r->files);
-    if (!o->together)
-        return ktensor_write(&r->model, &r->names, lock, o->settings->formats, &r->files, error);
-    const struct ktensor_rows all = ktensor_rows_all(&r->model);
-    const struct model_rows rows = {&r->model, &all, &r->tensor.shape, &r->names};
-    return model_write_together(&rows, o->together, stem, lock, &r->files, error);
+    return ktensor_write(&o->model, &r->names, lock, o->settings->formats, &r->files, error);
 }
 
-/* A failure of rank 0 is that of all who write together. */
-static enum status agree(const struct output *o, struct error *error)
-{
-    return o->together ? comm_allreduce_error(o->together, error) : error->status;
-}
-
-/* Writes the model into a new folder in `parent`, which rank 0 makes; *stem, which the caller
- * frees, says where. Leaves nothing there where there is no room. */
+/* Writes the model into a new folder in `parent`; *stem, which the caller frees, says where. Leaves
+ * nothing there where there is no room. */
 static enum status rescue_into(const struct output *o, const char *parent, char **stem,
                                struct error *error)
 {
     const char *slash = strrchr(o->settings->stem, '/');
     const char *name = slash ? slash + 1 : o->settings->stem;
-    char folder[PATH_MAX] = "";
     struct stem_lock lock = {0};
-    if (leads(o)) {
-        int length = snprintf(folder, sizeof folder, "%s/" FOLDER, parent);
-        if (length >= PATH_MAX)
-            error_set(error, STATUS_OUTPUT, "%s: the name is too long", parent);
-        else if (!mkdtemp(folder))
-            error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
+    char *folder = memory_text(error, "%s/" FOLDER, parent);
+    if (!folder)
+        return error->status;
+    if (!mkdtemp(folder)) {
+        error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
+        goto done;
     }
-    TRY(agree(o, error));
-    if (o->together)
-        TRY(comm_bcast(o->together, 0, folder, sizeof folder, error));
     *stem = memory_text(error, "%s/%s", folder, name);
-    if (*stem && leads(o))
-        outfile_set_lock(&lock, *stem, error);
-    if (agree(o, error) == STATUS_OK)
-        write_files(o, *stem, &lock, error);
+    if (*stem && outfile_set_lock(&lock, *stem, error) == STATUS_OK)
+        write_files(o, &lock, error);
     stem_lock_release(&lock);
-    if (error->status != STATUS_OK && leads(o))
+    if (error->status != STATUS_OK)
         rmdir(folder);
+done:
+    memory_free(folder);
     return error->status;
 }
 
@@ -230,26 +192,49 @@ void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, s
              number_size(text_bytes, large), number_size(npy_bytes, small));
 }
 
+/* Writes the model at its stem, or rescues it. Where that is more than 2 GB of text, and no .npy
+ * files are written, shows how large these would be. */
+static enum status write_model(const struct output *o, struct cpd_run *run, struct error *error)
+{
+    const struct ktensor *rows = &o->results->model;
+    const struct cpd_settings *s = o->settings;
+    const uint64_t whole = ktensor_bytes(&o->model.k->shape, rows->rank);
+    const double share = (double)whole / (double)ktensor_bytes(&rows->shape, rows->rank);
+    char text[160] = "";
+    if (!(s->formats & KTENSOR_NPY))
+        cpd_format_hint_text((uint64_t)(share * (double)ktensor_text_bytes(rows, s->formats)),
+                             whole, text, sizeof text);
+    if (text[0])
+        progress_note(&run->progress, "%s", text);
+    progress_stage(&run->progress, "writing");
+    if (write_files(o, &run->lock, error) != STATUS_OK)
+        rescue(o, error);
+    else
+        progress_done(&run->progress, "%d files", o->results->files.count);
+    return error->status;
+}
+
 enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
                              struct cpd_results *results, struct error *error)
 {
-    const struct output o = {s, run->together ? run->world : NULL, results};
-    const struct ktensor *k = &results->model;
     double start = clock_now();
-    char hint[160] = "";
+    struct model_rows rows = {0};
+    struct ktensor whole = results->model;
+    struct output o = {s, {.k = &whole}, results};
     if (s->nowrite)
         return STATUS_OK;
-    if (!(s->formats & KTENSOR_NPY))
-        cpd_format_hint_text(ktensor_text_bytes(k, s->formats), ktensor_bytes(&k->shape, k->rank),
-                             hint, sizeof hint);
-    if (hint[0])
-        progress_note(&run->progress, "%s", hint);
-    progress_stage(&run->progress, "writing");
-    if (write_files(&o, s->stem, &run->lock, error) != STATUS_OK) {
-        rescue(&o, error);
-        return error->status;
+    if (run->spread) {
+        whole.shape = run->rows.part.whole;
+        o.model.bring = model_rows_bring;
+        o.model.context = &rows;
+        TRY_OR(done, model_rows_open(&rows, &results->model, &run->rows, error));
     }
-    progress_done(&run->progress, "%d files", results->files.count);
+    if (run->world->rank == 0)
+        write_model(&o, run, error);
+    if (run->spread)
+        model_rows_end(&rows, error);
     results->times.write = clock_now() - start;
-    return STATUS_OK;
+done:
+    model_rows_close(&rows);
+    return error->status;
 }

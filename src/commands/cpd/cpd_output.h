@@ -23,18 +23,17 @@ enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock
 enum status cpd_output_try(const struct cpd_settings *s, int order, const struct labels *names,
                            struct error *error);
 
-/* Sets *together where the ranks of c are processes and the whole model does not fit into the host
- * memory that rank 0 may use, or that is there. Every rank of c calls this as soon as *t is there.
- * Where they write together, also checks what can be checked of the files.
- * STATUS_MEMORY where the settings ask for what needs the whole model: another format than npy, or
- * a start from a model; errors of model_writable_together. All ranks fail alike. */
-enum status cpd_choose_together(bool *together, const struct cpd_settings *s, struct comm *c,
-                                const struct rank_tensor *t, struct error *error);
+/* Sets *spread where the ranks of c are processes and the whole model does not fit into the host
+ * memory that rank 0 may use, or that is there: it then stays with the ranks. Every rank of c calls
+ * this as soon as *t is there. STATUS_MEMORY where the settings ask for what needs the whole model,
+ * as a start from a model. All ranks fail alike. */
+enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s, struct comm *c,
+                                     const struct rank_tensor *t, struct error *error);
 
-/* Writes the model to results->files, with --nowrite nothing. Rank 0 calls this; with run->together
- * every rank of run->world does. Where the files cannot be written, the model goes to a new folder
- * in the first of these in which there is room: --rescue, $TMPDIR, /tmp; the error then says where
- * the model is. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Writes the model to results->files, with --nowrite nothing. Rank 0 calls this; with run->spread
+ * every rank of run->world does, and the others send their rows. Where the files cannot be written,
+ * the model goes to a new folder in the first of these in which there is room: --rescue, $TMPDIR,
+ * /tmp; the error then says where the model is. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
                              struct cpd_results *results, struct error *error);
 

@@ -14,7 +14,6 @@
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
-#include "ranks/checkpoint_together.h"
 #include "ranks/hold_out.h"
 #include "ranks/rank_tensor.h"
 
@@ -120,11 +119,9 @@ static enum status check_tensor(struct work *w, struct error *error)
     TRY(split_half_check(&w->runs->list, t, error));
     TRY(cpd_guess_check(in, &t->shape, error));
     TRY(cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error));
-    if (s->checkpoint)
-        TRY(checkpoint_writable_together(s->checkpoint, w->comm, error));
-    if (cpd_checkpoint_used(s)) /* all ranks see the same files of checkpoints */
+    if (s->resume)
         TRY(cpd_checkpoint_agree(in, w->comm, error));
-    TRY(cpd_choose_together(&w->job->run.together, s, w->comm, t, error));
+    TRY(cpd_output_choose_spread(&w->job->run.spread, s, w->comm, t, error));
     return w->comm->rank == 0 ? cpd_output_try(s, t->shape.order, &w->job->results.names, error)
                               : STATUS_OK;
 }
@@ -357,7 +354,7 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
         .als = cpd_als_options(&job->inputs, &job->run.saving, &job->results.trace),
         .opened = opened,
         .context = &w,
-        .spread = job->run.together,
+        .spread = job->run.spread,
         .progress = w.progress};
     TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.runs, &w.mine.rank, error));
     TRY_OR(done, gather(&w, error));
@@ -366,6 +363,10 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
 done:
     backend_close(&w.backend);
     runs_free(&w.own);
+    if (job->run.spread) { /* the rows of the model go by them */
+        job->run.rows = w.part.rows;
+        w.part.rows = (struct rank_rows){0};
+    }
     rank_tensor_close(&w.part);
     if (w.devices)
         job->inputs.choice.kind->leave(w.devices);

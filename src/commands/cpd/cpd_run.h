@@ -6,7 +6,7 @@
 
 /* Decomposes on c's rank, into job->results; every rank calls it. Ranks that are threads of one
  * process share the job. One rank has the message of a failure (comm_end_phase), or it has ended
- * the other ranks (comm_abort). Errors of rank_tensor_open, cpd_choose_together, backend_prepare
+ * the other ranks (comm_abort). Errors of rank_tensor_open, cpd_output_choose_spread, backend_prepare
  * and decompose. */
 enum status cpd_run(struct comm *c, void *job, struct error *error);
 

@@ -61,60 +61,105 @@ static char *put_heading(const struct column *c, char *text)
 }
 
 /* Writes the header of a factor matrix. */
-static enum status write_header(struct outfile *f, const struct column *c, uint64_t rank,
-                                size_t *size, struct error *error)
+static enum status write_header(struct ktensor_output *o, int n, struct error *error)
 {
+    const struct column c = {o->names, n};
     const size_t component = sizeof ",component" + NUMBER_MAX_TEXT;
-    char *header = memory_array(NAME_ROOM(MODE_NAME_BYTES) + 2 + rank * component, 1, error);
+    char *header =
+        memory_array(NAME_ROOM(MODE_NAME_BYTES) + 2 + o->whole->rank * component, 1, error);
     if (!header)
         return error->status;
-    char *at = put_heading(c, header);
-    for (uint64_t r = 0; r < rank; r++)
+    char *at = put_heading(&c, header);
+    for (uint64_t r = 0; r < o->whole->rank; r++)
         at = number_format_unsigned(r + 1, stpcpy(at, ",component"));
     *at++ = '\n';
-    *size = (size_t)(at - header);
-    outfile_write_at(f, header, *size, 0, error);
+    o->end[n] = (size_t)(at - header);
+    outfile_write_at(&o->file[n], header, o->end[n], 0, error);
     memory_free(header);
     return error->status;
 }
 
-static enum status write_factor(struct outfile *f, const struct ktensor *k, const struct column *c,
-                                struct error *error)
-{
-    size_t position = 0;
-    const size_t longest = c->names ? labels_longest(c->names, c->n) : 0;
-    const struct text_matrix m = {.a = k->factor[c->n],
-                                  .rows = k->shape.dims[c->n],
-                                  .cols = k->rank,
-                                  .separator = ',',
-                                  .before = put_index,
-                                  .context = c,
-                                  .room = NAME_ROOM(longest) + NUMBER_MAX_TEXT + 1};
-    TRY(write_header(f, c, k->rank, &position, error));
-    return matrix_text_put_rows(f, &position, &m, error);
-}
-
-/* Writes factor matrix n to file[n]: the header has the name of the mode, or "mode1", and the
+/* The header of the file of factor matrix n has the name of the mode, or "mode1", and the
  * components, "component1", ...; the first column has the names of the indices, or their numbers
  * from 1. Names are as in `.map` files (name_list.h), quoted where they have to be. The file after
- * them has the components and their weights. `names` may be NULL. STATUS_OUTPUT, STATUS_MEMORY. */
-static enum status matrix_csv_write(struct outfile *file, const struct ktensor *k,
-                                    const struct labels *names, struct error *error)
+ * them has the components and their weights. */
+static enum status csv_begin(struct ktensor_output *o, struct error *error)
 {
     static const char header[] = "component,weight\n";
-    size_t position = sizeof header - 1;
-    const struct text_matrix weights = {.a = k->lambda,
-                                        .rows = k->rank,
+    const int order = o->whole->shape.order;
+    const struct text_matrix weights = {.a = o->whole->lambda,
+                                        .rows = o->whole->rank,
                                         .cols = 1,
                                         .separator = ',',
                                         .before = put_component,
                                         .room = sizeof "component," + NUMBER_MAX_TEXT};
-    for (int n = 0; n < k->shape.order; n++) {
-        const struct column column = {names, n};
-        TRY(write_factor(&file[n], k, &column, error));
+    for (int n = 0; n < order; n++) {
+        o->longest[n] = o->names ? labels_longest(o->names, n) : 0;
+        TRY(write_header(o, n, error));
     }
-    TRY(outfile_write_at(&file[k->shape.order], header, position, 0, error));
-    return matrix_text_put_rows(&file[k->shape.order], &position, &weights, error);
+    o->end[order] = sizeof header - 1;
+    TRY(outfile_write_at(&o->file[order], header, o->end[order], 0, error));
+    return matrix_text_put_rows(&o->file[order], &o->end[order], &weights, error);
+}
+
+static enum status csv_put(struct ktensor_output *o, const struct ktensor *piece,
+                           struct error *error)
+{
+    for (int n = 0; n < piece->shape.order; n++) {
+        const struct column column = {o->names, n};
+        const struct text_matrix m = {.a = piece->factor[n],
+                                      .first = piece->first[n],
+                                      .rows = piece->shape.dims[n],
+                                      .cols = piece->rank,
+                                      .separator = ',',
+                                      .before = put_index,
+                                      .context = &column,
+                                      .room = NAME_ROOM(o->longest[n]) + NUMBER_MAX_TEXT + 1};
+        TRY(matrix_text_put_rows(&o->file[n], &o->end[n], &m, error));
+    }
+    return STATUS_OK;
+}
+
+/* --- Writes a model as text. --- */
+
+static enum status text_begin(struct ktensor_output *o, struct error *error)
+{
+    const int order = o->whole->shape.order;
+    return matrix_text_put(&o->file[order], &o->end[order], o->whole->lambda, o->whole->rank, 1,
+                           error);
+}
+
+static enum status text_put(struct ktensor_output *o, const struct ktensor *piece,
+                            struct error *error)
+{
+    for (int n = 0; n < piece->shape.order; n++)
+        TRY(matrix_text_put(&o->file[n], &o->end[n], piece->factor[n], piece->shape.dims[n],
+                            piece->rank, error));
+    return STATUS_OK;
+}
+
+/* --- Writes a model as NumPy arrays. --- */
+
+static enum status numpy_begin(struct ktensor_output *o, struct error *error)
+{
+    const struct ktensor *k = o->whole;
+    const int order = k->shape.order;
+    for (int n = 0; n < order; n++)
+        TRY(npy_write_header(&o->file[n], k->shape.dims[n], k->rank, error));
+    TRY(npy_write_header(&o->file[order], k->rank, 0, error));
+    const struct outfile_extent weights =
+        npy_extent(&o->file[order], k->rank, 0, k->lambda, 0, k->rank);
+    return outfile_write_extents(&weights, 1, error);
+}
+
+static enum status numpy_put(struct ktensor_output *o, const struct ktensor *piece,
+                             struct error *error)
+{
+    struct outfile_extent extent[MAX_ORDER];
+    for (int n = 0; n < piece->shape.order; n++)
+        extent[n] = npy_extent(&o->file[n], o->whole->shape.dims[n], piece->rank, piece->factor[n],
+                               piece->first[n], piece->shape.dims[n]);
+    return outfile_write_extents(extent, piece->shape.order, error);
 }
 
 /* --- Reads and writes the `ktensor` text of Tensor Toolbox, pyttb and GenTen (.ktns). --- */
@@ -230,31 +275,38 @@ done:
     return error->status;
 }
 
-static enum status put_text(struct outfile *f, size_t *position, const char *text,
-                            struct error *error)
+static enum status put_text(struct ktensor_output *o, const char *text, struct error *error)
 {
-    size_t length = strlen(text), offset = *position;
-    *position += length;
-    return outfile_write_at(f, text, length, offset, error);
+    const size_t length = strlen(text), offset = o->end[0];
+    o->end[0] += length;
+    return outfile_write_at(o->file, text, length, offset, error);
 }
 
-/* STATUS_OUTPUT, STATUS_MEMORY. */
-static enum status ktns_write(struct outfile *file, const struct ktensor *k, struct error *error)
+static enum status ktns_begin(struct ktensor_output *o, struct error *error)
 {
-    size_t position = 0;
+    const struct ktensor *k = o->whole;
     char text[MAX_ORDER * 24 + 64];
     int used = snprintf(text, sizeof text, "ktensor\n%d\n", k->shape.order);
     for (int n = 0; n < k->shape.order; n++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "%c", k->shape.dims[n],
                          n + 1 < k->shape.order ? ' ' : '\n');
     snprintf(text + used, sizeof text - (size_t)used, "%" PRIu64 "\n", k->rank);
-    TRY(put_text(file, &position, text, error));
-    TRY(matrix_text_put(file, &position, k->lambda, 1, k->rank, error));
-    for (int n = 0; n < k->shape.order; n++) {
-        const uint64_t rows = k->shape.dims[n];
-        snprintf(text, sizeof text, "matrix\n2\n%" PRIu64 " %" PRIu64 "\n", rows, k->rank);
-        TRY(put_text(file, &position, text, error));
-        TRY(matrix_text_put(file, &position, k->factor[n], rows, k->rank, error));
+    TRY(put_text(o, text, error));
+    return matrix_text_put(o->file, &o->end[0], k->lambda, 1, k->rank, error);
+}
+
+static enum status ktns_put(struct ktensor_output *o, const struct ktensor *piece,
+                            struct error *error)
+{
+    char text[64];
+    for (int n = 0; n < piece->shape.order; n++) {
+        if (piece->shape.dims[n] > 0 && piece->first[n] == 0) {
+            snprintf(text, sizeof text, "matrix\n2\n%" PRIu64 " %" PRIu64 "\n",
+                     o->whole->shape.dims[n], piece->rank);
+            TRY(put_text(o, text, error));
+        }
+        TRY(matrix_text_put(o->file, &o->end[0], piece->factor[n], piece->shape.dims[n],
+                            piece->rank, error));
     }
     return STATUS_OK;
 }
@@ -272,14 +324,25 @@ const struct ktensor_format ktensor_formats[KTENSOR_FORMAT_COUNT] = {
      .suffix = "csv",
      .text = true,
      .matrices = &matrix_reader_csv,
-     .write_named = matrix_csv_write},
+     .begin = csv_begin,
+     .put = csv_put},
     {.flag = KTENSOR_TEXT,
      .suffix = "mat",
      .text = true,
      .matrices = &matrix_reader_text,
-     .write = matrix_text_write},
-    {.flag = KTENSOR_NPY, .suffix = "npy", .matrices = &matrix_reader_npy, .write = npy_write},
-    {.flag = KTENSOR_KTNS, .suffix = "ktns", .text = true, .read = ktns_read, .write = ktns_write},
+     .begin = text_begin,
+     .put = text_put},
+    {.flag = KTENSOR_NPY,
+     .suffix = "npy",
+     .matrices = &matrix_reader_npy,
+     .begin = numpy_begin,
+     .put = numpy_put},
+    {.flag = KTENSOR_KTNS,
+     .suffix = "ktns",
+     .text = true,
+     .read = ktns_read,
+     .begin = ktns_begin,
+     .put = ktns_put},
 };
 
 const struct ktensor_format *ktensor_file_format(const char *path)

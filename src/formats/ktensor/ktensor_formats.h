@@ -27,6 +27,16 @@
  * the maps of its names. */
 #define KTENSOR_MOST_FILES (KTENSOR_FORMAT_COUNT * (MAX_ORDER + 1) + NAME_MAPS)
 
+/* The opened files of a model in one format, which is written: the model begins, and its rows
+ * follow in the order of the modes and of their rows. */
+struct ktensor_output {
+    struct outfile *file;        /* those of the modes and of lambda, or the one file; borrowed */
+    size_t end[MAX_ORDER + 1];   /* bytes of each so far, where they have text                  */
+    size_t longest[MAX_ORDER];   /* bytes of the longest name of an index of each mode          */
+    const struct ktensor *whole; /* with shape, R and lambda; its rows are not read             */
+    const struct labels *names;  /* NULL: none */
+};
+
 struct ktensor_format {
     unsigned flag;
     const char *suffix; /* of the names of its files */
@@ -36,12 +46,10 @@ struct ktensor_format {
     enum status (*read)(struct ktensor *k, const char *path, struct error *error);
     /* Or: each matrix has a file, STEM.mode1.SUFFIX, ... and STEM.lambda.SUFFIX. */
     const struct matrix_reader *matrices;
-    /* Writes the model to its opened files: those of the modes and of lambda, or the one file.
-     * Where the files have names in them, the second; `names` may be NULL. STATUS_OUTPUT,
-     * STATUS_MEMORY. */
-    enum status (*write)(struct outfile *file, const struct ktensor *k, struct error *error);
-    enum status (*write_named)(struct outfile *file, const struct ktensor *k,
-                               const struct labels *names, struct error *error);
+    /* Writes lambda, and what comes before the rows. STATUS_OUTPUT, STATUS_MEMORY. */
+    enum status (*begin)(struct ktensor_output *o, struct error *error);
+    /* Writes the rows that *piece has (ktensor_source.h). STATUS_OUTPUT, STATUS_MEMORY. */
+    enum status (*put)(struct ktensor_output *o, const struct ktensor *piece, struct error *error);
 };
 
 /* Their names, as in --format: the value of each word is its flag. */

@@ -7,24 +7,19 @@
 
 #include "base/outfile_set.h"
 #include "formats/ktensor/ktensor_formats.h"
-#include "model/ktensor.h"
+#include "model/ktensor_source.h"
 
-/* Writes the model in every format of the set `formats`, and its names (NULL: none) to maps beside
- * them (labels.h), as files of the stem that is locked (outfile_set_lock). A map that is there
- * with the same text stays as it is (ktensor_check_maps). Text has the fewest digits that read back
- * to the same number. The files replace all files of an older model of the stem together
- * (outfile_set.h): those of the same names, of other formats and of more modes; on failure none is
- * left, and older files are untouched. *files receives the names in the order of writing; the
- * caller frees *files with ktensor_files_free, after a failure too. STATUS_OUTPUT, STATUS_MEMORY.
- */
-enum status ktensor_write(const struct ktensor *k, const struct labels *names,
+/* Writes the model, whose rows may have to be brought, in every format of the set `formats`, and
+ * its names (NULL: none) to maps beside them (labels.h), as files of the stem that is locked
+ * (outfile_set_lock). A map that is there with the same text stays as it is (ktensor_check_maps).
+ * Text has the fewest digits that read back to the same number. The files replace all files of an
+ * older model of the stem together (outfile_set.h): those of the same names, of other formats and
+ * of more modes; on failure none is left, and older files are untouched. *files receives the names
+ * in the order of writing; the caller frees *files with ktensor_files_free, after a failure too.
+ * STATUS_OUTPUT, STATUS_MEMORY, and errors of bringing rows. */
+enum status ktensor_write(const struct ktensor_source *model, const struct labels *names,
                           struct stem_lock *lock, unsigned formats, struct ktensor_files *files,
                           struct error *error);
-
-/* Opens and writes the maps of the locked stem that are to be replaced, file[*count] and those
- * after it; *count grows. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status ktensor_write_maps(struct outfile *file, int *count, const struct labels *names,
-                               const struct stem_lock *lock, struct error *error);
 
 /* Checks that no maps of the stem have to be replaced but those of an older model, which has
  * STEM.modes.map: those of a tensor of the stem, STEM.blco, STEM.tns or STEM.tns.gz, stay, and must
@@ -33,13 +28,6 @@ enum status ktensor_check_maps(const char *stem, const struct labels *names, str
 
 /* Bytes that the text files among the formats will take, estimated from some of the numbers. */
 uint64_t ktensor_text_bytes(const struct ktensor *k, unsigned formats);
-
-/* Adds to file[0..*count), which are to replace those of the older model of the locked stem, the
- * older files that are not among the new ones, *files (outfile_set_take_away); room for
- * KTENSOR_MOST_FILES. No folder is taken away. The caller discards the files, after a failure too.
- * STATUS_MEMORY. */
-enum status ktensor_files_older(struct outfile *file, int *count, const struct ktensor_files *files,
-                                const struct stem_lock *lock, struct error *error);
 
 /* Checks, before a long computation, that the files of a model can be written and those of an older
  * model be taken away, whatever their order: the folder exists, a file can be made there, and what

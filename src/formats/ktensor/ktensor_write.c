@@ -8,6 +8,8 @@
 #include "formats/ktensor/matrix_text.h"
 #include "formats/names/labels.h"
 
+#define PIECE (UINT64_C(64) << 20) /* bytes of a model that are brought at a time */
+
 /* A folder is no file of a model. */
 static bool is_file(const char *path)
 {
@@ -62,8 +64,11 @@ static bool has(const struct ktensor_files *files, const char *path)
     return found;
 }
 
-enum status ktensor_files_older(struct outfile *file, int *count, const struct ktensor_files *files,
-                                const struct stem_lock *lock, struct error *error)
+/* Adds to file[0..*count), which are to replace those of the older model of the locked stem, the
+ * older files that are not among the new ones, *files. No folder is taken away. */
+static enum status take_older_away(struct outfile *file, int *count,
+                                   const struct ktensor_files *files, const struct stem_lock *lock,
+                                   struct error *error)
 {
     struct ktensor_files all;
     TRY_OR(done, name_all(&all, lock->stem, error));
@@ -75,8 +80,10 @@ done:
     return error->status;
 }
 
-enum status ktensor_write_maps(struct outfile *file, int *count, const struct labels *names,
-                               const struct stem_lock *lock, struct error *error)
+/* Opens and writes the maps of the locked stem that are to be replaced, file[*count] and those
+ * after it; *count grows. */
+static enum status write_maps(struct outfile *file, int *count, const struct labels *names,
+                              const struct stem_lock *lock, struct error *error)
 {
     for (int i = 0; i < NAME_MAPS; i++) {
         bool same;
@@ -95,38 +102,55 @@ enum status ktensor_write_maps(struct outfile *file, int *count, const struct la
     return STATUS_OK;
 }
 
+/* The opened files of a model in all formats. */
+struct outputs {
+    int count;
+    const struct ktensor_format *format[KTENSOR_FORMAT_COUNT];
+    struct ktensor_output output[KTENSOR_FORMAT_COUNT];
+};
+
+/* Writes the rows of a piece in all formats. */
+static enum status put_piece(void *context, const struct ktensor *piece, struct error *error)
+{
+    struct outputs *o = context;
+    for (int i = 0; i < o->count; i++)
+        TRY(o->format[i]->put(&o->output[i], piece, error));
+    return STATUS_OK;
+}
+
 /* Writes the model to opened files, in all formats. */
-static enum status write_model(struct outfile *file, const struct ktensor *k,
+static enum status write_model(struct outfile *file, const struct ktensor_source *model,
                                const struct labels *names, unsigned formats, struct error *error)
 {
+    struct outputs o = {0};
     for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++) {
         const struct ktensor_format *format = &ktensor_formats[i];
         if (!(formats & format->flag))
             continue;
-        if (format->write)
-            format->write(file, k, error);
-        else
-            format->write_named(file, k, names, error);
-        TRY(error->status);
-        file += ktensor_format_files(format, k->shape.order);
+        o.format[o.count] = format;
+        o.output[o.count] =
+            (struct ktensor_output){.file = file, .whole = model->k, .names = names};
+        TRY(format->begin(&o.output[o.count++], error));
+        file += ktensor_format_files(format, model->k->shape.order);
     }
-    return STATUS_OK;
+    return ktensor_pieces(model, ktensor_rows_of_bytes(PIECE, model->k->rank), put_piece, &o,
+                          error);
 }
 
-enum status ktensor_write(const struct ktensor *k, const struct labels *names,
+enum status ktensor_write(const struct ktensor_source *model, const struct labels *names,
                           struct stem_lock *lock, unsigned formats, struct ktensor_files *files,
                           struct error *error)
 {
     struct outfile file[KTENSOR_MOST_FILES] = {0};
     int count = 0;
-    TRY(ktensor_files_name(files, k->shape.order, lock->stem, formats, error));
+    TRY(ktensor_files_name(files, model->k->shape.order, lock->stem, formats, error));
     for (; count < files->count; count++)
         TRY_OR(done, outfile_open(&file[count], files->path[count], error));
-    TRY_OR(done, write_model(file, k, names, formats, error));
+    TRY_OR(done, write_model(file, model, names, formats, error));
     if (names)
         TRY_OR(done, ktensor_files_add_maps(files, lock->stem, names, error));
-    TRY_OR(done, ktensor_write_maps(file, &count, names, lock, error));
-    TRY_OR(done, ktensor_files_older(file, &count, files, lock, error));
+    TRY_OR(done, write_maps(file, &count, names, lock, error));
+    TRY_OR(done, take_older_away(file, &count, files, lock, error));
     if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
         outfile_set_keep(lock, file, count);
 done:

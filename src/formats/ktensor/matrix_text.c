@@ -22,7 +22,7 @@ static char *format_rows(const struct text_matrix *m, uint64_t first, uint64_t r
 {
     for (uint64_t i = first; i < first + rows; i++) {
         if (m->before)
-            text = m->before(m->context, i, text);
+            text = m->before(m->context, m->first + i, text);
         for (uint64_t r = 0; r < m->cols; r++) {
             text = number_format(m->a[i * m->cols + r], text);
             *text++ = r + 1 < m->cols ? m->separator : '\n';
@@ -101,6 +101,8 @@ static uint64_t rows_at_a_time(const struct text_matrix *m)
 enum status matrix_text_put_rows(struct outfile *f, size_t *position, const struct text_matrix *m,
                                  struct error *error)
 {
+    if (m->rows == 0)
+        return STATUS_OK;
     uint64_t step = rows_at_a_time(m);
     struct matrix_writer w = {.file = f,
                               .matrix = m,
@@ -131,16 +133,6 @@ enum status matrix_text_put(struct outfile *f, size_t *position, const double *a
 {
     const struct text_matrix m = {.a = a, .rows = rows, .cols = cols, .separator = ' '};
     return matrix_text_put_rows(f, position, &m, error);
-}
-
-enum status matrix_text_write(struct outfile *file, const struct ktensor *k, struct error *error)
-{
-    for (int n = 0; n < k->shape.order; n++) {
-        size_t position = 0;
-        TRY(matrix_text_put(&file[n], &position, k->factor[n], k->shape.dims[n], k->rank, error));
-    }
-    size_t position = 0;
-    return matrix_text_put(&file[k->shape.order], &position, k->lambda, k->rank, 1, error);
 }
 
 /* Bytes of text that `count` numbers take, each with what separates it from the next. */

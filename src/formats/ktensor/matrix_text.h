@@ -17,6 +17,7 @@ enum status matrix_text_put(struct outfile *f, size_t *position, const double *a
 /* A matrix whose text lines may begin with something else. */
 struct text_matrix {
     const double *a; /* (rows x cols), row-major */
+    uint64_t first;  /* the number of the first row, for `before` */
     uint64_t rows, cols;
     char separator; /* between two numbers */
     /* Writes what comes before the numbers of a row to `text`, which has room for `room` bytes;
@@ -29,10 +30,6 @@ struct text_matrix {
 /* Writes it as matrix_text_put. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status matrix_text_put_rows(struct outfile *f, size_t *position, const struct text_matrix *m,
                                  struct error *error);
-
-/* Writes factor matrix n to file[n], and lambda to the file after them, one weight on each text
- * line. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status matrix_text_write(struct outfile *file, const struct ktensor *k, struct error *error);
 
 /* The bytes that the numbers of a model take as text, estimated from some of them. */
 uint64_t matrix_text_bytes(const struct ktensor *k);

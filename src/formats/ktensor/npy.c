@@ -62,20 +62,6 @@ struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols
                                        make_header(rows, cols, header) + array_bytes(first, cols)};
 }
 
-enum status npy_write(struct outfile *file, const struct ktensor *k, struct error *error)
-{
-    const int order = k->shape.order;
-    struct outfile_extent extent[MAX_ORDER + 1];
-    for (int n = 0; n < order; n++) {
-        const uint64_t rows = k->shape.dims[n];
-        TRY(npy_write_header(&file[n], rows, k->rank, error));
-        extent[n] = npy_extent(&file[n], rows, k->rank, k->factor[n], 0, rows);
-    }
-    TRY(npy_write_header(&file[order], k->rank, 0, error));
-    extent[order] = npy_extent(&file[order], k->rank, 0, k->lambda, 0, k->rank);
-    return outfile_write_extents(extent, order + 1, error);
-}
-
 /* What a file of a factor matrix or of weights has. */
 static const struct npy_accepted doubles = {1u << NPY_F8, "'<f8' (float64, little-endian)"};
 

@@ -13,13 +13,9 @@
  * order, and gives the file its whole size. STATUS_OUTPUT. */
 enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, struct error *error);
 
-/* Writes factor matrix n of the model to file[n], and lambda to the file after them. STATUS_OUTPUT.
- */
-enum status npy_write(struct outfile *file, const struct ktensor *k, struct error *error);
-
 /* The rows first to first + count - 1 of that array, a (count x cols), and their place in the file,
- * for outfile_write_extents. Several processes may write different rows of one file. The place does
- * not depend on `rows`, which may become known after the rows are written. */
+ * for outfile_write_extents. The place does not depend on `rows`, which may become known after the
+ * rows are written. */
 struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
                                  uint64_t first, uint64_t count);
 

@@ -24,7 +24,7 @@ static void test_rows(void **state)
         all |= f->flag;
         whole += f->read != NULL;
         assert_true(!f->read == !!f->matrices);
-        assert_true(!f->write == !!f->write_named);
+        assert_true(f->begin && f->put);
         assert_non_null(word_of(ktensor_format_words, (int)f->flag));
         for (int j = 0; j < i; j++)
             assert_string_not_equal(f->suffix, ktensor_formats[j].suffix);

@@ -111,7 +111,7 @@ static void test_layouts(void **state)
     ktensor_files_free(&files);
     assert_int_equal(scratch_entries(0), 10);
 
-#define TEXT(name, text) assert_content(name, text, sizeof text - 1)
+#define TEXT(name, text) assert_bytes(name, text, sizeof text - 1)
     TEXT("m.mode1.csv", "mode1,component1,component2,component3\n1,1,0.5,-2\n2,0,1e-7,4\n");
     TEXT("m.lambda.csv", "component,weight\ncomponent1,3\ncomponent2,2.5\ncomponent3,0.1\n");
     TEXT("m.mode1.mat", "1 0.5 -2\n0 1e-7 4\n");
@@ -126,11 +126,11 @@ static void test_layouts(void **state)
     memcpy(npy, head, sizeof head - 1);
     npy[127] = '\n';
     memcpy(npy + 128, k.factor[0], 48);
-    assert_content("m.mode1.npy", npy, sizeof npy);
+    assert_bytes("m.mode1.npy", npy, sizeof npy);
     const char vector[] = "(3,), }  ";
     memcpy(npy + sizeof head - 1 - strlen("(2, 3), }"), vector, sizeof vector - 1);
     memcpy(npy + 128, k.lambda, 24);
-    assert_content("m.lambda.npy", npy, 128 + 24);
+    assert_bytes("m.lambda.npy", npy, 128 + 24);
     ktensor_free(&k);
 }
 
@@ -147,7 +147,7 @@ static void test_all_or_nothing(void **state)
                      STATUS_OUTPUT);
     ktensor_files_free(&files);
     assert_non_null(strstr(error.message, "m.ktns: cannot be written: it is a directory"));
-    assert_content("m.mode1.mat", "old", 3);
+    assert_bytes("m.mode1.mat", "old", 3);
     assert_int_equal(scratch_entries(0), 2);
 
     error = (struct error){0};
@@ -232,8 +232,8 @@ static void test_older_model_goes(void **state)
         ktensor_free(&back);
     }
     for (size_t i = 0; i < OTHERS - 1; i++)
-        assert_content(others[i], "mine", 4);
-    assert_content("data", "mine", 4);
+        assert_bytes(others[i], "mine", 4);
+    assert_bytes("data", "mine", 4);
     ktensor_free(&small);
     ktensor_free(&large);
 }

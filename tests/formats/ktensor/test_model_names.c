@@ -38,7 +38,7 @@ static enum status write_named(const struct ktensor *k, const struct labels *nam
     struct stem_lock lock;
     struct ktensor_files files = {0};
     if (outfile_set_lock(&lock, scratch_path("m"), error) == STATUS_OK)
-        ktensor_write(k, names, &lock, formats, &files, error);
+        ktensor_write(&(struct ktensor_source){.k = k}, names, &lock, formats, &files, error);
     ktensor_files_free(&files);
     stem_lock_release(&lock);
     return error->status;
@@ -214,6 +214,67 @@ static void test_csv_of_others(void **state)
     }
 }
 
+/* Rows of a model in memory, as if they came from elsewhere. */
+static enum status bring(void *context, int n, uint64_t first, uint64_t count, double *rows,
+                         struct error *error)
+{
+    const struct ktensor *k = context;
+    memcpy(rows, k->factor[n] + first * k->rank, count * k->rank * sizeof *rows);
+    return error->status;
+}
+
+/* A format with its opened files. */
+struct format_output {
+    const struct ktensor_format *format;
+    struct ktensor_output output;
+};
+
+static enum status put(void *context, const struct ktensor *piece, struct error *error)
+{
+    struct format_output *f = context;
+    return f->format->put(&f->output, piece, error);
+}
+
+/* Pieces of any number of rows make the file that the whole model makes, in every format. */
+static void test_pieces(void **state)
+{
+    (void)state;
+    struct ktensor k = model_make(&(struct shape){3, {2, 50, 7}}, 3);
+    struct labels names = some_names("an\nn", "bob");
+    names.order = 3;
+    for (uint64_t most = 1; most < 60; most += 7)
+        for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++) {
+            const struct ktensor_source from = {&k, most > 1 ? bring : NULL, &k};
+            const int count = ktensor_format_files(&ktensor_formats[i], 3);
+            struct error error = {0};
+            struct outfile file[4];
+            struct format_output f = {&ktensor_formats[i],
+                                      {.file = file, .whole = &k, .names = &names}};
+            char name[32];
+            for (int j = 0; j < count; j++) {
+                snprintf(name, sizeof name, "%s.%d.%d", most > 1 ? "pieces" : "whole", i, j);
+                assert_int_equal(outfile_open(&file[j], scratch_path(name), &error), STATUS_OK);
+            }
+            assert_int_equal(f.format->begin(&f.output, &error), STATUS_OK);
+            assert_int_equal(ktensor_pieces(&from, most - 1, put, &f, &error), STATUS_OK);
+            for (int j = 0; j < count; j++) {
+                size_t size[2];
+                char *bytes[2];
+                assert_int_equal(outfile_commit(&file[j], &error), STATUS_OK);
+                snprintf(name, sizeof name, "whole.%d.%d", i, j);
+                bytes[0] = file_bytes(scratch_path(name), &size[0]);
+                snprintf(name, sizeof name, "%s.%d.%d", most > 1 ? "pieces" : "whole", i, j);
+                bytes[1] = file_bytes(scratch_path(name), &size[1]);
+                assert_int_equal(size[1], size[0]);
+                assert_memory_equal(bytes[1], bytes[0], size[0]);
+                free(bytes[0]);
+                free(bytes[1]);
+            }
+        }
+    labels_free(&names);
+    ktensor_free(&k);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
@@ -222,6 +283,7 @@ int main(void)
                                        TEST(test_older_names_go),
                                        TEST(test_names_of_a_tensor_stay),
                                        TEST(test_every_allocation_may_fail),
-                                       TEST(test_csv_of_others)};
+                                       TEST(test_csv_of_others),
+                                       TEST(test_pieces)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

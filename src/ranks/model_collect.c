@@ -1,0 +1,166 @@
+#include "ranks/model_collect.h"
+
+#include <string.h>
+
+#include "base/least.h"
+#include "base/memory.h"
+
+#define IN_FLIGHT (UINT64_C(64) << 20) /* bytes that rank 0 receives at a time */
+
+/* What rank 0 asks for: rows first to first + count - 1 of factor matrix n. */
+struct row_request {
+    int n; /* -1: nothing more */
+    uint64_t first, count;
+    double *to; /* (count x R): where they go; rank 0's */
+};
+
+enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
+                            const struct rank_rows *ranks, struct error *error)
+{
+    const size_t size = (size_t)ranks->all->size, record = (part->rank + 1) * sizeof(double);
+    uint64_t longest = 0, own = 0;
+    *m = (struct model_rows){.part = part, .ranks = ranks};
+    if (ranks->all->shares_memory)
+        return STATUS_OK;
+    for (int n = 0; n < part->shape.order; n++) {
+        const uint64_t length = ranks->part.whole.dims[n], count = ranks->mode[n].count;
+        longest = length > longest ? length : longest;
+        own = count > own ? count : own;
+    }
+    m->most = least_of(longest, IN_FLIGHT / record + 1);
+    m->outgoing = memory_array(least_of(own, m->most), record, error);
+    m->incoming = memory_array(ranks->all->rank == 0 ? m->most : 0, record, error);
+    m->count = memory_zeros(2 * size, sizeof *m->count, error);
+    m->first = memory_zeros(2 * (size + 1), sizeof *m->first, error);
+    return comm_allreduce_error(ranks->all, error);
+}
+
+void model_rows_close(struct model_rows *m)
+{
+    memory_free(m->outgoing);
+    memory_free(m->incoming);
+    memory_free(m->count);
+    memory_free(m->first);
+    *m = (struct model_rows){0};
+}
+
+/* Copies the rows of the request that this rank has solved to their places, or without r->to to
+ * records in any order. Returns the number of records. */
+static uint64_t copy_own(const struct model_rows *m, const struct row_request *r)
+{
+    const struct ktensor *part = m->part;
+    const struct mode_rows *own = &m->ranks->mode[r->n];
+    const uint64_t rank = part->rank;
+    uint64_t records = 0;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = own->first; i < own->first + own->count; i++) {
+        const uint64_t row = ktensor_row(part, r->n, i);
+        double *to;
+        if (row == NO_ROW || row < r->first || row - r->first >= r->count)
+            continue;
+        if (r->to) {
+            to = r->to + (row - r->first) * rank;
+        } else {
+            uint64_t k;
+#pragma omp atomic capture
+            k = records++;
+            to = m->outgoing + k * (rank + 1);
+            memcpy(to++, &row, sizeof row);
+        }
+        memcpy(to, part->factor[r->n] + i * rank, rank * sizeof *to);
+    }
+    return records;
+}
+
+/* All ranks send what they have of the request, of m->most rows at most, to rank 0. */
+static enum status send_rows(struct model_rows *m, const struct row_request *r, struct error *error)
+{
+    struct comm *c = m->ranks->all;
+    const uint64_t rank = m->part->rank, record = (rank + 1) * sizeof(double);
+    const int size = c->size;
+    uint64_t *received = m->count + size, *send = m->first, *receive = send + size + 1;
+    m->count[0] =
+        copy_own(m, &(struct row_request){.n = r->n, .first = r->first, .count = r->count});
+    TRY(comm_alltoall(c, m->count, received, error));
+    for (int k = 0; k < size; k++) {
+        send[k + 1] = m->count[0] * record;
+        receive[k + 1] = receive[k] + received[k] * record;
+    }
+    TRY(comm_alltoallv(c, m->outgoing, send, m->incoming, receive, error));
+    if (c->rank > 0)
+        return STATUS_OK;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < receive[size] / record; i++) {
+        uint64_t row;
+        const double *from = m->incoming + i * (rank + 1);
+        memcpy(&row, from, sizeof row);
+        memcpy(r->to + (row - r->first) * rank, from + 1, rank * sizeof *from);
+    }
+    return STATUS_OK;
+}
+
+/* Every rank calls this with the request of rank 0. */
+static enum status move_rows(struct model_rows *m, const struct row_request *r, struct error *error)
+{
+    if (m->ranks->all->shares_memory) {
+        copy_own(m, r);
+        return comm_allreduce_error(m->ranks->all, error); /* waits until the last rank is done */
+    }
+    for (uint64_t at = 0; at < r->count; at += m->most) {
+        const struct row_request piece = {r->n, r->first + at, least_of(m->most, r->count - at),
+                                          r->to ? r->to + at * m->part->rank : NULL};
+        TRY(send_rows(m, &piece, error));
+    }
+    return STATUS_OK;
+}
+
+enum status model_rows_bring(void *rows, int n, uint64_t first, uint64_t count, double *to,
+                             struct error *error)
+{
+    struct model_rows *m = rows;
+    struct row_request r = {n, first, count, to};
+    TRY(comm_bcast(m->ranks->all, 0, &r, sizeof r, error));
+    return move_rows(m, &r, error);
+}
+
+enum status model_rows_end(struct model_rows *m, struct error *error)
+{
+    struct error failure = {0};
+    struct row_request r = {.n = -1};
+    while (comm_bcast(m->ranks->all, 0, &r, sizeof r, &failure) == STATUS_OK && r.n >= 0)
+        if (move_rows(m, &r, &failure) != STATUS_OK)
+            break;
+    if (error->status == STATUS_OK)
+        *error = failure;
+    return error->status;
+}
+
+enum status model_collect(struct ktensor *whole, struct ktensor *part,
+                          const struct rank_rows *ranks, struct error *error)
+{
+    struct comm *c = ranks->all;
+    struct part all = part_all(&ranks->part.whole);
+    struct model_rows m = {0};
+    if (c->size == 1) { /* all rows are here, in their order */
+        *whole = *part;
+        *part = (struct ktensor){0};
+        return STATUS_OK;
+    }
+    for (int n = 0; c->rank > 0 && n < all.whole.order; n++)
+        all.here.dims[n] = 0;
+    if (c->rank == 0 || !c->shares_memory) {
+        if (ktensor_create_part(whole, &all, part->rank, error) == STATUS_OK)
+            memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
+    }
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, model_rows_open(&m, part, ranks, error));
+    for (int n = 0; n < part->shape.order; n++) {
+        const struct row_request r = {n, 0, all.whole.dims[n], whole->factor[n]};
+        TRY_OR(done, move_rows(&m, &r, error));
+        memory_free(part->factor[n]);
+        part->factor[n] = NULL;
+    }
+done:
+    model_rows_close(&m);
+    return error->status;
+}

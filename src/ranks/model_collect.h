@@ -1,0 +1,48 @@
+/* Brings the rows of a model, which the ranks have solved, to rank 0: all of them into one model,
+ * or those that rank 0 asks for, while it writes files. */
+#ifndef BLCO_MODEL_COLLECT_H
+#define BLCO_MODEL_COLLECT_H
+
+#include "model/ktensor_source.h"
+#include "ranks/rank_rows.h"
+
+/* A model of which each rank has rows; each row is brought by the rank that has solved it. */
+struct model_rows {
+    const struct ktensor *part;    /* the rows of this rank; borrowed */
+    const struct rank_rows *ranks; /* borrowed */
+    /* Messages, where ranks do not share memory. A record is the number of a row, then the row. */
+    uint64_t most;               /* records that rank 0 receives at a time */
+    double *outgoing, *incoming; /* (most records at most); owned          */
+    uint64_t *count;             /* (2 x ranks): records sent to each rank, received; owned     */
+    uint64_t *first;             /* (2 x (ranks + 1)): where these begin, in bytes; owned       */
+};
+
+/* Every rank calls this. A rank then needs up to 64 MB for messages, rank 0 twice as much, or none
+ * where ranks are threads of one process. The caller calls model_rows_close, after a failure too.
+ * STATUS_MEMORY, the same on all ranks. */
+enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
+                            const struct rank_rows *ranks, struct error *error);
+
+/* As `bring` of struct ktensor_source, whose context is the struct model_rows. Rank 0 calls this;
+ * the others are in model_rows_end. Errors of operations of struct comm. */
+enum status model_rows_bring(void *rows, int n, uint64_t first, uint64_t count, double *to,
+                             struct error *error);
+
+/* Rank 0 calls this when it wants no more rows, even if it has failed; the others at once, and they
+ * send rows until then. *error may have a failure of before, which stays. Errors of operations of
+ * struct comm. */
+enum status model_rows_end(struct model_rows *m, struct error *error);
+
+/* Accepts a zeroed one. */
+void model_rows_close(struct model_rows *m);
+
+/* *whole = the model, on rank 0; on the other ranks it gets no rows. Where ranks are threads of one
+ * process, *whole is the same object on all of them, and every rank copies its rows to it. *whole
+ * is empty at first. The factor matrices of *part are freed one by one as soon as they are there;
+ * *part must not be used afterwards. Every rank calls this. The caller frees *whole when all ranks
+ * have returned; after a failure it can only be freed. STATUS_MEMORY, and failures of other ranks.
+ */
+enum status model_collect(struct ktensor *whole, struct ktensor *part,
+                          const struct rank_rows *ranks, struct error *error);
+
+#endif
