@@ -12,7 +12,7 @@
 #   make check-format    says which files clang-format 14 would change; make format changes them
 #   make check-layers    says which #include goes where src/LAYERS does not allow it
 #   make compile_commands.json    what editors and clang tools read
-#   make asan tsan       the same tests under sanitizers (address and undefined; thread, with clang)
+#   make asan tsan       tests under sanitizers (address and undefined; thread, with clang)
 #   make fuzz            each reader on damaged input, FUZZ_SECONDS (20) each, some at once, with clang
 #   make kill            kills KILLS (300) runs that save checkpoints, and checks what is left
 #   make table           long tables: momentum beside plain ALS, rows of which little is known
@@ -177,7 +177,8 @@ ifeq ($(VARIANT),asan)
   $(filter-out $(LANES),$(ON_HOST)): ON_HOST_FLAGS += $(OPT)
 endif
 ifeq ($(VARIANT),tsan)
-  UNIT_TESTS := $(filter-out $(ON_HOST_TESTS),$(UNIT_TESTS))
+  # Only tests of folders that start threads.
+  UNIT_TESTS := $(filter $(addprefix $O/tests/,$(addsuffix /%,als backend base comm formats generate model ranks report tensor)),$(UNIT_TESTS))
 endif
 
 # The source of test T, and what it needs: a bats file runs the program and, some of them, a test program.

@@ -1,4 +1,3 @@
-# bats file_tags=threads
 load cli_helpers
 
 # bench ARGUMENT...: on the host, few samples; the table goes to the file table, messages to messages.

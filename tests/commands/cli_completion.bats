@@ -1,4 +1,5 @@
 # Completion in shells, as blco completion prints it.
+# bats file_tags=plain
 load cli_helpers
 
 # completed WORD...: what bash offers for the last word of this command line, in order, on one line.

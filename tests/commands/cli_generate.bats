@@ -1,4 +1,3 @@
-# bats file_tags=threads
 load cli_helpers
 
 @test "presets and their true sizes" {

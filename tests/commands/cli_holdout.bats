@@ -1,5 +1,4 @@
 # Runs of blco cpd that hold entries out: --holdout, --early-stop, --ridge auto.
-# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

@@ -1,3 +1,4 @@
+# bats file_tags=plain
 load cli_helpers
 
 commands() { "$BLCO" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vx help; }

@@ -1,3 +1,4 @@
+# bats file_tags=plain
 load cli_helpers
 
 # What --host-memory promises: a command has never more than the limit and 16 MB, or says in one line

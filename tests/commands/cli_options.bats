@@ -1,3 +1,4 @@
+# bats file_tags=plain
 load cli_helpers
 
 @test "cpd: operands" {

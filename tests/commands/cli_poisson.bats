@@ -1,5 +1,4 @@
 # Runs of blco cpd with a Poisson loss.
-# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

@@ -1,5 +1,4 @@
 # Single precision, and runs that begin in it and end in double.
-# bats file_tags=threads
 load cli_helpers
 
 three() { "$BLCO" generate -q x.tns --dims 20,25,30 --nnz 5000 --planted-rank 3 --seed 4; }

@@ -1,3 +1,4 @@
+# bats file_tags=plain
 load cli_helpers
 
 # told: a session without the machine, times, memory, digits that rounding may change, and all files but the first.

@@ -1,4 +1,5 @@
 # Tensors of real data, if BLCO_TEST_DATA names a folder that has them.
+# bats file_tags=plain
 load cli_helpers
 
 decomposes() {

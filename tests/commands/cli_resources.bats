@@ -1,3 +1,4 @@
+# bats file_tags=plain
 load cli_helpers
 
 # If memory, threads or addresses are short, blco ends with one line and never hangs.

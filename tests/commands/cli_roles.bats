@@ -1,5 +1,6 @@
 # No output of a command replaces an input or another output, even under another name.
 # shellcheck disable=SC2094,SC2154 # files that are read and would be written; run sets stderr
+# bats file_tags=plain
 load cli_helpers
 load ../support/mpi
 

@@ -1,5 +1,4 @@
 # blco selftest: what it prints, that it leaves no files, and that it fails when it should.
-# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

@@ -1,5 +1,4 @@
 # Runs of blco cpd that compare two halves of the tensor: --split-half.
-# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

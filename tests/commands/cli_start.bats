@@ -1,4 +1,5 @@
 # What the program takes to start, with CUDA and without.
+# bats file_tags=plain
 load cli_helpers
 
 # without_sanitizers: skips under a sanitizer, which takes terabytes of addresses and more libraries.

@@ -1,5 +1,4 @@
 # Several starts, the core consistency, several ranks.
-# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

@@ -1,4 +1,5 @@
 # The system calls of blco: where it writes, and that it starts no other program.
+# bats file_tags=plain
 load cli_helpers
 
 needs_strace() {

@@ -1,5 +1,4 @@
 # Runs of blco cpd in which unlisted entries are unknown or weigh less.
-# bats file_tags=threads
 load cli_helpers
 load ../support/mpi
 

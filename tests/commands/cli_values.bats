@@ -1,3 +1,4 @@
+# bats file_tags=plain
 load cli_helpers
 load ../support/mpi
 
