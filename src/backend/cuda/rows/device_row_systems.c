@@ -237,6 +237,9 @@ static int short_rows_of(const struct device_row_systems *s, const struct row_ru
     const struct device_stream *from = s->stream.from;
     if (!s->size.matrix || s->mode[mode].pieces == 0)
         return 0;
+    const uint64_t nnz = from ? from->ordering[from->serves[mode]].packed.nnz : t->blco.nnz;
+    if (nnz / SHORT_AVERAGE > (from ? length : length - t->zero_rows))
+        return 0; /* few rows of the mode are short */
     if (rules->rates)
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
     if (rules->nonneg)
