@@ -222,7 +222,8 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
     if (!unread)
         TRY_OR(done, take_norm(b, &source, &scaled, error));
     if (problem_has_rates(&b->options.problem)) {
-        const struct count_weights weights = {u->weighed, u->weight, seam->problem.exponent};
+        const struct count_weights weights = {loss_of(b->options.problem.loss), u->weighed,
+                                              u->weight, seam->problem.exponent};
         const struct count_source nonzeros = {source.x, source.file};
         TRY_OR(done, count_null_find(&seam->problem.null, &nonzeros, &t->rows, &weights, error));
     }

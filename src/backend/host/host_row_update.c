@@ -80,6 +80,7 @@ static struct host_systems systems_of(struct host_row_pass *s, int mode,
         .slices = &s->h->sweep.ordered[mode],
         .factors = factors,
         .now = s->h->systems.now,
+        .loss = loss_of(s->h->problem->asked->loss),
         .rules = rules,
         .sink = sink,
         .context = s,
@@ -168,7 +169,7 @@ static void take_system(const struct host_row_pass *s, const struct host_system 
     const double *least = copy_system(&s->common, system, sent, true);
     system->number[SYSTEM_LEAST] = 0;
     for (int k = 0; k < s->peers->size; k++)
-        system->number[SYSTEM_LEAST] = host_system_least(system->number[SYSTEM_LEAST], least[k]);
+        system->number[SYSTEM_LEAST] = loss_least(system->number[SYSTEM_LEAST], least[k]);
 }
 
 /* Solves common rows [first, first + count) after s->from, at most rows_together, whose summed
@@ -313,18 +314,18 @@ static void scale_columns(struct host_state *h)
 }
 
 /* *sums over the nonzeros of all ranks, of the model as it stands. */
-static enum status sum_values(struct host_row_pass *s, int mode, struct host_value_sums *sums,
+static enum status sum_values(struct host_row_pass *s, int mode, struct loss_sums *sums,
                               struct error *error)
 {
     struct host_state *h = s->h;
     const struct host_rows factors = host_model_rows(&h->model);
     const struct host_systems x = systems_of(s, mode, &factors, NULL);
-    *sums = (struct host_value_sums){0};
+    *sums = (struct loss_sums){0};
     if (x.slices->nnz > 0)
         TRY(host_systems_values(&x, sums, error));
     double of[] = {sums->model_sq, sums->model, sums->misfit};
     TRY(comm_allreduce_sum(h->ranks->all, of, 3, error));
-    *sums = (struct host_value_sums){of[0], of[1], of[2]};
+    *sums = (struct loss_sums){of[0], of[1], of[2]};
     return STATUS_OK;
 }
 
@@ -353,7 +354,7 @@ static enum status fit_weights(struct host_state *h, int mode, struct error *err
     scale_columns(h);
     struct host_row_pass s = begin_pass(h, mode);
     struct host_model *model = &h->model;
-    struct host_value_sums sums;
+    struct loss_sums sums;
     TRY(sum_values(&s, mode, &sums, error));
     const double scale = h->rates ? h->problem->null.total / (mass(h) + sums.model)
                                   : sqrt(h->norm_sq / sums.model_sq);
@@ -436,7 +437,7 @@ void host_row_update_squares(const struct host_state *h, int mode, double model_
 enum status host_row_update_fit_counts(struct host_state *h, int mode, struct backend_fit *fit,
                                        struct error *error)
 {
-    struct host_value_sums sums;
+    struct loss_sums sums;
     const double all = mass(h), null = h->problem->null.deviance;
     struct host_row_pass s = begin_pass(h, mode);
     TRY(sum_values(&s, mode, &sums, error));
