@@ -15,7 +15,7 @@ static void swap_mode(struct host_state *h, int n)
     const struct host_factor factor = h->model.factor[n];
     h->model.factor[n] = h->momentum.previous[n];
     h->momentum.previous[n] = factor;
-    host_sweep_changed(&h->sweep, n);
+    sweep_changed(&h->sweep.sweep, n);
 }
 
 void host_state_swap(void *state)

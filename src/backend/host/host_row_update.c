@@ -289,7 +289,7 @@ static enum status lift_zeros(struct host_state *h, int n, struct error *error)
             entry[r] = entry[r] == 0 ? to[r] : entry[r];
         host_entries_write(at, entry, rank, model->precision);
     }
-    host_sweep_changed(&h->sweep, n);
+    sweep_changed(&h->sweep.sweep, n);
     return host_state_make_sums(h, n, error);
 }
 
@@ -413,7 +413,7 @@ enum status host_row_update_take(struct host_state *h, int mode, struct error *e
     } else {
         memory_copy(f->entries, made, rows * rank * precision_bytes(model->precision));
     }
-    host_sweep_changed(&h->sweep, mode);
+    sweep_changed(&h->sweep.sweep, mode);
     TRY(host_ranks_allgather(h, mode, f->entries, error));
     TRY(host_state_make_gram(h, mode, error));
     for (uint64_t r = 0; r < rank; r++)
