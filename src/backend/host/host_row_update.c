@@ -162,56 +162,40 @@ static void keep_systems(void *context, const struct host_system_rows *rows, dou
     }
 }
 
-/* The summed system that was sent. */
-static void take_system(const struct host_row_pass *s, const struct host_system *system,
-                        double *sent)
-{
-    const double *least = copy_system(&s->common, system, sent, true);
-    system->number[SYSTEM_LEAST] = 0;
-    for (int k = 0; k < s->peers->size; k++)
-        system->number[SYSTEM_LEAST] = loss_least(system->number[SYSTEM_LEAST], least[k]);
-}
-
-/* Solves common rows [first, first + count) after s->from, at most rows_together, whose summed
- * systems are at `sent`. */
-static void solve_some(struct host_row_pass *s, int mode, double *sent, uint64_t first,
-                       uint64_t count, double *room, struct host_row_totals *totals)
-{
-    const struct host_state *h = s->h;
-    const struct host_model *model = &h->model;
-    const uint64_t rank = model->rank, ld = host_system_ld(rank);
-    const uint64_t length = host_system_length(rank, s->common.rules.matrix);
-    struct host_system_rows rows = {.count = count};
-    for (uint64_t l = 0; l < count; l++, room += length + ld) {
-        double *a = room + length;
-        const void *old = host_model_row(model, model->factor[mode].entries, s->from + first + l);
-        rows.row[l] = s->from + first + l;
-        rows.system[l] = host_system_at(room, rank);
-        rows.a[l] = a;
-        host_entries_read(a, old, rank, model->precision);
-        for (uint64_t r = 0; r < rank; r++)
-            a[r] *= h->systems.now[r];
-        take_system(s, &rows.system[l], sent + (first + l) * sent_length(s, s->peers->size));
-    }
-    s->step(s, &rows, room, totals);
-}
-
 /* Solves `count` common rows from s->from on, whose summed systems are in `sent`. */
 static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, uint64_t count,
                               struct error *error)
 {
     struct host_state *h = s->h;
-    const uint64_t rank = h->model.rank, some = rows_together(s);
+    const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank, ld = s->common.ld, some = rows_together(s);
     const uint64_t length = host_system_length(rank, s->common.rules.matrix);
-    const uint64_t room = some * (length + host_system_ld(rank)) + s->scratch;
-    const uint64_t times = (count + some - 1) / some;
+    const uint64_t room = some * (length + ld) + s->scratch, times = (count + some - 1) / some;
     struct host_row_totals *totals = memory_zeros(times, sizeof *totals, error);
     double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
     TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static) if (times > 1)
-    for (uint64_t k = 0; k < times; k++)
-        solve_some(s, mode, sent, k * some, least_of(some, count - k * some),
-                   rooms + (uint64_t)omp_get_thread_num() * room, &totals[k]);
+    for (uint64_t k = 0; k < times; k++) {
+        struct host_system_rows rows = {.count = least_of(some, count - k * some)};
+        double *at = rooms + (uint64_t)omp_get_thread_num() * room;
+        for (uint64_t l = 0; l < rows.count; l++, at += length + ld) {
+            const uint64_t i = k * some + l;
+            double *a = rows.a[l] = at + length;
+            rows.row[l] = s->from + i;
+            host_entries_read(a, host_model_row(model, model->factor[mode].entries, rows.row[l]),
+                              rank, model->precision);
+            for (uint64_t r = 0; r < rank; r++)
+                a[r] *= h->systems.now[r];
+            rows.system[l] = host_system_at(at, rank);
+            double *number = rows.system[l].number;
+            const double *least = copy_system(&s->common, &rows.system[l],
+                                              sent + i * sent_length(s, s->peers->size), true);
+            number[SYSTEM_LEAST] = 0;
+            for (int peer = 0; peer < s->peers->size; peer++)
+                number[SYSTEM_LEAST] = loss_least(number[SYSTEM_LEAST], least[peer]);
+        }
+        s->step(s, &rows, at, &totals[k]);
+    }
     for (uint64_t k = 0; k < times; k++)
         host_row_totals_add(&h->systems.totals, &totals[k]);
 done:

@@ -117,35 +117,6 @@ static const struct host_systems_kernels *kernels(uint64_t rank)
     return &host_systems_double2;
 }
 
-/* As many nonzeros as fit, at least two for each entry of the widest vectors. */
-static uint64_t nonzeros_of_block(uint64_t ld, bool matrix)
-{
-    const uint64_t fit = NEAR_BYTES / ((matrix ? 2 : 1) * ld * sizeof(double));
-    const uint64_t least = 2 * HOST_SYSTEM_PAD, most = least_of(LOSS_BLOCK, fit);
-    return most < least ? least : most / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
-}
-
-/* Fills p->products. */
-static void find_products(struct pass *p)
-{
-    const struct host_slices *slices = p->s->slices;
-    const struct host_rows *factors = p->s->factors;
-    uint64_t bytes = 0; /* of the other modes' rows */
-    p->products = (struct host_products){.others = slices->shape.order - 1,
-                                         .nnz = slices->nnz,
-                                         .rank = p->rank,
-                                         .ld = p->ld,
-                                         .precision = factors->precision};
-    for (int n = 0, k = 0; n < slices->shape.order; n++) {
-        if (n == slices->mode)
-            continue;
-        bytes += slices->shape.dims[n] * p->rank * precision_bytes(factors->precision);
-        p->products.rows[k] = factors->of[n];
-        p->products.coordinate[k++] = slices->coordinate[n];
-    }
-    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
-}
-
 /* Doubles of a block's arrays, which are 0 at first. */
 static uint64_t block_room(uint64_t ld)
 {
@@ -221,15 +192,6 @@ static void begin_work(const struct pass *p, int thread, struct thread_room *w)
     w->scratch = room;
 }
 
-/* About as many runs as threads can share evenly, as few as their ends have room for. */
-static uint64_t count_runs(const struct pass *p, uint64_t nnz)
-{
-    uint64_t most = ENDS_ROOM / (2 * p->length * sizeof(double));
-    most = least_of(MAX_RUNS, most > MIN_RUNS ? most : MIN_RUNS);
-    const uint64_t wanted = least_of(most, nnz / RUN_NNZ + 1);
-    return least_of(wanted, nnz);
-}
-
 static void cut_runs(struct pass *p, uint64_t first, uint64_t nnz)
 {
     const struct host_slices *x = p->s->slices;
@@ -247,15 +209,40 @@ static void cut_runs(struct pass *p, uint64_t first, uint64_t nnz)
 static enum status begin_pass(struct pass *p, const struct host_systems *s, uint64_t first,
                               uint64_t nnz, struct error *error)
 {
-    const uint64_t rank = s->factors->rank, ld = host_system_ld(rank);
+    const struct host_slices *slices = s->slices;
+    const struct host_rows *factors = s->factors;
+    const uint64_t rank = factors->rank, ld = host_system_ld(rank);
+    const bool matrix = s->rules->matrix;
     *p = (struct pass){.s = s,
                        .kernel = kernels(rank),
-                       .most = nonzeros_of_block(ld, s->rules->matrix),
                        .rank = rank,
                        .ld = ld,
-                       .length = host_system_length(rank, s->rules->matrix)};
-    find_products(p);
-    p->runs = count_runs(p, nnz);
+                       .length = host_system_length(rank, matrix),
+                       .products = {.others = slices->shape.order - 1,
+                                    .nnz = slices->nnz,
+                                    .rank = rank,
+                                    .ld = ld,
+                                    .precision = factors->precision}};
+
+    /* as many nonzeros in a block as fit, at least two for each entry of the widest vectors */
+    const uint64_t fit = NEAR_BYTES / ((matrix ? 2 : 1) * ld * sizeof(double));
+    const uint64_t block = least_of(LOSS_BLOCK, fit), two = 2 * HOST_SYSTEM_PAD;
+    p->most = block < two ? two : block / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+
+    uint64_t bytes = 0; /* of the other modes' rows */
+    for (int n = 0, k = 0; n < slices->shape.order; n++) {
+        if (n == slices->mode)
+            continue;
+        bytes += slices->shape.dims[n] * rank * precision_bytes(factors->precision);
+        p->products.rows[k] = factors->of[n];
+        p->products.coordinate[k++] = slices->coordinate[n];
+    }
+    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
+
+    /* about as many runs as threads can share evenly, as few as their ends have room for */
+    const uint64_t room = ENDS_ROOM / (2 * p->length * sizeof(double));
+    const uint64_t most = least_of(MAX_RUNS, room > MIN_RUNS ? room : MIN_RUNS);
+    p->runs = least_of(least_of(most, nnz / RUN_NNZ + 1), nnz);
     p->room = block_room(ld) + s->rows * (p->length + ld) + host_system_ld(s->scratch);
     p->run = memory_array(p->runs, sizeof *p->run, error);
     p->ends = memory_array(p->runs, 2 * p->length * sizeof *p->ends, error);
@@ -367,26 +354,23 @@ static void sum_run(const struct pass *p, uint64_t k, struct thread_room *w)
     hand_over(p, w, &run->totals);
 }
 
-/* Sums the row that begins in run k and ends in a later one, in the order of the runs. */
-static void join_tail(const struct pass *p, uint64_t k, struct thread_room *w,
-                      struct host_row_totals *totals)
-{
-    const struct host_slices *x = p->s->slices;
-    double *sum = end_of(p, k, 1);
-    do {
-        host_system_join(sum, end_of(p, ++k, 0), p->length);
-    } while (x->end[p->run[k].slice] > p->run[k].last);
-    w->rows.system[w->rows.count] = host_system_at(sum, p->rank);
-    end_row(p, x->row[p->run[k].slice], w, totals);
-}
-
-/* The same of all of JOINED runs from run `first` on. */
+/* Sums the rows that begin in one of JOINED runs from run `first` on and end in a later one, in the
+ * order of the runs. */
 static void join_tails(const struct pass *p, uint64_t first, struct thread_room *w)
 {
+    const struct host_slices *x = p->s->slices;
     struct host_row_totals *totals = &p->run[first].joined;
-    for (uint64_t k = first; k < p->runs && k < first + JOINED; k++)
-        if (p->run[k].tail)
-            join_tail(p, k, w, totals);
+    for (uint64_t k = first; k < p->runs && k < first + JOINED; k++) {
+        uint64_t end = k; /* the run that the row ends in */
+        double *sum = end_of(p, k, 1);
+        if (!p->run[k].tail)
+            continue;
+        do {
+            host_system_join(sum, end_of(p, ++end, 0), p->length);
+        } while (x->end[p->run[end].slice] > p->run[end].last);
+        w->rows.system[w->rows.count] = host_system_at(sum, p->rank);
+        end_row(p, x->row[p->run[end].slice], w, totals);
+    }
     hand_over(p, w, totals);
 }
 
