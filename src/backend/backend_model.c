@@ -10,6 +10,9 @@
 #include "base/memory.h"
 #include "ranks/model_arrange.h"
 
+/* Times its floor, an entry is at the floor: weights have changed since the update. */
+#define NEAR_FLOOR 16
+
 /* The weights are divided by 2^exponent, as the tensor is; those of a start say nothing but how
  * large components are beside each other, and those of a random one are equal. Where all modes are
  * fixed, nothing starts. */
@@ -165,8 +168,11 @@ static enum status store(struct backend *b, struct ktensor *k, bool arranged, st
                                              .diagonal = diagonal,
                                              .rows = b->ranks->part.whole.dims[n],
                                              .precision = s->floors.precision[n]};
-        nonneg_bounds(&update, rank, bound + (uint64_t)n * rank);
-        form.bound[n] = bound + (uint64_t)n * rank;
+        double *least = bound + (uint64_t)n * rank;
+        nonneg_floors(&update, rank, least);
+        for (uint64_t r = 0; r < rank; r++)
+            least[r] *= NEAR_FLOOR;
+        form.bound[n] = least;
     }
     arrangement_keep(&a, k);
     if (arranged) {           /* from the statistics of the columns in all ranks' rows */

@@ -228,35 +228,6 @@ static struct host_nonzeros nonzeros_of(const struct decoded *d, const double *v
     return x;
 }
 
-/* A run of nonzeros in any ordering, for one tile of columns. */
-static void sum_decoded(struct host_row_sums *s, const struct host_mttkrp *p,
-                        const struct host_run *run)
-{
-    struct decoded d;
-    for (uint64_t i = run->first; i < run->last; i += DECODE_NNZ) {
-        const uint64_t count = least_of(DECODE_NNZ, run->last - i);
-        decode(p, i, count, &d);
-        const struct host_nonzeros x = nonzeros_of(&d, p->x->value + i, s->others);
-        host_row_sums_add(s, &x, 0, 0, count);
-    }
-}
-
-static void sum_slices(struct host_row_sums *s, const struct host_mttkrp *p,
-                       const struct host_run *run)
-{
-    const struct host_slices *slices = p->slices;
-    struct host_nonzeros x = {.narrow = slices->narrow,
-                              .value = slices->narrow ? (const void *)slices->narrow_value
-                                                      : slices->value,
-                              .row = slices->row,
-                              .end = slices->end};
-    for (int n = 0, k = 0; n < p->shape.order; n++)
-        if (n != p->mode)
-            x.coordinate[k++] =
-                slices->narrow ? (const void *)slices->narrow_coordinate[n] : slices->coordinate[n];
-    host_row_sums_add(s, &x, run->slice, run->first, run->last);
-}
-
 static void begin_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
                         const struct host_rows *rows)
 {
@@ -286,12 +257,30 @@ static bool next_tile(struct host_row_sums *s, const struct host_mttkrp *p,
 static void sum_run(struct host_row_sums *s, const struct host_mttkrp *p,
                     const struct host_run *run, const struct host_rows *rows)
 {
+    const struct host_slices *slices = p->slices;
+    struct host_nonzeros sliced = {0};
+    if (slices) {
+        sliced = (struct host_nonzeros){.narrow = slices->narrow,
+                                        .value = slices->narrow ? (const void *)slices->narrow_value
+                                                                : slices->value,
+                                        .row = slices->row,
+                                        .end = slices->end};
+        for (int n = 0, k = 0; n < p->shape.order; n++)
+            if (n != p->mode)
+                sliced.coordinate[k++] = slices->narrow ? (const void *)slices->narrow_coordinate[n]
+                                                        : slices->coordinate[n];
+    }
     begin_tiles(s, p, rows);
     while (next_tile(s, p, rows, run->low)) {
-        if (p->slices)
-            sum_slices(s, p, run);
-        else
-            sum_decoded(s, p, run);
+        if (slices)
+            host_row_sums_add(s, &sliced, run->slice, run->first, run->last);
+        for (uint64_t i = run->first; !slices && i < run->last; i += DECODE_NNZ) {
+            struct decoded d;
+            const uint64_t count = least_of(DECODE_NNZ, run->last - i);
+            decode(p, i, count, &d);
+            const struct host_nonzeros x = nonzeros_of(&d, p->x->value + i, s->others);
+            host_row_sums_add(s, &x, 0, 0, count);
+        }
         host_row_sums_end(s);
     }
 }
