@@ -99,27 +99,22 @@ static bool builds_from_file(const struct backend *b, const struct rank_tensor *
     return t->comm->size == 1 || (b->kind->takes_parts && !b->plan.streamed);
 }
 
-/* Plans for numbers that are estimates, and reads the nonzeros unless every rank's backend takes
- * its part from the file. */
-static enum status read_estimated(struct backend *b, struct rank_tensor *t,
-                                  struct progress *progress, struct error *error)
-{
-    struct comm *all = t->comm;
-    const struct plan_tensor tensor = rank_tensor_for_plan(t, problem_by_rows(&b->options.problem));
-    backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
-    TRY(comm_allreduce_error(all, error));
-    int needed = !builds_from_file(b, t);
-    TRY(comm_allreduce_max(all, &needed, error));
-    return needed ? rank_tensor_read(t, progress, error) : STATUS_OK;
-}
-
-/* Plans, and reads what the plan needs. */
+/* Plans, and reads what the plan needs. Where numbers are estimates, the nonzeros are read unless
+ * every rank's backend takes its part from the file. */
 static enum status plan_and_read(struct backend *b, struct rank_tensor *t,
                                  struct progress *progress, struct error *error)
 {
-    if (t->estimated)
-        TRY(read_estimated(b, t, progress, error));
+    struct comm *all = t->comm;
     const bool by_rows = problem_by_rows(&b->options.problem);
+    if (t->estimated) {
+        const struct plan_tensor tensor = rank_tensor_for_plan(t, by_rows);
+        backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
+        TRY(comm_allreduce_error(all, error));
+        int needed = !builds_from_file(b, t);
+        TRY(comm_allreduce_max(all, &needed, error));
+        if (needed)
+            TRY(rank_tensor_read(t, progress, error));
+    }
     if (!t->input.unread)
         TRY(rank_tensor_divide_rows(t, by_rows, error));
     TRY(plan_or_refuse(&b->plan, b->kind, t, &b->options, error));
@@ -222,7 +217,8 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
     if (!unread)
         TRY_OR(done, take_norm(b, &source, &scaled, error));
     if (problem_has_rates(&b->options.problem)) {
-        const struct count_weights weights = {u->weighed, u->weight, seam->problem.exponent};
+        const struct count_weights weights = {loss_of(b->options.problem.loss), u->weighed,
+                                              u->weight, seam->problem.exponent};
         const struct count_source nonzeros = {source.x, source.file};
         TRY_OR(done, count_null_find(&seam->problem.null, &nonzeros, &t->rows, &weights, error));
     }

@@ -2,12 +2,12 @@
 
 const struct word loss_words[] = {{"squares", LOSS_SQUARES}, {"poisson", LOSS_POISSON}, {NULL, 0}};
 
-static const struct loss rows[] = {
-    [LOSS_SQUARES] = {.rates = false}, [LOSS_POISSON] = {.rates = true}};
+static const struct loss *const rows[] = {
+    [LOSS_SQUARES] = &loss_squares, [LOSS_POISSON] = &loss_poisson};
 
 const struct loss *loss_of(enum loss_name name)
 {
-    return &rows[name];
+    return rows[name];
 }
 
 bool loss_is_known(unsigned number)

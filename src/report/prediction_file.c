@@ -52,7 +52,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     const struct prediction_lines *l = lines;
     const struct prediction_form *form = l->form;
     const char between = any_labels(form) ? '\t' : ' ';
-    double number[RESIDUAL_NUMBERS];
+    double number[LOSS_RESIDUALS];
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < form->order; n++) {
             text = format_index(form, n, l->x->index[n][i], text);
@@ -60,8 +60,8 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
         }
         text = number_format(l->model[i], text);
         if (form->residuals)
-            residual_fill(form->kind, l->x->value[i], l->model[i], number);
-        for (int k = 0; form->residuals && k < residual_numbers(form->kind); k++) {
+            form->loss->residual_numbers(l->x->value[i], l->model[i], number);
+        for (int k = 0; form->residuals && k < form->loss->residuals; k++) {
             *text++ = between;
             text = number_format(number[k], text);
         }
@@ -73,7 +73,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
 /* Of an array, whose number of rows is known at the end. */
 static uint64_t columns_of(const struct prediction_form *form)
 {
-    return form->residuals ? 1 + (uint64_t)residual_numbers(form->kind) : 0;
+    return form->residuals ? 1 + (uint64_t)form->loss->residuals : 0;
 }
 
 enum status prediction_file_open(struct prediction_file *f, const char *path,
@@ -82,7 +82,7 @@ enum status prediction_file_open(struct prediction_file *f, const char *path,
     *f = (struct prediction_file){.form = *form, .array = {.fd = -1}};
     if (prediction_file_is_array(path))
         return outfile_open(&f->array, path, error);
-    size_t room = (1 + RESIDUAL_NUMBERS) * (NUMBER_MAX_TEXT + 1); /* of the longest text line */
+    size_t room = (1 + LOSS_RESIDUALS) * (NUMBER_MAX_TEXT + 1); /* of the longest text line */
     for (int n = 0; n < form->order; n++)
         room += sizeof NO_LABEL + NUMBER_MAX_TEXT + PRINTABLE_ROOM(labels_longest(form->labels, n));
     const uint64_t lines = least_of(SECTION_LINES, SECTION_BYTES / room + 1);
@@ -108,7 +108,7 @@ enum status prediction_file_append(struct prediction_file *f, const struct coo *
         for (uint64_t i = 0; i < x->nnz; i++) {
             double *row = f->row + i * columns;
             row[0] = model[i];
-            residual_fill(form->kind, x->value[i], model[i], row + 1);
+            form->loss->residual_numbers(x->value[i], model[i], row + 1);
         }
     }
     const struct outfile_extent extent =

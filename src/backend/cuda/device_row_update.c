@@ -148,7 +148,7 @@ enum status device_row_update_plan(struct plan_request *request,
 {
     const struct device_row_size size = size_of(&options->problem);
     const char *what = problem_has_rates(&options->problem)
-                           ? "--loss poisson"
+                           ? loss_of(options->problem.loss)->option
                            : "unlisted entries that are unknown or weighed";
     if (size.rank > ROW_SYSTEMS_RANK)
         return error_set(error, STATUS_INPUT,

@@ -159,7 +159,7 @@ static enum status load_mode(struct host_state *h, int n, const struct model_sou
     const struct carried *carried = from->carried;
     const struct host_factor *f = &h->model.factor[n];
     uint64_t row = h->model.rank, square = row * row;
-    host_sweep_changed(&h->sweep, n);
+    sweep_changed(&h->sweep.sweep, n);
     host_state_fill(f->scale, row, 1.0);
     if (from->k)
         write_rows(&h->model, n, from->k->factor[n]);
@@ -189,27 +189,23 @@ enum status host_state_load(void *state, const struct model_source *from, struct
     return STATUS_OK;
 }
 
-/* The doubles are made in `room` first, since they take twice the room of the floats. */
-static void widen(const struct host_model *model, int n, double *room)
-{
-    const uint64_t rank = model->rank, rows = model->shape.dims[n];
-    double *to = model->factor[n].entries;
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        host_entries_read(room + i * rank, host_entry_of(to, i * rank, PRECISION_SINGLE), rank,
-                          PRECISION_SINGLE);
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        memcpy(to + i * rank, room + i * rank, rank * sizeof *to);
-}
-
 enum status host_state_widen(void *state, struct error *error)
 {
     (void)error;
     struct host_state *h = state;
+    const uint64_t rank = h->model.rank;
+    double *room = h->solve.m; /* the doubles take twice the room of the floats */
     for (int n = 0; n < h->model.shape.order; n++) {
-        widen(&h->model, n, h->solve.m);
-        host_sweep_changed(&h->sweep, n);
+        const uint64_t rows = h->model.shape.dims[n];
+        double *to = h->model.factor[n].entries;
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+        for (uint64_t i = 0; i < rows; i++)
+            host_entries_read(room + i * rank, host_entry_of(to, i * rank, PRECISION_SINGLE), rank,
+                              PRECISION_SINGLE);
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+        for (uint64_t i = 0; i < rows; i++)
+            memcpy(to + i * rank, room + i * rank, rank * sizeof *to);
+        sweep_changed(&h->sweep.sweep, n);
     }
     h->model.precision = PRECISION_DOUBLE;
     return STATUS_OK;
@@ -236,6 +232,6 @@ enum status host_state_rotate(void *state, int mode, struct error *error)
     for (uint64_t i = 0; i < rows; i++)
         rotate_row(host_model_row(model, f->entries, i), rank, model->precision);
     rotate_row(f->scale, rank, PRECISION_DOUBLE);
-    host_sweep_changed(&h->sweep, mode);
+    sweep_changed(&h->sweep.sweep, mode);
     return STATUS_OK;
 }

@@ -80,6 +80,7 @@ static struct host_systems systems_of(struct host_row_pass *s, int mode,
         .slices = &s->h->sweep.ordered[mode],
         .factors = factors,
         .now = s->h->systems.now,
+        .loss = loss_of(s->h->problem->asked->loss),
         .rules = rules,
         .sink = sink,
         .context = s,
@@ -161,56 +162,40 @@ static void keep_systems(void *context, const struct host_system_rows *rows, dou
     }
 }
 
-/* The summed system that was sent. */
-static void take_system(const struct host_row_pass *s, const struct host_system *system,
-                        double *sent)
-{
-    const double *least = copy_system(&s->common, system, sent, true);
-    system->number[SYSTEM_LEAST] = 0;
-    for (int k = 0; k < s->peers->size; k++)
-        system->number[SYSTEM_LEAST] = host_system_least(system->number[SYSTEM_LEAST], least[k]);
-}
-
-/* Solves common rows [first, first + count) after s->from, at most rows_together, whose summed
- * systems are at `sent`. */
-static void solve_some(struct host_row_pass *s, int mode, double *sent, uint64_t first,
-                       uint64_t count, double *room, struct host_row_totals *totals)
-{
-    const struct host_state *h = s->h;
-    const struct host_model *model = &h->model;
-    const uint64_t rank = model->rank, ld = host_system_ld(rank);
-    const uint64_t length = host_system_length(rank, s->common.rules.matrix);
-    struct host_system_rows rows = {.count = count};
-    for (uint64_t l = 0; l < count; l++, room += length + ld) {
-        double *a = room + length;
-        const void *old = host_model_row(model, model->factor[mode].entries, s->from + first + l);
-        rows.row[l] = s->from + first + l;
-        rows.system[l] = host_system_at(room, rank);
-        rows.a[l] = a;
-        host_entries_read(a, old, rank, model->precision);
-        for (uint64_t r = 0; r < rank; r++)
-            a[r] *= h->systems.now[r];
-        take_system(s, &rows.system[l], sent + (first + l) * sent_length(s, s->peers->size));
-    }
-    s->step(s, &rows, room, totals);
-}
-
 /* Solves `count` common rows from s->from on, whose summed systems are in `sent`. */
 static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, uint64_t count,
                               struct error *error)
 {
     struct host_state *h = s->h;
-    const uint64_t rank = h->model.rank, some = rows_together(s);
+    const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank, ld = s->common.ld, some = rows_together(s);
     const uint64_t length = host_system_length(rank, s->common.rules.matrix);
-    const uint64_t room = some * (length + host_system_ld(rank)) + s->scratch;
-    const uint64_t times = (count + some - 1) / some;
+    const uint64_t room = some * (length + ld) + s->scratch, times = (count + some - 1) / some;
     struct host_row_totals *totals = memory_zeros(times, sizeof *totals, error);
     double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
     TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static) if (times > 1)
-    for (uint64_t k = 0; k < times; k++)
-        solve_some(s, mode, sent, k * some, least_of(some, count - k * some),
-                   rooms + (uint64_t)omp_get_thread_num() * room, &totals[k]);
+    for (uint64_t k = 0; k < times; k++) {
+        struct host_system_rows rows = {.count = least_of(some, count - k * some)};
+        double *at = rooms + (uint64_t)omp_get_thread_num() * room;
+        for (uint64_t l = 0; l < rows.count; l++, at += length + ld) {
+            const uint64_t i = k * some + l;
+            double *a = rows.a[l] = at + length;
+            rows.row[l] = s->from + i;
+            host_entries_read(a, host_model_row(model, model->factor[mode].entries, rows.row[l]),
+                              rank, model->precision);
+            for (uint64_t r = 0; r < rank; r++)
+                a[r] *= h->systems.now[r];
+            rows.system[l] = host_system_at(at, rank);
+            double *number = rows.system[l].number;
+            const double *least = copy_system(&s->common, &rows.system[l],
+                                              sent + i * sent_length(s, s->peers->size), true);
+            number[SYSTEM_LEAST] = 0;
+            for (int peer = 0; peer < s->peers->size; peer++)
+                number[SYSTEM_LEAST] = loss_least(number[SYSTEM_LEAST], least[peer]);
+        }
+        s->step(s, &rows, at, &totals[k]);
+    }
     for (uint64_t k = 0; k < times; k++)
         host_row_totals_add(&h->systems.totals, &totals[k]);
 done:
@@ -288,7 +273,7 @@ static enum status lift_zeros(struct host_state *h, int n, struct error *error)
             entry[r] = entry[r] == 0 ? to[r] : entry[r];
         host_entries_write(at, entry, rank, model->precision);
     }
-    host_sweep_changed(&h->sweep, n);
+    sweep_changed(&h->sweep.sweep, n);
     return host_state_make_sums(h, n, error);
 }
 
@@ -313,18 +298,18 @@ static void scale_columns(struct host_state *h)
 }
 
 /* *sums over the nonzeros of all ranks, of the model as it stands. */
-static enum status sum_values(struct host_row_pass *s, int mode, struct host_value_sums *sums,
+static enum status sum_values(struct host_row_pass *s, int mode, struct loss_sums *sums,
                               struct error *error)
 {
     struct host_state *h = s->h;
     const struct host_rows factors = host_model_rows(&h->model);
     const struct host_systems x = systems_of(s, mode, &factors, NULL);
-    *sums = (struct host_value_sums){0};
+    *sums = (struct loss_sums){0};
     if (x.slices->nnz > 0)
         TRY(host_systems_values(&x, sums, error));
     double of[] = {sums->model_sq, sums->model, sums->misfit};
     TRY(comm_allreduce_sum(h->ranks->all, of, 3, error));
-    *sums = (struct host_value_sums){of[0], of[1], of[2]};
+    *sums = (struct loss_sums){of[0], of[1], of[2]};
     return STATUS_OK;
 }
 
@@ -353,7 +338,7 @@ static enum status fit_weights(struct host_state *h, int mode, struct error *err
     scale_columns(h);
     struct host_row_pass s = begin_pass(h, mode);
     struct host_model *model = &h->model;
-    struct host_value_sums sums;
+    struct loss_sums sums;
     TRY(sum_values(&s, mode, &sums, error));
     const double scale = h->rates ? h->problem->null.total / (mass(h) + sums.model)
                                   : sqrt(h->norm_sq / sums.model_sq);
@@ -412,7 +397,7 @@ enum status host_row_update_take(struct host_state *h, int mode, struct error *e
     } else {
         memory_copy(f->entries, made, rows * rank * precision_bytes(model->precision));
     }
-    host_sweep_changed(&h->sweep, mode);
+    sweep_changed(&h->sweep.sweep, mode);
     TRY(host_ranks_allgather(h, mode, f->entries, error));
     TRY(host_state_make_gram(h, mode, error));
     for (uint64_t r = 0; r < rank; r++)
@@ -436,7 +421,7 @@ void host_row_update_squares(const struct host_state *h, int mode, double model_
 enum status host_row_update_fit_counts(struct host_state *h, int mode, struct backend_fit *fit,
                                        struct error *error)
 {
-    struct host_value_sums sums;
+    struct loss_sums sums;
     const double all = mass(h), null = h->problem->null.deviance;
     struct host_row_pass s = begin_pass(h, mode);
     TRY(sum_values(&s, mode, &sums, error));

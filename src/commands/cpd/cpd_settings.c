@@ -379,20 +379,21 @@ bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown)
 static enum status complete_loss(struct cpd_settings *s, struct error *error)
 {
     struct problem *p = &s->common.options.problem;
+    const struct loss *loss = loss_of(p->loss);
     if (s->inner_given && p->solver != SOLVER_MU)
         return error_set(error, STATUS_INPUT, "--inner %d: only with --solver mu", p->inner);
     if (s->solver_given && !problem_has_rates(p))
         return error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson",
                          word_of(solver_words, (int)p->solver));
-    if (!problem_has_rates(p))
+    if (!loss->rates)
         return STATUS_OK;
     if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->choose_ridge ||
         s->ridge_scale_text)
-        return error_set(error, STATUS_INPUT,
-                         "--ridge and --loss poisson: a ridge is for squares alone");
-    s->common.tns.nonneg = "--loss poisson is for counts";
+        return error_set(error, STATUS_INPUT, "--ridge and %s: a ridge is for squares alone",
+                         loss->option);
+    s->common.tns.nonneg = loss->reason;
     problem_complete_loss(p);
-    return check_by_rows(s, "--loss poisson", error);
+    return check_by_rows(s, loss->option, error);
 }
 
 /* What follows from --unlisted. */

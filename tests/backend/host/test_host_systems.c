@@ -95,7 +95,7 @@ static long double expect(const struct case_of_rows *p, uint64_t i)
     }
     to->known += value == value;
     to->misfit += s.misfit;
-    to->least = host_system_least((double)to->least, value);
+    to->least = loss_least((double)to->least, value);
     return (value == value ? poisson_misfit(value, (double)m) : 0) - p->unlisted * m;
 }
 
@@ -153,8 +153,7 @@ static void compare(const struct case_of_rows *p, uint64_t row)
         near(s->number[SYSTEM_MISFIT], x->misfit, s->number[SYSTEM_SIZE], "misfit");
 }
 
-static void run(struct case_of_rows *p, const struct host_slices *slices,
-                struct host_value_sums *sums)
+static void run(struct case_of_rows *p, const struct host_slices *slices, struct loss_sums *sums)
 {
     struct error error = {0};
     struct host_row_totals totals = {0};
@@ -166,6 +165,7 @@ static void run(struct case_of_rows *p, const struct host_slices *slices,
     const struct host_systems s = {.slices = slices,
                                    .factors = &rows,
                                    .now = p->now,
+                                   .loss = p->rates ? &loss_poisson : &loss_squares,
                                    .rules = &rules,
                                    .sink = take,
                                    .context = p,
@@ -184,7 +184,7 @@ static void check_widths(struct case_of_rows *p, const struct host_slices *slice
     struct found *first = malloc(MOST_ROWS * sizeof *first);
     const int threads = omp_get_max_threads();
     for (uint64_t width = 2; width <= 8; width *= 2) {
-        struct host_value_sums sums, again;
+        struct loss_sums sums, again;
         simd_width_limit(width);
         omp_set_num_threads(1);
         run(p, slices, &sums);
