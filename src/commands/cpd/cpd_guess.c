@@ -153,18 +153,13 @@ void cpd_guess_find_random(const struct cpd_inputs *in, const struct shape *shap
                          (uintmax_t)s->seed, s->init_stem, why);
 }
 
-/* The only mode that --fix leaves to compute; -1 where there are more. */
-static int only_free(const struct mode_rules *rules, int order)
-{
-    int first = mode_rules_first(rules, order);
-    return first == mode_rules_last(rules, order) ? first : -1;
-}
-
 void cpd_guess_keep_weights(const struct cpd_inputs *in, struct ktensor *result)
 {
-    const int n = only_free(&in->settings.common.options.problem.rules, result->shape.order);
+    const struct mode_rules *rules = &in->settings.common.options.problem.rules;
+    const int n = mode_rules_first(rules, result->shape.order);
     const uint64_t rank = result->rank;
-    if (!in->settings.init_stem || n < 0 || result->shape.order < 2)
+    if (!in->settings.init_stem || n != mode_rules_last(rules, result->shape.order) ||
+        result->shape.order < 2)
         return;
     for (uint64_t r = 0; r < rank; r++) {
         const double old = in->start.lambda[r], scale = result->lambda[r] / old;
