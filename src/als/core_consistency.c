@@ -275,21 +275,6 @@ static enum status estimate(struct core *c, struct error *error)
     return STATUS_OK;
 }
 
-static enum status compute(struct core *c, const struct ktensor *k, bool exact, struct error *error)
-{
-    choose_modes(c);
-    TRY(ktensor_create(&c->inverse, &k->shape, c->rank, error));
-    c->m = memory_array(k->shape.dims[c->output], c->rank * sizeof *c->m, error);
-    c->product = memory_array(c->rank * c->rank + 1, sizeof *c->product, error);
-    TRY(error->status);
-    TRY(invert(c, k, error));
-    if (c->answer->state != CORE_KNOWN)
-        return STATUS_OK;
-    if (exact)
-        return sum_entries(c, error);
-    return estimate(c, error);
-}
-
 void core_consistency_text(const struct core_consistency *core, char *text, size_t size)
 {
     if (!core->estimated)
@@ -308,7 +293,8 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     struct core c = {
         .b = b, .limits = limits, .progress = progress, .answer = core, .rank = k->rank};
     const uint64_t most = limits->passes ? limits->passes : CORE_PASSES;
-    bool exact = core_consistency_passes(b->order, k->rank) <= most;
+    const bool exact = core_consistency_passes(b->order, k->rank) <= most;
+    char text[CORE_TEXT] = "not known";
     *core = (struct core_consistency){.state = CORE_KNOWN};
     if (b->order < 3)
         core->state = CORE_FEW_MODES;
@@ -317,12 +303,18 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     if (core->state != CORE_KNOWN)
         return STATUS_OK;
     progress_stage(progress, "core consistency");
-    if (compute(&c, k, exact, error) == STATUS_OK) {
-        char text[CORE_TEXT] = "not known";
-        if (core->state == CORE_KNOWN)
-            core_consistency_text(core, text, sizeof text);
-        progress_done(progress, "%s", text);
-    }
+    choose_modes(&c);
+    TRY_OR(done, ktensor_create(&c.inverse, &k->shape, c.rank, error));
+    c.m = memory_array(k->shape.dims[c.output], c.rank * sizeof *c.m, error);
+    c.product = memory_array(c.rank * c.rank + 1, sizeof *c.product, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, invert(&c, k, error));
+    if (core->state == CORE_KNOWN)
+        TRY_OR(done, exact ? sum_entries(&c, error) : estimate(&c, error));
+    if (core->state == CORE_KNOWN)
+        core_consistency_text(core, text, sizeof text);
+    progress_done(progress, "%s", text);
+done:
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(c.whole[n]);
     memory_free(c.signs);
