@@ -141,18 +141,14 @@ done:
     return error->status;
 }
 
-static bool wants_to_stop(const struct core_limits *limits)
-{
-    return (limits->interrupted && *limits->interrupted) ||
-           (limits->deadline > 0 && clock_now() >= limits->deadline);
-}
-
 /* product (R x R) = B' M of the output mode, with the model that the backend has. Where M
  * overflows, the product is NaN on every rank. *stop: some rank wants to stop. */
 static enum status multiply(struct core *c, bool *stop, struct error *error)
 {
     const struct ktensor *k = &c->inverse;
-    const bool stops = wants_to_stop(c->limits);
+    const struct core_limits *limits = c->limits;
+    const bool stops = (limits->interrupted && *limits->interrupted) ||
+                       (limits->deadline > 0 && clock_now() >= limits->deadline);
     uint64_t rank = c->rank, square = rank * rank, rows = k->shape.dims[c->output];
     TRY(backend_mttkrp(c->b, c->output, error));
     if (backend_fetch(c->b, c->output, c->m, error) == STATUS_NUMERICAL) {
@@ -225,21 +221,6 @@ static enum status sum_entries(struct core *c, struct error *error)
     return STATUS_OK;
 }
 
-/* Room for the matrices B multiplied by signs. */
-static enum status create_probes(struct core *c, struct error *error)
-{
-    c->signs = memory_array(c->rank, c->rank * sizeof *c->signs, error);
-    c->expected = memory_array(c->rank, sizeof *c->expected, error);
-    for (int n = 0; n < c->b->order; n++) {
-        if (!is_probed(c, n))
-            continue;
-        c->whole[n] = c->inverse.factor[n];
-        c->inverse.factor[n] =
-            memory_array(c->inverse.shape.dims[n], c->rank * sizeof *c->m, error);
-    }
-    return error->status;
-}
-
 /* Column r of each probed mode becomes B times signs of its own. T has ones where all indices are
  * r; the probe makes of each the product of its modes' signs. */
 static enum status load_probe(struct core *c, uint64_t probe, struct error *error)
@@ -264,7 +245,16 @@ static enum status estimate(struct core *c, struct error *error)
     struct core_mean misfit = {0};
     double rank = (double)c->rank;
     bool stop = false;
-    TRY(create_probes(c, error));
+    c->signs = memory_array(c->rank, c->rank * sizeof *c->signs, error);
+    c->expected = memory_array(c->rank, sizeof *c->expected, error);
+    for (int n = 0; n < c->b->order; n++) {
+        if (!is_probed(c, n))
+            continue;
+        c->whole[n] = c->inverse.factor[n];
+        c->inverse.factor[n] =
+            memory_array(c->inverse.shape.dims[n], c->rank * sizeof *c->m, error);
+    }
+    TRY(error->status);
     for (uint64_t probe = 0; probe < CORE_PROBES && !stop; probe++) {
         double squares = 0;
         TRY(load_probe(c, probe, error));
@@ -285,38 +275,6 @@ static enum status estimate(struct core *c, struct error *error)
     return STATUS_OK;
 }
 
-/* Room for the matrices B and the output of one MTTKRP. */
-static enum status create(struct core *c, const struct ktensor *k, struct error *error)
-{
-    choose_modes(c);
-    TRY(ktensor_create(&c->inverse, &k->shape, c->rank, error));
-    c->m = memory_array(k->shape.dims[c->output], c->rank * sizeof *c->m, error);
-    c->product = memory_array(c->rank * c->rank + 1, sizeof *c->product, error);
-    return error->status;
-}
-
-static enum status compute(struct core *c, const struct ktensor *k, bool exact, struct error *error)
-{
-    TRY(create(c, k, error));
-    TRY(invert(c, k, error));
-    if (c->answer->state != CORE_KNOWN)
-        return STATUS_OK;
-    if (exact)
-        return sum_entries(c, error);
-    return estimate(c, error);
-}
-
-static void free_core(struct core *c)
-{
-    for (int n = 0; n < MAX_ORDER; n++)
-        memory_free(c->whole[n]);
-    memory_free(c->signs);
-    memory_free(c->expected);
-    ktensor_free(&c->inverse);
-    memory_free(c->m);
-    memory_free(c->product);
-}
-
 void core_consistency_text(const struct core_consistency *core, char *text, size_t size)
 {
     if (!core->estimated)
@@ -328,14 +286,6 @@ void core_consistency_text(const struct core_consistency *core, char *text, size
         snprintf(text, size, "%.1e +- %.0e", core->percent, core->error);
 }
 
-static void tell(const struct core_consistency *core, struct progress *progress)
-{
-    char text[CORE_TEXT] = "not known";
-    if (core->state == CORE_KNOWN)
-        core_consistency_text(core, text, sizeof text);
-    progress_done(progress, "%s", text);
-}
-
 enum status core_consistency(struct core_consistency *core, struct backend *b,
                              const struct ktensor *k, const struct core_limits *limits,
                              struct progress *progress, struct error *error)
@@ -343,7 +293,8 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     struct core c = {
         .b = b, .limits = limits, .progress = progress, .answer = core, .rank = k->rank};
     const uint64_t most = limits->passes ? limits->passes : CORE_PASSES;
-    bool exact = core_consistency_passes(b->order, k->rank) <= most;
+    const bool exact = core_consistency_passes(b->order, k->rank) <= most;
+    char text[CORE_TEXT] = "not known";
     *core = (struct core_consistency){.state = CORE_KNOWN};
     if (b->order < 3)
         core->state = CORE_FEW_MODES;
@@ -352,8 +303,24 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     if (core->state != CORE_KNOWN)
         return STATUS_OK;
     progress_stage(progress, "core consistency");
-    if (compute(&c, k, exact, error) == STATUS_OK)
-        tell(core, progress);
-    free_core(&c);
+    choose_modes(&c);
+    TRY_OR(done, ktensor_create(&c.inverse, &k->shape, c.rank, error));
+    c.m = memory_array(k->shape.dims[c.output], c.rank * sizeof *c.m, error);
+    c.product = memory_array(c.rank * c.rank + 1, sizeof *c.product, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, invert(&c, k, error));
+    if (core->state == CORE_KNOWN)
+        TRY_OR(done, exact ? sum_entries(&c, error) : estimate(&c, error));
+    if (core->state == CORE_KNOWN)
+        core_consistency_text(core, text, sizeof text);
+    progress_done(progress, "%s", text);
+done:
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(c.whole[n]);
+    memory_free(c.signs);
+    memory_free(c.expected);
+    ktensor_free(&c.inverse);
+    memory_free(c.m);
+    memory_free(c.product);
     return error->status;
 }

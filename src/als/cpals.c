@@ -29,7 +29,7 @@
 #define NOISE_PART    0.1 /* of the tolerance: less noise cannot pass for convergence            */
 #define SMALL_CHANGES 2   /* in a row that end a run: after one, momentum may still gain speed    */
 
-struct run {
+struct cpals {
     struct backend *b; /* borrowed, as options, progress and result are                          */
     const struct cpals_options *options;
     struct progress *progress;
@@ -60,7 +60,7 @@ static bool is_first_precision(const struct backend *b)
 /* Whether the last change of the fit is below the tolerance. The changes from no fit to the first
  * one, from one in single precision to one in double, within single, and while unlisted entries
  * fade do not count. */
-static bool changed_little(const struct run *run)
+static bool changed_little(const struct cpals *run)
 {
     const struct cpals_result *result = run->result;
     return run->comparable && result->iterations - result->single_iterations > 1 &&
@@ -69,7 +69,7 @@ static bool changed_little(const struct run *run)
 
 /* Whether the run has converged (after one small change for plain ALS, after two in a row with
  * momentum or of counts) or reached its last iteration. */
-static enum cpals_stop stop_of(const struct run *run)
+static enum cpals_stop stop_of(const struct cpals *run)
 {
     const struct cpals_result *result = run->result;
     const struct cpals_options *options = run->options;
@@ -85,8 +85,8 @@ static enum cpals_stop stop_of(const struct run *run)
 
 /* Replaces *fit, of the last sweep, by the fit from the residual if `due`, if it is blind, or if
  * its noise could pass for a change of less than `tolerance` (0: never). */
-static enum status trust_check(struct run *run, bool due, double tolerance, struct backend_fit *fit,
-                               struct error *error)
+static enum status trust_check(struct cpals *run, bool due, double tolerance,
+                               struct backend_fit *fit, struct error *error)
 {
     struct fit_trust *t = &run->result->trust;
     const double value = fit->value;
@@ -118,7 +118,7 @@ void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double c
 }
 
 /* *fit, of the model as it stands, takes the place of that of the last iteration. */
-static void take_fit(struct run *run, const struct backend_fit *fit)
+static void take_fit(struct cpals *run, const struct backend_fit *fit)
 {
     run->result->fit = fit->value;
     trust_take(&run->result->trust, fit);
@@ -126,7 +126,7 @@ static void take_fit(struct run *run, const struct backend_fit *fit)
 }
 
 /* Replaces the fit of the model by that from the residual, as trust_check does. */
-static enum status check_fit(struct run *run, bool due, double tolerance, struct error *error)
+static enum status check_fit(struct cpals *run, bool due, double tolerance, struct error *error)
 {
     struct cpals_result *result = run->result;
     struct backend_fit fit = {.value = result->fit, .noise = result->trust.noise};
@@ -151,7 +151,7 @@ static struct model_score score_of(const struct cpals_result *result)
  * far, the copy becomes its model; or there is no copy any more, unless the next sweep may make the
  * fit worse, or the held-out error decides. A copy needs the pages of k, which must not be touched
  * any more. */
-static enum status keep_best(struct run *run, bool fit_may_fall, struct error *error)
+static enum status keep_best(struct cpals *run, bool fit_may_fall, struct error *error)
 {
     struct best_model *best = &run->best;
     const struct model_score score = score_of(run->result);
@@ -171,7 +171,7 @@ static enum status keep_best(struct run *run, bool fit_may_fall, struct error *e
 
 /* The model of the best iteration becomes that of the backend, if it is better by more than the
  * noise of both fits, or by its held-out error. */
-static enum status take_best(struct run *run, struct error *error)
+static enum status take_best(struct cpals *run, struct error *error)
 {
     const struct best_model *best = &run->best;
     struct cpals_result *result = run->result;
@@ -191,7 +191,7 @@ static enum status take_best(struct run *run, struct error *error)
 /* --- the start --- */
 
 /* Says how unlisted entries count in the sweep after `sweeps` others. */
-static void weigh_unlisted(struct run *run, int sweeps)
+static void weigh_unlisted(struct cpals *run, int sweeps)
 {
     const struct problem *problem = &run->b->options.problem;
     const struct unlisted_count count = problem_count(problem, sweeps);
@@ -201,25 +201,9 @@ static void weigh_unlisted(struct run *run, int sweeps)
         backend_weigh(run->b, &count);
 }
 
-/* Copies the best model of the checkpoint, which may be that of its last iteration. */
-static void resume_best(struct run *run, const struct checkpoint *from)
-{
-    struct best_model *best = &run->best;
-    const struct checkpoint_about *about = &from->about;
-    const enum checkpoint_model which =
-        checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
-    if (which != CHECKPOINT_STATE) /* k has that already */
-        ktensor_copy_rows(best->k, &from->model[which].rows);
-    carried_copy(&best->carried, &from->model[which].carried, run->b->order, about->problem.rank);
-    best->of = (struct model_score){.iteration = about->best_iteration,
-                                    .fit = about->best_fit,
-                                    .held = about->best_held,
-                                    .noise = about->best_noise};
-}
-
 /* The backend goes on from the checkpoint, whose model is in k. A run with momentum may resume from
  * a checkpoint of one without, and the other way round. */
-static enum status resume_sweeps(struct run *run, const struct ktensor *k,
+static enum status resume_sweeps(struct cpals *run, const struct ktensor *k,
                                  const struct checkpoint *from, struct error *error)
 {
     struct backend *b = run->b;
@@ -247,7 +231,7 @@ static enum status resume_sweeps(struct run *run, const struct ktensor *k,
 }
 
 /* Loads the start: a random model, the model k, or the state in a checkpoint. */
-static enum status load_start(struct run *run, struct ktensor *k, struct error *error)
+static enum status load_start(struct cpals *run, struct ktensor *k, struct error *error)
 {
     struct backend *b = run->b;
     const struct cpals_options *options = run->options;
@@ -269,16 +253,26 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
     TRY(carried_create(&run->best.carried, b->order, k->rank, error));
     if (!from)
         return STATUS_OK;
-    if (from->about.best_iteration > 0)
-        resume_best(run, from);
-    result->iterations = from->about.iterations;
-    result->fit = from->about.fit;
-    result->change = from->about.change;
-    result->held.value = from->about.held;
-    result->least_held = from->about.least_held;
-    result->least_iteration = from->about.least_iteration;
-    result->single_iterations = from->about.single_iterations;
-    result->restarts = from->about.momentum.restarts;
+    const struct checkpoint_about *about = &from->about;
+    if (about->best_iteration > 0) { /* the best model may be that of the last iteration */
+        const enum checkpoint_model which =
+            checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
+        if (which != CHECKPOINT_STATE) /* k has that already */
+            ktensor_copy_rows(k, &from->model[which].rows);
+        carried_copy(&run->best.carried, &from->model[which].carried, b->order, k->rank);
+        run->best.of = (struct model_score){.iteration = about->best_iteration,
+                                            .fit = about->best_fit,
+                                            .held = about->best_held,
+                                            .noise = about->best_noise};
+    }
+    result->iterations = about->iterations;
+    result->fit = about->fit;
+    result->change = about->change;
+    result->held.value = about->held;
+    result->least_held = about->least_held;
+    result->least_iteration = about->least_iteration;
+    result->single_iterations = about->single_iterations;
+    result->restarts = about->momentum.restarts;
     weigh_unlisted(run, result->iterations - 1);
     result->stop = stop_of(run);
     return STATUS_OK;
@@ -286,24 +280,10 @@ static enum status load_start(struct run *run, struct ktensor *k, struct error *
 
 /* --- after a sweep --- */
 
-/* The held-out error of an accepted sweep. */
-static enum status note_held(struct run *run, struct error *error)
-{
-    struct cpals_result *result = run->result;
-    if (!run->options->held)
-        return STATUS_OK;
-    TRY(held_error_find(&result->held, run->b, run->options->held, error));
-    if (run->fading || (result->least_iteration > 0 && !(result->held.value < result->least_held)))
-        return STATUS_OK;
-    result->least_held = result->held.value;
-    result->least_iteration = result->iterations;
-    return STATUS_OK;
-}
-
 /* Accepts the fit of a sweep, or rejects the sweep, as backend_fit has decided, and keeps the fit
  * of the sweep before. While unlisted entries fade, a sweep decides nothing, and no step follows.
  */
-static enum status note_sweep(struct run *run, const struct backend_fit *fit, struct error *error)
+static enum status note_sweep(struct cpals *run, const struct backend_fit *fit, struct error *error)
 {
     struct cpals_result *result = run->result;
     result->change = fit->value - result->fit;
@@ -322,7 +302,14 @@ static enum status note_sweep(struct run *run, const struct backend_fit *fit, st
                          "which do not determine them",
                          fit->growth);
     result->fit = fit->value;
-    TRY(note_held(run, error));
+    if (run->options->held) {
+        TRY(held_error_find(&result->held, run->b, run->options->held, error));
+        if (!run->fading &&
+            (result->least_iteration == 0 || result->held.value < result->least_held)) {
+            result->least_held = result->held.value;
+            result->least_iteration = result->iterations;
+        }
+    }
     result->violation = fit->violation;
     fit_trust_note(&result->trust, fit, run->comparable ? result->change : 0, run->b->precision);
     if (run->fading) {
@@ -339,7 +326,7 @@ static enum status note_sweep(struct run *run, const struct backend_fit *fit, st
 }
 
 /* The model takes the place of extrapolated factor matrices in the backend. */
-static enum status pause_momentum(struct run *run, struct error *error)
+static enum status pause_momentum(struct cpals *run, struct error *error)
 {
     if (!run->has_momentum)
         return STATUS_OK;
@@ -355,7 +342,7 @@ static enum status pause_momentum(struct run *run, struct error *error)
  * the first iteration does not count: there was no fit before. The model of the last iteration in
  * single is kept, because a sweep in double may fall below its fit; where rounding hides that fit,
  * the residual gives it. */
-static enum status switch_precision(struct run *run, struct error *error)
+static enum status switch_precision(struct cpals *run, struct error *error)
 {
     struct backend *b = run->b;
     struct cpals_result *result = run->result;
@@ -378,20 +365,7 @@ static enum status switch_precision(struct run *run, struct error *error)
 
 /* --- before the next sweep --- */
 
-/* Requests of a rank after an iteration; the maximum over all ranks wins. */
-enum wish { WISH_NONE, WISH_CHECKPOINT, WISH_TIME_LIMIT, WISH_SIGNAL /* + the signal's number */ };
-
-static int wish_of(const struct cpals_options *options, const struct saver *saver, int iterations)
-{
-    int number = options->interrupted ? *options->interrupted : 0;
-    if (number)
-        return WISH_SIGNAL + number;
-    if (options->deadline > 0 && clock_now() >= options->deadline)
-        return WISH_TIME_LIMIT;
-    return saver_is_due(saver, iterations) ? WISH_CHECKPOINT : WISH_NONE;
-}
-
-static void save(struct run *run)
+static void save(struct cpals *run)
 {
     struct checkpoint_about about = run->options->saving->about;
     const struct cpals_result *result = run->result;
@@ -411,13 +385,20 @@ static void save(struct run *run)
     saver_save(&run->saver, run->b, &about, &run->best, result->stop != CPALS_GOES_ON);
 }
 
+/* Requests of a rank after an iteration; the maximum over all ranks wins. */
+enum wish { WISH_NONE, WISH_CHECKPOINT, WISH_TIME_LIMIT, WISH_SIGNAL /* + the signal's number */ };
+
 /* Decides whether the run stops, the same on all ranks; prepares the next sweep unless the run has
  * converged; saves a checkpoint if one is due or the run stops. */
-static enum status go_on(struct run *run, struct error *error)
+static enum status go_on(struct cpals *run, struct error *error)
 {
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
-    int wish = wish_of(options, &run->saver, result->iterations);
+    const int number = options->interrupted ? *options->interrupted : 0;
+    int wish = number                                                      ? WISH_SIGNAL + number
+               : options->deadline > 0 && clock_now() >= options->deadline ? WISH_TIME_LIMIT
+               : saver_is_due(&run->saver, result->iterations)             ? WISH_CHECKPOINT
+                                                                           : WISH_NONE;
     result->stop = stop_of(run);
     if (result->stop != CPALS_CONVERGED) {
         TRY(comm_allreduce_max(run->b->ranks->all, &wish, error));
@@ -460,7 +441,7 @@ enum status cpals_sweep(struct backend *b, const struct momentum *m, struct back
 }
 
 /* Underdetermined rows can diverge; the smallest ridge prevents that. */
-static enum status fail_sweep(const struct run *run, struct error *error)
+static enum status fail_sweep(const struct cpals *run, struct error *error)
 {
     const struct problem *p = &run->b->options.problem;
     const bool grows = error->status == STATUS_NUMERICAL && p->unlisted.weighed &&
@@ -470,7 +451,7 @@ static enum status fail_sweep(const struct run *run, struct error *error)
     return grows ? error_append(error, "; try --ridge 1e-6") : error->status;
 }
 
-static void show(const struct run *run)
+static void show(const struct cpals *run)
 {
     const struct cpals_result *result = run->result;
     const int i = result->iterations, most = run->options->max_iterations;
@@ -483,7 +464,7 @@ static void show(const struct run *run)
 
 /* One iteration: a sweep, whose fit is from the residual where the options or rounding ask for that
  * and decides whether to keep it, and what follows. */
-static enum status iterate(struct run *run, struct error *error)
+static enum status iterate(struct cpals *run, struct error *error)
 {
     struct backend *b = run->b;
     const struct cpals_options *options = run->options;
@@ -506,7 +487,7 @@ static enum status iterate(struct run *run, struct error *error)
 
 /* After the last sweep: the model of the last accepted sweep, or of the best one, becomes that of
  * the backend, and its fit that of the result. */
-static enum status end_sweeps(struct run *run, struct error *error)
+static enum status end_sweeps(struct cpals *run, struct error *error)
 {
     struct backend *b = run->b;
     struct cpals_result *result = run->result;
@@ -550,27 +531,22 @@ const char *cpals_stop_text(enum cpals_stop stop)
     return text[stop];
 }
 
-/* While the device iterates, the host has time to touch the pages that will receive the model. */
-static void touch_model(struct run *run, const struct ktensor *k)
-{
-    page_touch_begin(&run->pages);
-    if (!run->options->random || !run->b->kind->devices)
-        return;
-    for (int n = 0; n < k->shape.order; n++)
-        page_touch_add(&run->pages, k->factor[n],
-                       k->shape.dims[n] * k->rank * sizeof *k->factor[n]);
-    page_touch_start(&run->pages);
-}
-
 enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                           struct progress *progress, struct cpals_result *result,
                           struct error *error)
 {
-    struct run run = {.b = b, .options = options, .progress = progress, .result = result};
+    struct cpals run = {.b = b, .options = options, .progress = progress, .result = result};
     const double start = clock_now();
     char fit[FIT_TEXT];
     progress_stage(progress, "decomposing");
-    touch_model(&run, k);
+    page_touch_begin(&run.pages);
+    if (options->random && b->kind->devices) { /* while the device iterates, the host has time to
+                                                 touch the pages that will receive the model */
+        for (int n = 0; n < k->shape.order; n++)
+            page_touch_add(&run.pages, k->factor[n],
+                           k->shape.dims[n] * k->rank * sizeof *k->factor[n]);
+        page_touch_start(&run.pages);
+    }
     TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
     TRY_OR(done, load_start(&run, k, error));
     saver_open(&run.saver, options->saving, result->iterations, progress);

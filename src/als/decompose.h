@@ -38,10 +38,10 @@ struct rank_report {
  * else rank 0 gets them, and the models of the others have no rows. They are complete when all
  * ranks that share them have returned.
  *
- * *report is about the runs on the whole tensor. If no start on it has a model, all ranks return
- * that failure, as one of backend_prepare (comm_end_phase); any other failure ends the other ranks
- * (comm_abort). Errors of backend_prepare, backend_build, cpals_iterate, cpals_store, nvecs_start
- * and runs_check; or the failure of another rank. */
+ * *report is about the runs on the whole tensor, but for the seconds of the halves. If no start on
+ * it has a model, all ranks return that failure, as one of backend_prepare (comm_end_phase); any
+ * other failure ends the other ranks (comm_abort). Errors of backend_prepare, backend_build,
+ * cpals_iterate, cpals_store, nvecs_start and runs_check; or the failure of another rank. */
 enum status decompose(struct backend *b, struct rank_tensor *t, const struct decomposition *d,
                       struct runs *s, struct rank_report *report, struct error *error);
 

@@ -287,20 +287,6 @@ static void find_falls(struct findings *f, const struct cpals_result *result,
  * error. */
 #define GROWN .02
 
-static void find_best(struct findings *f, const struct cpals_result *result,
-                      const struct cpals_options *als)
-{
-    if (result->best_iteration > 0 && als->early_stop > 0)
-        findings_add(f, FINDING_BEST_EARLIER, false,
-                     "the model is that of iteration %d, which has the least held-out error",
-                     result->best_iteration);
-    else if (result->best_iteration > 0)
-        findings_add(f, FINDING_BEST_EARLIER, false,
-                     "the model is that of iteration %d: its fit is higher than that of the last, "
-                     "%.6f",
-                     result->best_iteration, result->last_fit);
-}
-
 static void find_held(struct findings *f, const struct cpals_result *result)
 {
     const double grown = result->held.value - result->least_held;
@@ -315,15 +301,6 @@ static void find_held(struct findings *f, const struct cpals_result *result)
                     loss_of(result->held.loss)->rates
                         ? "try a lower rank, or --early-stop 10"
                         : "try --ridge auto, a lower rank, or --early-stop 10");
-}
-
-static void find_untested(struct findings *f, const struct backend_options *options)
-{
-    const struct problem *p = &options->problem;
-    if (!p->unlisted.weighed || p->unlisted.weight > 0 || p->holdout.share > 0)
-        return;
-    findings_add(f, FINDING_UNTESTED, false, "the fit is that of the known entries alone");
-    findings_advise(f, "--holdout 0.1 tells how well such a model predicts others");
 }
 
 static void find_degenerate(struct findings *f, const struct cpals_result *result,
@@ -341,88 +318,78 @@ static void find_degenerate(struct findings *f, const struct cpals_result *resul
     findings_advise(f, "try --ridge %.1g, or a lower rank", better_ridge(result, options));
 }
 
-static void find_zero(struct findings *f, const struct cpals_result *result, uint64_t rank)
-{
-    uint64_t zero = result->health.zero;
-    if (zero == 0)
-        return;
-    findings_add(f, FINDING_ZERO, true, "%ju of %ju components became zero", (uintmax_t)zero,
-                 (uintmax_t)rank);
-    findings_advise(f, "a lower rank gives the same fit");
-}
-
-static void find_momentum(struct findings *f, const struct cpals_result *result,
-                          const struct backend_options *options)
-{
-    if (options->problem.acceleration == ACCELERATE_OFF || result->momentum)
-        return;
-    findings_add(
-        f, FINDING_NO_MOMENTUM, false,
-        "the iterations ran without momentum: memory has no room for it beside the tensor");
-    findings_advise(f, "--accelerate momentum makes room");
-}
-
-/* What a core consistency means (core_consistency.h). */
-static const char *meaning(double percent)
-{
-    if (percent >= CORE_SOUND)
-        return "each component is meaningful on its own";
-    if (percent >= CORE_DOUBTFUL)
-        return "it is doubtful whether each component is meaningful on its own";
-    return "the components only describe the tensor together, and a single one means little";
-}
-
+/* What the core consistency means (core_consistency.h), or why it is not known. */
 static void find_core(struct findings *f, const struct cpals_result *result)
 {
     const struct core_consistency *core = &result->core;
-    char text[CORE_TEXT];
-    bool sound = core->percent >= CORE_SOUND;
-    if (core->state != CORE_KNOWN)
-        return;
-    core_consistency_text(core, text, sizeof text);
-    findings_add(f, FINDING_CORE, !sound, "core consistency %s%s: %s", text,
-                 core->estimated ? " (estimated, with its standard error)" : "",
-                 meaning(core->percent));
-    if (!sound)
-        findings_advise(f, "%stry a lower rank",
-                        result->stop == CPALS_CONVERGED ? "" : "let the run converge, or ");
-}
-
-static void find_unknown_core(struct findings *f, const struct core_consistency *core)
-{
+    const bool sound = core->percent >= CORE_SOUND;
     static const char *const why[CORE_STATES] = {
         [CORE_FEW_MODES] = "it takes three modes or more",
         [CORE_ZERO] = "a component is zero",
         [CORE_OVERFLOW] = "its numbers are more than a double holds",
         [CORE_ENDED] = "the run ended before it was computed",
     };
-    if (core->state == CORE_DEPENDENT)
+    char text[CORE_TEXT];
+    if (core->state == CORE_KNOWN) {
+        core_consistency_text(core, text, sizeof text);
+        findings_add(f, FINDING_CORE, !sound, "core consistency %s%s: %s", text,
+                     core->estimated ? " (estimated, with its standard error)" : "",
+                     sound ? "each component is meaningful on its own"
+                     : core->percent >= CORE_DOUBTFUL
+                         ? "it is doubtful whether each component is meaningful on its own"
+                         : "the components only describe the tensor together, and a single one "
+                           "means little");
+        if (!sound)
+            findings_advise(f, "%stry a lower rank",
+                            result->stop == CPALS_CONVERGED ? "" : "let the run converge, or ");
+    } else if (core->state == CORE_DEPENDENT) {
         findings_add(f, FINDING_CORE_UNKNOWN, false,
                      "core consistency not known: the columns of mode %d are dependent",
                      core->mode + 1);
-    else if (core->state == CORE_TOO_LARGE)
+    } else if (core->state == CORE_TOO_LARGE) {
         findings_add(f, FINDING_CORE_UNKNOWN, false,
                      "core consistency not known: it is computed for %d components at most",
                      CORE_PASSES);
-    else if (why[core->state])
+    } else if (why[core->state]) {
         findings_add(f, FINDING_CORE_UNKNOWN, false, "core consistency not known: %s",
                      why[core->state]);
+    }
 }
 
 void find_in_result(struct findings *f, const struct cpals_result *result,
                     const struct backend_options *options, const struct cpals_options *als)
 {
+    const struct problem *p = &options->problem;
     find_end(f, result, als);
     find_digits(f, &result->trust);
     find_falls(f, result, options);
-    find_best(f, result, als);
+    if (result->best_iteration > 0 && als->early_stop > 0)
+        findings_add(f, FINDING_BEST_EARLIER, false,
+                     "the model is that of iteration %d, which has the least held-out error",
+                     result->best_iteration);
+    else if (result->best_iteration > 0)
+        findings_add(f, FINDING_BEST_EARLIER, false,
+                     "the model is that of iteration %d: its fit is higher than that of the last, "
+                     "%.6f",
+                     result->best_iteration, result->last_fit);
     find_held(f, result);
-    find_untested(f, options);
+    if (p->unlisted.weighed && p->unlisted.weight == 0 && p->holdout.share == 0) {
+        findings_add(f, FINDING_UNTESTED, false, "the fit is that of the known entries alone");
+        findings_advise(f, "--holdout 0.1 tells how well such a model predicts others");
+    }
     find_degenerate(f, result, options);
-    find_zero(f, result, options->problem.rank);
-    find_momentum(f, result, options);
+    if (result->health.zero > 0) {
+        findings_add(f, FINDING_ZERO, true, "%ju of %ju components became zero",
+                     (uintmax_t)result->health.zero, (uintmax_t)p->rank);
+        findings_advise(f, "a lower rank gives the same fit");
+    }
+    if (p->acceleration != ACCELERATE_OFF && !result->momentum) {
+        findings_add(
+            f, FINDING_NO_MOMENTUM, false,
+            "the iterations ran without momentum: memory has no room for it beside the tensor");
+        findings_advise(f, "--accelerate momentum makes room");
+    }
     find_core(f, result);
-    find_unknown_core(f, &result->core);
 }
 
 /* --- starts --- */
@@ -455,22 +422,19 @@ static void find_agreement(struct findings *f, const struct starts *s)
     }
 }
 
-/* Local optima of counts outweigh methods and tolerances. */
-static void find_one_start(struct findings *f, bool counts)
-{
-    findings_add(f, FINDING_ONE_START, false,
-                 counts ? "one start was made, and another may lead to other components: the "
-                          "likelihoods of starts are often 0.05 to 0.5 nats an entry apart"
-                        : "one start was made, and another may lead to a better fit or to other "
-                          "components");
-    findings_advise(f, "--starts 5 tells whether the result depends on the start");
-}
-
 void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries, bool others)
 {
     const double spread = starts_spread(s, entries);
-    if (s->asked == 1 && others)
-        find_one_start(f, s->made > 0 && s->start[0].result.log_likelihood != 0);
+    const bool counts = s->made > 0 && s->start[0].result.log_likelihood != 0;
+    if (s->asked == 1 && others) { /* local optima of counts outweigh methods and tolerances */
+        findings_add(f, FINDING_ONE_START, false,
+                     counts
+                         ? "one start was made, and another may lead to other components: the "
+                           "likelihoods of starts are often 0.05 to 0.5 nats an entry apart"
+                         : "one start was made, and another may lead to a better fit or to other "
+                           "components");
+        findings_advise(f, "--starts 5 tells whether the result depends on the start");
+    }
     if (s->made < s->asked)
         findings_add(f, FINDING_STARTS_CUT, false,
                      "only %d of %d starts began before the run ended", s->made, s->asked);
@@ -482,19 +446,6 @@ void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries
 }
 
 /* --- halves --- */
-
-static void find_uncompared(struct findings *f, const struct split_half *s)
-{
-    const int k = s->starts[0].modelled > 0;
-    if (s->state == HALVES_ENDED)
-        findings_add(f, FINDING_HALVES_UNKNOWN, false,
-                     "the halves of mode %d were not compared: the run ended before",
-                     s->halves.mode);
-    else
-        findings_add(f, FINDING_HALVES_UNKNOWN, true,
-                     "the halves of mode %d were not compared: half %d broke down: %s",
-                     s->halves.mode, k + 1, s->starts[k].start[0].result.breakdown.message);
-}
 
 /* Whether the model of a half could still have changed. */
 static bool half_may_change(const struct starts *s)
@@ -508,8 +459,15 @@ void find_in_halves(struct findings *f, const struct split_half *s)
     const double least = s->state == HALVES_COMPARED ? s->component[s->least].score : 0;
     if (s->halves.mode == 0)
         return;
-    if (s->state != HALVES_COMPARED) {
-        find_uncompared(f, s);
+    if (s->state == HALVES_ENDED) {
+        findings_add(f, FINDING_HALVES_UNKNOWN, false,
+                     "the halves of mode %d were not compared: the run ended before",
+                     s->halves.mode);
+    } else if (s->state == HALVES_BREAKDOWN) {
+        const int k = s->starts[0].modelled > 0;
+        findings_add(f, FINDING_HALVES_UNKNOWN, true,
+                     "the halves of mode %d were not compared: half %d broke down: %s",
+                     s->halves.mode, k + 1, s->starts[k].start[0].result.breakdown.message);
     } else if (s->alike == rank) {
         findings_add(f, FINDING_HALVES_ALIKE, false,
                      "both halves of mode %d lead to the same components (score %.4f; the least, "

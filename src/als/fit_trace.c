@@ -18,16 +18,6 @@ void fit_trace_begin(struct fit_trace *trace, int first)
     trace->start = clock_now();
 }
 
-static enum status make_room(struct fit_trace *trace, struct error *error)
-{
-    size_t room = trace->room ? 2 * trace->room : FIRST_ROOM;
-    TRY(memory_resize(&trace->fit, room, sizeof *trace->fit, error));
-    TRY(memory_resize(&trace->held, room, sizeof *trace->held, error));
-    TRY(memory_resize(&trace->seconds, room, sizeof *trace->seconds, error));
-    trace->room = room;
-    return STATUS_OK;
-}
-
 /* Leaves every other iteration. */
 static void thin(struct fit_trace *trace)
 {
@@ -48,8 +38,13 @@ enum status fit_trace_note(struct fit_trace *trace, double fit, double held, str
         return STATUS_OK;
     if (trace->count == FIT_TRACE_MOST)
         thin(trace); /* this iteration belongs to those that are left */
-    if (trace->count == trace->room)
-        TRY(make_room(trace, error));
+    if (trace->count == trace->room) {
+        const size_t room = trace->room ? 2 * trace->room : FIRST_ROOM;
+        TRY(memory_resize(&trace->fit, room, sizeof *trace->fit, error));
+        TRY(memory_resize(&trace->held, room, sizeof *trace->held, error));
+        TRY(memory_resize(&trace->seconds, room, sizeof *trace->seconds, error));
+        trace->room = room;
+    }
     trace->fit[trace->count] = fit;
     trace->held[trace->count] = held;
     trace->seconds[trace->count++] = clock_now() - trace->start;

@@ -45,17 +45,6 @@ struct examination {
     const double *then; /* (R): the weights after an earlier iteration      */
 };
 
-/* Columns of fixed modes may have any norm. */
-static void unit_columns(struct examination *e)
-{
-    for (uint64_t r = 0; r < e->rank; r++)
-        e->norm[r] = sqrt(e->congruence[r * e->rank + r]);
-    for (uint64_t i = 0; i < e->rank; i++)
-        for (uint64_t j = 0; j < e->rank; j++)
-            if (e->norm[i] > 0 && e->norm[j] > 0)
-                e->congruence[i * e->rank + j] /= e->norm[i] * e->norm[j];
-}
-
 static enum status examine(struct examination *e, struct backend *b, struct error *error)
 {
     uint64_t entries = e->rank * e->rank;
@@ -72,7 +61,12 @@ static enum status examine(struct examination *e, struct backend *b, struct erro
         for (uint64_t i = 0; i < entries; i++)
             e->congruence[i] *= e->gram[i];
     }
-    unit_columns(e);
+    for (uint64_t r = 0; r < e->rank; r++) /* columns of fixed modes may have any norm */
+        e->norm[r] = sqrt(e->congruence[r * e->rank + r]);
+    for (uint64_t i = 0; i < e->rank; i++)
+        for (uint64_t j = 0; j < e->rank; j++)
+            if (e->norm[i] > 0 && e->norm[j] > 0)
+                e->congruence[i * e->rank + j] /= e->norm[i] * e->norm[j];
     return STATUS_OK;
 }
 

@@ -21,32 +21,6 @@ struct sketch {
     double *values;     /* (R): eigenvalues                                    */
 };
 
-static enum status create(struct sketch *s, struct error *error)
-{
-    uint64_t rank = s->k->rank, longest = 0;
-    struct shape square = {.order = s->b->order};
-    for (int n = 0; n < s->b->order; n++) {
-        square.dims[n] = rank;
-        if (s->k->shape.dims[n] > longest)
-            longest = s->k->shape.dims[n];
-    }
-    TRY(ktensor_create(&s->mix, &square, rank, error));
-    s->m = memory_array(longest, rank * sizeof *s->m, error);
-    s->gram = memory_array(rank, rank * sizeof *s->gram, error);
-    s->weights = memory_array(rank, rank * sizeof *s->weights, error);
-    s->values = memory_array(rank, sizeof *s->values, error);
-    return error->status;
-}
-
-static void destroy(struct sketch *s)
-{
-    ktensor_free(&s->mix);
-    memory_free(s->m);
-    memory_free(s->gram);
-    memory_free(s->weights);
-    memory_free(s->values);
-}
-
 /* Chooses weights so that the columns of M weights are the left singular vectors of M, the largest
  * singular values first, and then random combinations of these. */
 static void choose_weights(struct sketch *s, int n)
@@ -96,33 +70,43 @@ static void mix_vectors(struct sketch *s)
     }
 }
 
-/* One sketch of each unfolding, with W from k. */
-static enum status find_all_vectors(struct sketch *s, struct error *error)
-{
-    TRY(backend_load(s->b, s->k, error));
-    for (int n = 0; n < s->b->order; n++)
-        TRY(find_vectors(s, n, error));
-    return STATUS_OK;
-}
-
 enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
                         struct progress *progress, struct error *error)
 {
     struct sketch s = {.b = b, .k = k};
+    const uint64_t rank = k->rank;
+    uint64_t longest = 0;
+    struct shape square = {.order = b->order};
     progress_stage(progress, "sketching");
-    TRY_OR(done, create(&s, error));
+    for (int n = 0; n < b->order; n++) {
+        square.dims[n] = rank;
+        if (k->shape.dims[n] > longest)
+            longest = k->shape.dims[n];
+    }
+    TRY_OR(done, ktensor_create(&s.mix, &square, rank, error));
+    s.m = memory_array(longest, rank * sizeof *s.m, error);
+    s.gram = memory_array(rank, rank * sizeof *s.gram, error);
+    s.weights = memory_array(rank, rank * sizeof *s.weights, error);
+    s.values = memory_array(rank, sizeof *s.values, error);
+    TRY_OR(done, error->status);
     ktensor_randomise(k, KTENSOR_NORMAL, seed);
     for (int i = 0; i < NVECS_SKETCHES; i++) {
         ktensor_randomise(&s.mix, KTENSOR_NORMAL, seed + (uint64_t)i);
         if (i > 0)
             mix_vectors(&s);
-        TRY_OR(done, find_all_vectors(&s, error));
+        TRY_OR(done, backend_load(b, k, error)); /* with W from k */
+        for (int n = 0; n < b->order; n++)
+            TRY_OR(done, find_vectors(&s, n, error));
     }
     for (int n = 0; n < b->order; n++)
         if (b->options.problem.rules.nonneg[n])
             ktensor_drop_signs(k, n);
     progress_done(progress, "%d sketches of each unfolding", NVECS_SKETCHES);
 done:
-    destroy(&s);
+    ktensor_free(&s.mix);
+    memory_free(s.m);
+    memory_free(s.gram);
+    memory_free(s.weights);
+    memory_free(s.values);
     return error->status;
 }

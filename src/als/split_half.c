@@ -27,23 +27,6 @@ enum status split_half_check(struct run_list *list, const struct rank_tensor *t,
                      h->mode, h->mode, (uintmax_t)h->seed + 1);
 }
 
-/* Finds the partners of the components of the whole in half k, once s->match is made. */
-static enum status find_partners(struct split_half *s, const struct ktensor *whole,
-                                 const struct ktensor *half, int k, const bool *modes,
-                                 struct error *error)
-{
-    struct ktensor_match match = {0};
-    TRY(ktensor_match(&match, whole, half, false, modes, error));
-    for (uint64_t r = 0; r < whole->rank; r++) { /* all models have as many components */
-        struct half_partners *of = &s->component[r];
-        of->with[k] = match.pair[r].score;
-        if (k == 0)
-            of->pair = match.pair[r].b;
-    }
-    ktensor_match_free(&match);
-    return STATUS_OK;
-}
-
 enum status split_half_compare(struct split_half *s, struct runs *runs, const struct ktensor *model,
                                struct error *error)
 {
@@ -66,8 +49,16 @@ enum status split_half_compare(struct split_half *s, struct runs *runs, const st
     if (!s->component)
         goto done;
     TRY_OR(done, ktensor_match(&s->match, &half[0], &half[1], false, modes, error));
-    for (int k = 0; k < 2; k++)
-        TRY_OR(done, find_partners(s, model, &half[k], k, modes, error));
+    for (int k = 0; k < 2; k++) {
+        struct ktensor_match match = {0};
+        TRY_OR(done, ktensor_match(&match, model, &half[k], false, modes, error));
+        for (uint64_t r = 0; r < model->rank; r++) { /* all models have as many components */
+            s->component[r].with[k] = match.pair[r].score;
+            if (k == 0)
+                s->component[r].pair = match.pair[r].b;
+        }
+        ktensor_match_free(&match);
+    }
     for (uint64_t r = 0; r < model->rank; r++) {
         struct half_partners *of = &s->component[r];
         of->score = fmin(s->match.pair[of->pair].score, fmin(of->with[0], of->with[1]));

@@ -11,19 +11,6 @@ static enum status damaged(const struct checkpoint *c, const char *what, struct 
     return error_set(error, STATUS_INPUT, "%s: damaged: %s", c->name, what);
 }
 
-/* Copies the first page, which may be cut off. */
-static enum status copy_page(struct checkpoint *c, struct error *error)
-{
-    size_t size = c->map.size;
-    memcpy(c->page.bytes, c->map.bytes, size < CHECKPOINT_PAGE ? size : CHECKPOINT_PAGE);
-    if (memcmp(c->page.bytes, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES) != 0)
-        return error_set(error, STATUS_INPUT, "%s: not a checkpoint of blco", c->name);
-    if (size < CHECKPOINT_PAGE)
-        return error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected at least %d",
-                         c->name, size, CHECKPOINT_PAGE);
-    return STATUS_OK;
-}
-
 /* A copy of piece i of the directory, which lies within the file. */
 static struct checkpoint_piece piece_at(const struct checkpoint *c, uint64_t i)
 {
@@ -146,12 +133,18 @@ static bool has_rows(const struct checkpoint *c, const struct checkpoint_layout 
     return true;
 }
 
-/* The pieces from the last matrix to the directory have no gap, and kinds that may be skipped. */
-static enum status check_other_pieces(const struct checkpoint *c, uint64_t next, uint64_t end,
-                                      struct error *error)
+static enum status check_directory(const struct checkpoint *c, const struct checkpoint_layout *l,
+                                   struct error *error)
 {
     const struct checkpoint_header *h = &c->page.header;
-    for (; next < h->pieces; next++) {
+    uint64_t bytes = h->pieces * sizeof(struct checkpoint_piece), next = 0, end = l->end;
+    const uint8_t *directory = (const uint8_t *)c->map.bytes + h->directory_offset;
+    if (h->directory_crc != crc64_ecma_refl(0, directory, bytes))
+        return damaged(c, "the directory's checksum is wrong", error);
+    for (int i = 0; i < l->count; i++)
+        if (!has_rows(c, l, &l->matrix[i], &next))
+            return damaged(c, "its pieces do not fit together", error);
+    for (; next < h->pieces; next++) { /* without a gap, and of kinds that may be skipped */
         const struct checkpoint_piece p = piece_at(c, next);
         if (p.offset != end || p.bytes > h->directory_offset - end)
             return damaged(c, "its pieces do not fit together", error);
@@ -164,20 +157,6 @@ static enum status check_other_pieces(const struct checkpoint *c, uint64_t next,
     if (end != h->directory_offset)
         return damaged(c, "its pieces do not fit together", error);
     return STATUS_OK;
-}
-
-static enum status check_directory(const struct checkpoint *c, const struct checkpoint_layout *l,
-                                   struct error *error)
-{
-    const struct checkpoint_header *h = &c->page.header;
-    uint64_t bytes = h->pieces * sizeof(struct checkpoint_piece), next = 0;
-    const uint8_t *directory = (const uint8_t *)c->map.bytes + h->directory_offset;
-    if (h->directory_crc != crc64_ecma_refl(0, directory, bytes))
-        return damaged(c, "the directory's checksum is wrong", error);
-    for (int i = 0; i < l->count; i++)
-        if (!has_rows(c, l, &l->matrix[i], &next))
-            return damaged(c, "its pieces do not fit together", error);
-    return check_other_pieces(c, next, l->end, error);
 }
 
 static enum status check_pieces(const struct checkpoint *c, int share, int shares,
@@ -194,49 +173,34 @@ static enum status check_pieces(const struct checkpoint *c, int share, int share
     return bad ? damaged(c, "a checksum is wrong", error) : STATUS_OK;
 }
 
-/* The doubles at an offset; the map is only read, whatever the type says. */
-static double *doubles_at(const struct checkpoint *c, uint64_t offset)
-{
-    return (double *)(uintptr_t)(c->map.bytes + offset);
-}
-
 #define READ(member, field) a->member = (__typeof__(a->member))h->field;
-
-static void fill_momentum(struct checkpoint_about *a, const struct checkpoint_header *h)
-{
-    a->has_momentum = h->momentum & CHECKPOINT_MOMENTUM;
-    if (!a->has_momentum)
-        return;
-    a->momentum = (struct momentum){.precision = a->factors,
-                                    .sweeps = a->iterations,
-                                    .extrapolated = (h->momentum & CHECKPOINT_EXTRAPOLATED) != 0,
-                                    .rejected = (h->momentum & CHECKPOINT_REJECTED) != 0};
-    CHECKPOINT_MOMENTUM_FIELDS(READ)
-}
-
-static enum precision_policy policy_of(const struct checkpoint_header *h)
-{
-    if (h->precision == CHECKPOINT_DOUBLE)
-        return POLICY_DOUBLE;
-    return h->precision == CHECKPOINT_SINGLE ? POLICY_SINGLE : POLICY_AUTO;
-}
 
 static void fill_about(struct checkpoint *c)
 {
     const struct checkpoint_header *h = &c->page.header;
     struct checkpoint_about *a = &c->about;
     c->crc = h->header_crc;
-    *a = (struct checkpoint_about){.tensor.shape = shape_of((int)h->order, h->dims),
-                                   .problem.precision = policy_of(h),
-                                   .factors = h->precision == CHECKPOINT_SINGLE ||
-                                                      h->precision == CHECKPOINT_AUTO_SINGLE
-                                                  ? PRECISION_SINGLE
-                                                  : PRECISION_DOUBLE};
+    *a = (struct checkpoint_about){
+        .tensor.shape = shape_of((int)h->order, h->dims),
+        .problem.precision = h->precision == CHECKPOINT_DOUBLE   ? POLICY_DOUBLE
+                             : h->precision == CHECKPOINT_SINGLE ? POLICY_SINGLE
+                                                                 : POLICY_AUTO,
+        .factors = h->precision == CHECKPOINT_SINGLE || h->precision == CHECKPOINT_AUTO_SINGLE
+                       ? PRECISION_SINGLE
+                       : PRECISION_DOUBLE};
     CHECKPOINT_FIELDS(READ)
     memcpy(a->problem.rules.ridge, h->ridge, sizeof h->ridge);
     mode_rules_flags(a->problem.rules.nonneg, h->nonneg);
     mode_rules_flags(a->problem.rules.fixed, h->fixed);
-    fill_momentum(a, h);
+    a->has_momentum = h->momentum & CHECKPOINT_MOMENTUM;
+    if (a->has_momentum) {
+        a->momentum =
+            (struct momentum){.precision = a->factors,
+                              .sweeps = a->iterations,
+                              .extrapolated = (h->momentum & CHECKPOINT_EXTRAPOLATED) != 0,
+                              .rejected = (h->momentum & CHECKPOINT_REJECTED) != 0};
+        CHECKPOINT_MOMENTUM_FIELDS(READ)
+    }
     for (int m = 0; m < CHECKPOINT_MODELS; m++) {
         c->model[m].rows.shape = a->tensor.shape;
         c->model[m].rows.rank = a->problem.rank;
@@ -250,7 +214,8 @@ static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
     for (int i = l->count - 1; i >= 0; i--) {
         const struct checkpoint_matrix *m = &l->matrix[i];
         struct checkpoint_rows *model = &c->model[m->model];
-        double *rows = doubles_at(c, m->offset);
+        double *rows =
+            (double *)(uintptr_t)(c->map.bytes + m->offset); /* only read, whatever the type says */
         if (m->array == CHECKPOINT_LAMBDA)
             model->rows.lambda = rows;
         else if (m->array == CHECKPOINT_SCALE)
@@ -263,31 +228,31 @@ static void find_arrays(struct checkpoint *c, const struct checkpoint_layout *l)
     c->model[CHECKPOINT_PREVIOUS].rows.lambda = c->model[CHECKPOINT_STATE].rows.lambda;
 }
 
-/* Maps the file and checks it. */
-static enum status open_map(struct checkpoint *c, struct checkpoint_layout *l, int share,
-                            int shares, struct error *error)
-{
-    TRY(filemap_open(&c->map, c->name, error));
-    TRY(copy_page(c, error));
-    TRY(check_version(c, error));
-    if (!is_consistent(c, l))
-        return damaged(c, "its header contradicts itself", error);
-    TRY(check_directory(c, l, error));
-    return check_pieces(c, share, shares, error);
-}
-
 enum status checkpoint_open(struct checkpoint *c, const char *path, int share, int shares,
                             struct error *error)
 {
     struct checkpoint_layout l;
     *c = (struct checkpoint){.name = path};
-    if (open_map(c, &l, share, shares, error) != STATUS_OK) {
-        checkpoint_close(c);
-        return error->status;
-    }
+    TRY_OR(failed, filemap_open(&c->map, path, error));
+    const size_t size = c->map.size;
+    memcpy(c->page.bytes, c->map.bytes, size < CHECKPOINT_PAGE ? size : CHECKPOINT_PAGE);
+    if (memcmp(c->page.bytes, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES) != 0)
+        error_set(error, STATUS_INPUT, "%s: not a checkpoint of blco", path);
+    else if (size < CHECKPOINT_PAGE)
+        error_set(error, STATUS_INPUT, "%s: cut off: %zu bytes, expected at least %d", path, size,
+                  CHECKPOINT_PAGE);
+    TRY_OR(failed, error->status);
+    TRY_OR(failed, check_version(c, error));
+    if (!is_consistent(c, &l))
+        TRY_OR(failed, damaged(c, "its header contradicts itself", error));
+    TRY_OR(failed, check_directory(c, &l, error));
+    TRY_OR(failed, check_pieces(c, share, shares, error));
     fill_about(c);
     find_arrays(c, &l);
     return STATUS_OK;
+failed:
+    checkpoint_close(c);
+    return error->status;
 }
 
 void checkpoint_close(struct checkpoint *c)
@@ -322,22 +287,6 @@ static enum status check_modes(const struct checkpoint *c, const char *option, c
                      c->name, option, name_modes(before, had), name_modes(after, has));
 }
 
-static enum status check_unlisted(const struct checkpoint *c, const struct unlisted *now,
-                                  struct error *error)
-{
-    const struct unlisted *then = &c->about.problem.unlisted;
-    char before[UNLISTED_TEXT], after[UNLISTED_TEXT];
-    if (then->weighed != now->weighed || then->weight != now->weight)
-        return error_set(error, STATUS_INPUT,
-                         "%s: a checkpoint with --unlisted %s, but this run has %s", c->name,
-                         unlisted_text(then, before), unlisted_text(now, after));
-    if (then->fade != now->fade)
-        return error_set(error, STATUS_INPUT,
-                         "%s: a checkpoint with --fade %g, but this run has %g", c->name,
-                         then->fade, now->fade);
-    return STATUS_OK;
-}
-
 static const char *holdout_text(const struct holdout *h, char text[64])
 {
     if (h->share > 0)
@@ -347,25 +296,23 @@ static const char *holdout_text(const struct holdout *h, char text[64])
     return text;
 }
 
-static enum status check_holdout(const struct checkpoint *c, const struct holdout *now,
-                                 struct error *error)
-{
-    const struct holdout *then = &c->about.problem.holdout;
-    char before[64], after[64];
-    if (then->share == now->share && then->seed == now->seed)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "%s: a checkpoint of a run %s, but this run is one %s",
-                     c->name, holdout_text(then, before), holdout_text(now, after));
-}
-
 enum status checkpoint_check_run(const struct checkpoint *c, const struct problem *now,
                                  struct error *error)
 {
     const struct problem *then = &c->about.problem;
+    const struct unlisted *u = &then->unlisted;
+    char before[64], after[64];
     if (then->rank != now->rank)
         return error_set(error, STATUS_INPUT, "%s: a checkpoint of rank %ju, but -r is %ju",
                          c->name, (uintmax_t)then->rank, (uintmax_t)now->rank);
-    TRY(check_unlisted(c, &now->unlisted, error));
+    if (u->weighed != now->unlisted.weighed || u->weight != now->unlisted.weight)
+        return error_set(error, STATUS_INPUT,
+                         "%s: a checkpoint with --unlisted %s, but this run has %s", c->name,
+                         unlisted_text(u, before), unlisted_text(&now->unlisted, after));
+    if (u->fade != now->unlisted.fade)
+        return error_set(error, STATUS_INPUT,
+                         "%s: a checkpoint with --fade %g, but this run has %g", c->name, u->fade,
+                         now->unlisted.fade);
     for (const struct problem_choice *choice = problem_choices; choice->name; choice++) {
         const char *had = problem_word(then, choice), *has = problem_word(now, choice);
         if (strcmp(had, has) != 0)
@@ -377,7 +324,10 @@ enum status checkpoint_check_run(const struct checkpoint *c, const struct proble
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint with --inner %d, but this run has %d", c->name,
                          problem_inner(then), problem_inner(now));
-    TRY(check_holdout(c, &now->holdout, error));
+    if (then->holdout.share != now->holdout.share || then->holdout.seed != now->holdout.seed)
+        return error_set(error, STATUS_INPUT,
+                         "%s: a checkpoint of a run %s, but this run is one %s", c->name,
+                         holdout_text(&then->holdout, before), holdout_text(&now->holdout, after));
     TRY(check_modes(c, "--nonneg", then->rules.nonneg, now->rules.nonneg, error));
     return check_modes(c, "--fix", then->rules.fixed, now->rules.fixed, error);
 }

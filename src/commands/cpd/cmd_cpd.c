@@ -208,18 +208,6 @@ static enum status run_range(struct cpd_job *job, struct error *error)
     return error->status;
 }
 
-static void open_progress(struct cpd_run *run, const struct cpd_settings *s)
-{
-    bool quiet = s->common.quiet || comm_world_rank() > 0;
-    progress_init(&run->progress, quiet ? NULL : stderr, s->common.progress);
-    progress_init(&run->tables,
-                  comm_world_rank() > 0 ? NULL
-                  : !s->json            ? stdout
-                  : quiet               ? NULL
-                                        : stderr,
-                  PROGRESS_NEVER);
-}
-
 /* On all processes that a launcher has started, or on this one. *error may have the failure of this
  * process's options, which becomes that of all. */
 static int run_command(int argc, char **argv, struct error *error)
@@ -233,7 +221,14 @@ static int run_command(int argc, char **argv, struct error *error)
     if (error->status == STATUS_OK && cmd_answered(&cmd_cpd, &s->common))
         goto done;
     s->common.gpus.all_unless_given = comm_world_expected();
-    open_progress(run, s);
+    const bool first = comm_world_rank() == 0, shows = first && !s->common.quiet;
+    progress_init(&run->progress, shows ? stderr : NULL, s->common.progress);
+    progress_init(&run->tables,
+                  !first     ? NULL
+                  : !s->json ? stdout
+                  : shows    ? stderr
+                             : NULL,
+                  PROGRESS_NEVER);
     TRY_OR(done, ranks_join(&run->world, &job.inputs.line, cpd_sections, error));
     TRY_OR(done, cpd_checkpoint_look(s, run->world, &run->progress, error));
     run_range(&job, error);

@@ -37,27 +37,15 @@ enum status cpd_checkpoint_look(struct cpd_settings *s, struct comm *world,
     return STATUS_OK;
 }
 
-static void fill_saving(const struct cpd_inputs *in, struct checkpoint_options *saving)
+/* Opens the checkpoint of --resume. What the run before has drawn or chosen is not drawn or chosen
+ * again. Momentum goes on as before, unless the user says otherwise. */
+static enum status open_resume(struct cpd_inputs *in, struct error *error)
 {
-    const struct cpd_settings *s = &in->settings;
-    const struct checkpoint_about *before = s->resume ? &in->resume.about : NULL;
-    bool is_default = s->every_seconds == 0 && s->every_iterations == 0;
-    *saving =
-        (struct checkpoint_options){.path = s->checkpoint,
-                                    .seconds = is_default ? DEFAULT_SECONDS : s->every_seconds,
-                                    .iterations = s->every_iterations,
-                                    .share = is_default ? DEFAULT_SHARE : 0,
-                                    .asked = &cpd_asked,
-                                    .about = {.problem = s->common.options.problem,
-                                              .ridge_chosen = s->choose_ridge,
-                                              .seed = s->seed,
-                                              .init = before ? before->init : cpd_guess(in).kind}};
-}
-
-/* What the run before has drawn or chosen is not drawn or chosen again. */
-static enum status check_chosen(const struct cpd_settings *s, const struct checkpoint_about *before,
-                                struct error *error)
-{
+    struct cpd_settings *s = &in->settings;
+    struct problem *problem = &s->common.options.problem;
+    const struct checkpoint_about *before = &in->resume.about;
+    TRY(checkpoint_open(&in->resume, s->resume, comm_world_rank(), comm_world_size(), error));
+    TRY(checkpoint_check_run(&in->resume, problem, error));
     if (s->seed_given && s->seed != before->seed)
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint with --seed %ju, but this run has %ju", s->resume,
@@ -66,39 +54,35 @@ static enum status check_chosen(const struct cpd_settings *s, const struct check
         return error_set(error, STATUS_INPUT,
                          "%s: a checkpoint of a run without --ridge auto, expected its --ridge",
                          s->resume);
-    return STATUS_OK;
-}
-
-/* Opens the checkpoint of --resume. Momentum goes on as before, unless the user says otherwise. */
-static enum status open_resume(struct cpd_inputs *in, struct error *error)
-{
-    struct problem *problem = &in->settings.common.options.problem;
-    if (!in->settings.resume)
-        return STATUS_OK;
-    TRY(checkpoint_open(&in->resume, in->settings.resume, comm_world_rank(), comm_world_size(),
-                        error));
-    TRY(checkpoint_check_run(&in->resume, problem, error));
-    TRY(check_chosen(&in->settings, &in->resume.about, error));
-    in->settings.seed = in->resume.about.seed;
-    if (in->settings.choose_ridge)
-        memcpy(problem->rules.ridge, in->resume.about.problem.rules.ridge,
-               sizeof problem->rules.ridge);
+    s->seed = before->seed;
+    if (s->choose_ridge)
+        memcpy(problem->rules.ridge, before->problem.rules.ridge, sizeof problem->rules.ridge);
     if (problem->acceleration == ACCELERATE_AUTO)
-        problem->acceleration =
-            in->resume.about.has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
+        problem->acceleration = before->has_momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
     return STATUS_OK;
 }
 
 enum status cpd_checkpoint_prepare(struct cpd_inputs *in, struct checkpoint_options *saving,
                                    struct error *error)
 {
-    const char *path = in->settings.checkpoint;
-    if (path && comm_world_rank() == 0)
-        TRY(outfile_check(path, error));
-    TRY(open_resume(in, error));
-    fill_saving(in, saving);
-    if (in->settings.resume)
-        in->settings.choose_ridge = false;
+    struct cpd_settings *s = &in->settings;
+    const bool is_default = s->every_seconds == 0 && s->every_iterations == 0;
+    if (s->checkpoint && comm_world_rank() == 0)
+        TRY(outfile_check(s->checkpoint, error));
+    if (s->resume)
+        TRY(open_resume(in, error));
+    *saving = (struct checkpoint_options){
+        .path = s->checkpoint,
+        .seconds = is_default ? DEFAULT_SECONDS : s->every_seconds,
+        .iterations = s->every_iterations,
+        .share = is_default ? DEFAULT_SHARE : 0,
+        .asked = &cpd_asked,
+        .about = {.problem = s->common.options.problem,
+                  .ridge_chosen = s->choose_ridge,
+                  .seed = s->seed,
+                  .init = s->resume ? in->resume.about.init : cpd_guess(in).kind}};
+    if (s->resume)
+        s->choose_ridge = false;
     return STATUS_OK;
 }
 

@@ -112,33 +112,26 @@ static bool starts_at_random(const struct shape *start, int n, uint64_t length, 
     return rows != length;
 }
 
-/* Refuses a seed where every mode starts from the model. */
-static enum status check_seed(const struct cpd_inputs *in, const struct shape *shape,
-                              struct error *error)
-{
-    const struct cpd_settings *s = &in->settings;
-    char why[96];
-    for (int n = 0; n < shape->order; n++)
-        if (starts_at_random(&in->start.shape, n, shape->dims[n], why, sizeof why))
-            return STATUS_OK;
-    return s->seed_given ? error_set(error, STATUS_INPUT,
-                                     "--seed %ju and --init %s: no mode starts at random",
-                                     (uintmax_t)s->seed, s->init_stem)
-                         : STATUS_OK;
-}
-
 enum status cpd_guess_check(const struct cpd_inputs *in, const struct shape *shape,
                             struct error *error)
 {
-    const bool *nonneg = in->settings.common.options.problem.rules.nonneg;
+    const struct cpd_settings *s = &in->settings;
+    const bool *nonneg = s->common.options.problem.rules.nonneg;
     const struct shape *start = &in->start.shape;
-    if (!in->settings.init_stem)
+    char why[96];
+    if (!s->init_stem)
         return STATUS_OK;
     TRY(check_lengths(in, shape, error));
     for (int n = 0; n < start->order; n++)
         if (nonneg[n] && start->dims[n] == shape->dims[n] && check_signs(in, n, error) != STATUS_OK)
             return error->status;
-    return check_seed(in, shape, error);
+    bool random = false;
+    for (int n = 0; n < shape->order; n++)
+        random |= starts_at_random(start, n, shape->dims[n], why, sizeof why);
+    if (s->seed_given && !random)
+        return error_set(error, STATUS_INPUT, "--seed %ju and --init %s: no mode starts at random",
+                         (uintmax_t)s->seed, s->init_stem);
+    return STATUS_OK;
 }
 
 void cpd_guess_find_random(const struct cpd_inputs *in, const struct shape *shape,
@@ -153,18 +146,13 @@ void cpd_guess_find_random(const struct cpd_inputs *in, const struct shape *shap
                          (uintmax_t)s->seed, s->init_stem, why);
 }
 
-/* The only mode that --fix leaves to compute; -1 where there are more. */
-static int only_free(const struct mode_rules *rules, int order)
-{
-    int first = mode_rules_first(rules, order);
-    return first == mode_rules_last(rules, order) ? first : -1;
-}
-
 void cpd_guess_keep_weights(const struct cpd_inputs *in, struct ktensor *result)
 {
-    const int n = only_free(&in->settings.common.options.problem.rules, result->shape.order);
+    const struct mode_rules *rules = &in->settings.common.options.problem.rules;
+    const int n = mode_rules_first(rules, result->shape.order);
     const uint64_t rank = result->rank;
-    if (!in->settings.init_stem || n < 0 || result->shape.order < 2)
+    if (!in->settings.init_stem || n != mode_rules_last(rules, result->shape.order) ||
+        result->shape.order < 2)
         return;
     for (uint64_t r = 0; r < rank; r++) {
         const double old = in->start.lambda[r], scale = result->lambda[r] / old;

@@ -31,11 +31,11 @@ void cpd_show_findings(struct cpd_results *results, struct progress *to)
 
 /* --- times of stages --- */
 
-static double sum_over_modes(const struct cpd_times *times, int op, int order)
+static double sum_of(const double seconds[MAX_ORDER], int order)
 {
     double sum = 0;
     for (int n = 0; n < order; n++)
-        sum += times->operation[op][n];
+        sum += seconds[n];
     return sum;
 }
 
@@ -49,7 +49,7 @@ int cpd_stages(const struct cpd_times *times, int order, double total,
         stage[count++] = (struct cpd_stage){"exchange", times->exchange, -1};
     stage[count++] = (struct cpd_stage){"clean", times->clean, -1};
     for (int op = 0; op < OP_COUNT; op++) {
-        double seconds = sum_over_modes(times, op, order);
+        double seconds = sum_of(times->operation[op], order);
         const char *name = op == OP_OPEN ? "build" : operation_name((enum operation)op);
         if (op != OP_RESIDUAL || seconds > 0)
             stage[count++] = (struct cpd_stage){name, seconds, op};
@@ -73,14 +73,6 @@ enum status cpd_reports_create(struct cpd_reports *r, int count, struct error *e
     return error->status;
 }
 
-static double sum_of(const struct rank_report *r, enum operation op)
-{
-    double sum = 0;
-    for (int n = 0; n < MAX_ORDER; n++)
-        sum += r->operation[op][n];
-    return sum;
-}
-
 /* Ranks that are threads of one process have one peak, the process's. */
 void cpd_reports_show(struct progress *to, const struct cpd_reports *reports)
 {
@@ -93,8 +85,9 @@ void cpd_reports_show(struct progress *to, const struct cpd_reports *reports)
         if (p->device_bus[0])
             snprintf(gpu, sizeof gpu, "%d", p->device);
         progress_note(to, "%4d %-16.16s %4s %8d %13ju %7.3f s %7.3f s %8.3f s %9s", r, p->host, gpu,
-                      p->threads, (uintmax_t)t->nnz, sum_of(t, OP_MTTKRP), sum_of(t, OP_UPDATE),
-                      t->communication, number_size(reports->report[r].peak, peak));
+                      p->threads, (uintmax_t)t->nnz, sum_of(t->operation[OP_MTTKRP], MAX_ORDER),
+                      sum_of(t->operation[OP_UPDATE], MAX_ORDER), t->communication,
+                      number_size(reports->report[r].peak, peak));
     }
 }
 

@@ -6,44 +6,20 @@
 #include "base/version.h"
 #include "comm/comm_world.h"
 
-/* What computes: "4 threads", "2 GPUs", "3 processes". */
-static void name_workers(const struct cpd_inputs *in, char text[64])
-{
-    int processes = comm_world_size(), gpus = in->settings.common.gpus.count;
-    int threads = omp_get_max_threads();
-    if (processes > 1)
-        snprintf(text, 64, "%d processes", processes);
-    else if (gpus > 1)
-        snprintf(text, 64, "%d GPUs", gpus);
-    else
-        snprintf(text, 64, "%d thread%s", threads, threads == 1 ? "" : "s");
-}
-
-/* Refuses a --grid of another number of ranks than there are. */
-static enum status check_grid(const struct cpd_inputs *in, struct error *error)
-{
-    const struct cmd_common *common = &in->settings.common;
-    bool of_gpus = in->choice.kind->devices && !comm_world_expected();
-    return cmd_check_parts(&common->ranks, of_gpus ? common->gpus.count : comm_world_size(),
-                           of_gpus ? "GPUs" : "processes", error);
-}
-
-/* Several ranks wake their GPUs themselves, before the GPUs meet. */
-static bool is_alone(const struct cpd_inputs *in)
-{
-    return !comm_world_expected() && in->settings.common.gpus.count == 1;
-}
-
 enum status cpd_machine_choose(struct cpd_inputs *in, struct backend_wake *wake,
                                struct error *error)
 {
     struct cmd_common *common = &in->settings.common;
+    const bool world = comm_world_expected();
     TRY(machine_choose(&in->choice, common, error));
     cmd_set_threads(common->threads, 1);
-    TRY(check_grid(in, error));
-    if (!comm_world_expected())
-        TRY(threads_start(error));
-    if (is_alone(in))
+    const bool gpus = in->choice.kind->devices && !world;
+    TRY(cmd_check_parts(&common->ranks, gpus ? common->gpus.count : comm_world_size(),
+                        gpus ? "GPUs" : "processes", error));
+    if (world)
+        return STATUS_OK;
+    TRY(threads_start(error));
+    if (common->gpus.count == 1) /* several ranks wake their GPUs themselves, before these meet */
         backend_wake_begin(wake, in->choice.kind, common->options.device);
     return STATUS_OK;
 }
@@ -52,8 +28,15 @@ void cpd_machine_note(const struct cpd_inputs *in, struct progress *progress)
 {
     const struct cpd_settings *s = &in->settings;
     const struct machine_choice *c = &in->choice;
+    const int processes = comm_world_size(), gpus = s->common.gpus.count;
+    const int threads = omp_get_max_threads();
     char workers[64];
-    name_workers(in, workers);
+    if (processes > 1)
+        snprintf(workers, sizeof workers, "%d processes", processes);
+    else if (gpus > 1)
+        snprintf(workers, sizeof workers, "%d GPUs", gpus);
+    else
+        snprintf(workers, sizeof workers, "%d thread%s", threads, threads == 1 ? "" : "s");
     progress_note(progress, "blco %s: backend %s%s%s%s, %s, rank %ju, seed %ju", version_text,
                   c->kind->name, c->why_not.status ? " (" : "", c->why_not.message,
                   c->why_not.status ? ")" : "", workers, (uintmax_t)s->common.options.problem.rank,

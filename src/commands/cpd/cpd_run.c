@@ -17,8 +17,8 @@
 #include "ranks/hold_out.h"
 #include "ranks/rank_tensor.h"
 
-/* What one rank works with. Ranks that are threads of one process share the job. */
-struct work {
+/* A rank at work. Ranks that are threads of one process share the job. */
+struct cpd_rank {
     struct cpd_job *job;
     struct comm *comm;
     struct progress *progress;   /* rank 0's; NULL on the others                       */
@@ -33,24 +33,24 @@ struct work {
 };
 
 /* Whether the job is this rank's own; threads of one process leave the job to rank 0. */
-static bool owns_job(const struct work *w)
+static bool owns_job(const struct cpd_rank *w)
 {
     return w->comm->rank == 0 || comm_world_expected();
 }
 
-static bool is_alone(const struct work *w)
+static bool is_alone(const struct cpd_rank *w)
 {
     return w->comm->size == 1;
 }
 
-static const struct cpd_settings *settings_of(const struct work *w)
+static const struct cpd_settings *settings_of(const struct cpd_rank *w)
 {
     return &w->job->inputs.settings;
 }
 
 /* Finds the places of several ranks, wakes their GPUs, and says how the tensor is split among them.
  * The GPU of a rank alone wakes while the tensor is read. */
-static enum status find_places(struct work *w, struct rank_request *split, struct error *error)
+static enum status find_places(struct cpd_rank *w, struct rank_request *split, struct error *error)
 {
     const struct cmd_common *common = &settings_of(w)->common;
     const struct backend_kind *kind = w->job->inputs.choice.kind;
@@ -66,7 +66,8 @@ static enum status find_places(struct work *w, struct rank_request *split, struc
  * next. With --holdout: where entries that are not listed are zeros, some of them are held out,
  * too.
  */
-static enum status open_tensor(struct work *w, struct rank_request *request, struct error *error)
+static enum status open_tensor(struct cpd_rank *w, struct rank_request *request,
+                               struct error *error)
 {
     const struct cpd_settings *s = settings_of(w);
     const struct problem *p = &s->common.options.problem;
@@ -87,7 +88,7 @@ static enum status open_tensor(struct work *w, struct rank_request *request, str
 }
 
 /* Shows how the tensor is split, and finds what speaks against its shape. */
-static void note_tensor(struct work *w)
+static void note_tensor(struct cpd_rank *w)
 {
     const struct rank_tensor *t = w->tensor;
     const struct problem *p = &settings_of(w)->common.options.problem;
@@ -108,7 +109,7 @@ static void note_tensor(struct work *w)
 }
 
 /* Refuses what does not go with this tensor, before anything large is made. */
-static enum status check_tensor(struct work *w, struct error *error)
+static enum status check_tensor(struct cpd_rank *w, struct error *error)
 {
     const struct cpd_inputs *in = &w->job->inputs;
     const struct cpd_settings *s = &in->settings;
@@ -128,7 +129,7 @@ static enum status check_tensor(struct work *w, struct error *error)
 
 /* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
  * may use. */
-static struct backend_options make_options(const struct work *w)
+static struct backend_options make_options(const struct cpd_rank *w)
 {
     struct backend_options options = settings_of(w)->common.options;
     options.spends = settings_of(w)->halves.mode == 0 &&
@@ -144,7 +145,7 @@ static struct backend_options make_options(const struct work *w)
 
 /* Rank 0 finds the names of the tensor, which the model keeps: those of CSV, which the tensor gives
  * up, or those of the maps beside it. With several -r the first finds them. */
-static enum status find_names(struct work *w, struct error *error)
+static enum status find_names(struct cpd_rank *w, struct error *error)
 {
     struct labels *names = &w->job->results.names;
     struct rank_tensor *t = w->tensor;
@@ -160,7 +161,8 @@ static enum status find_names(struct work *w, struct error *error)
 }
 
 /* Opens the tensor and checks what can be checked of it. */
-static enum status look_at_tensor(struct work *w, struct rank_request *request, struct error *error)
+static enum status look_at_tensor(struct cpd_rank *w, struct rank_request *request,
+                                  struct error *error)
 {
     struct cpd_job *job = w->job;
     TRY(open_tensor(w, request, error));
@@ -173,7 +175,7 @@ static enum status look_at_tensor(struct work *w, struct rank_request *request, 
 
 /* Opens the tensor, checks what can be checked, and reads what the backend needs. The failure of
  * one rank is that of all. */
-static enum status prepare(struct work *w, struct error *error)
+static enum status prepare(struct cpd_rank *w, struct error *error)
 {
     struct cpd_job *job = w->job;
     const struct rank_range *ranks = &settings_of(w)->ranks;
@@ -204,7 +206,7 @@ static enum status prepare(struct work *w, struct error *error)
 }
 
 /* Finds slices of which nothing is known; by their names, where they have such. */
-static enum status find_known(struct work *w, const struct problem *p,
+static enum status find_known(struct cpd_rank *w, const struct problem *p,
                               const struct known_rows *known, struct error *error)
 {
     const struct shape *shape = &w->tensor->shape;
@@ -230,7 +232,7 @@ static enum status find_known(struct work *w, const struct problem *p,
 
 /* Where unlisted or listed entries are unknown: whether enough is known. A GPU that takes the
  * nonzeros from a file keeps them to itself. */
-static enum status look_at_known(struct work *w, struct error *error)
+static enum status look_at_known(struct cpd_rank *w, struct error *error)
 {
     const struct backend_options options = make_options(w);
     const struct problem *p = &options.problem;
@@ -248,7 +250,7 @@ static enum status look_at_known(struct work *w, struct error *error)
 
 /* Finds out which tensor it is, with its hash where a checkpoint or the record must know. Ranks
  * that share the job wait until rank 0 knows. */
-static enum status identify(struct work *w, struct error *error)
+static enum status identify(struct cpd_rank *w, struct error *error)
 {
     struct cpd_job *job = w->job;
     struct fingerprint tensor = {.shape = w->tensor->shape, .nnz = w->tensor->nnz};
@@ -268,7 +270,7 @@ static enum status identify(struct work *w, struct error *error)
  * followed. */
 static void opened(void *context, struct backend *b)
 {
-    struct work *w = context;
+    struct cpd_rank *w = context;
     struct backend_built *built = &w->job->results.built;
     char text[4096];
     if (w->comm->rank == 0)
@@ -284,7 +286,7 @@ static void opened(void *context, struct backend *b)
 
 /* Each rank reports to rank 0. Where rows are dealt, no mode is cut, and the ranks say what they
  * have. */
-static enum status gather(struct work *w, struct error *error)
+static enum status gather(struct cpd_rank *w, struct error *error)
 {
     const struct rank_tensor *t = w->tensor;
     struct cpd_reports *r = &w->reports;
@@ -309,7 +311,7 @@ static enum status gather(struct work *w, struct error *error)
 /* Rank 0 keeps its times, and the reports of several ranks, for the summary and the record. Where a
  * rank alone has kept the tensor, it has not read it again. With -v shows which kernel computed
  * each mode's MTTKRP in the end, if there was a choice. */
-static void keep(struct work *w)
+static void keep(struct cpd_rank *w)
 {
     struct cpd_results *results = &w->job->results;
     struct cpd_times *times = &results->times;
@@ -342,10 +344,10 @@ static void keep(struct work *w)
 enum status cpd_run(struct comm *c, void *context, struct error *error)
 {
     struct cpd_job *job = context;
-    struct work w = {.job = job,
-                     .comm = c,
-                     .progress = c->rank == 0 ? &job->run.progress : NULL,
-                     .runs = &job->results.runs};
+    struct cpd_rank w = {.job = job,
+                         .comm = c,
+                         .progress = c->rank == 0 ? &job->run.progress : NULL,
+                         .runs = &job->results.runs};
     w.tensor = c->size == 1 ? &job->run.tensor : &w.part;
     TRY_OR(done, prepare(&w, error));
     TRY_OR(done, look_at_known(&w, error));

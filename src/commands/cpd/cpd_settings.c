@@ -423,21 +423,11 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     return weighed ? check_by_rows(s, reason, error) : STATUS_OK;
 }
 
-/* What follows from --holdout. */
-static enum status complete_holdout(struct cpd_settings *s, struct error *error)
-{
-    const struct problem *p = &s->common.options.problem;
-    char reason[64];
-    if (p->holdout.share == 0 && s->choose_ridge)
-        return error_set(error, STATUS_INPUT,
-                         "--ridge auto needs entries that are held out: --holdout 0.1 expected");
-    snprintf(reason, sizeof reason, "--holdout %g", p->holdout.share);
-    return p->holdout.share > 0 ? check_by_rows(s, reason, error) : STATUS_OK;
-}
-
 /* Refuses options that contradict each other, and fills in what follows from them. */
 static enum status complete(struct cpd_settings *s, struct error *error)
 {
+    const double holdout = s->common.options.problem.holdout.share;
+    char reason[64];
     if (s->ranks.first == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
     if (s->require_converged && s->tolerance == 0)
@@ -453,7 +443,13 @@ static enum status complete(struct cpd_settings *s, struct error *error)
     s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
     TRY(complete_loss(s, error));
     TRY(complete_unlisted(s, error));
-    TRY(complete_holdout(s, error));
+    if (holdout > 0) {
+        snprintf(reason, sizeof reason, "--holdout %g", holdout);
+        TRY(check_by_rows(s, reason, error));
+    } else if (s->choose_ridge) {
+        return error_set(error, STATUS_INPUT,
+                         "--ridge auto needs entries that are held out: --holdout 0.1 expected");
+    }
     TRY(check_runs(s, error));
     if (!s->base_stem && !s->nowrite)
         TRY(default_stem(s, error));
@@ -461,7 +457,6 @@ static enum status complete(struct cpd_settings *s, struct error *error)
      * model (momentum) and the best one. */
     s->common.options.models =
         (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) + (s->checkpoint ? 3 : 0);
-    s->common.options.spends = !cpd_settings_range(s) && s->halves.mode == 0;
     return cpd_settings_take_rank(s, s->ranks.first, error);
 }
 

@@ -29,7 +29,7 @@ static const struct backend_kind broken = {.name = "cuda", .wake = refuse};
 static const struct backend_kind working = {.name = "cuda", .wake = wake};
 
 /* A run that has chosen the kind, which wakes, and what it shows. */
-struct run {
+struct waking {
     struct cpd_inputs in;
     struct backend_wake wake;
     struct progress progress;
@@ -37,22 +37,22 @@ struct run {
     size_t length;
 };
 
-static void begin(struct run *r, const struct backend_kind *kind, const char *backend)
+static void begin(struct waking *r, const struct backend_kind *kind, const char *backend)
 {
-    *r = (struct run){.in.settings.common.backend = backend};
+    *r = (struct waking){.in.settings.common.backend = backend};
     r->in.choice = (struct machine_choice){.common = &r->in.settings.common, .kind = kind};
     progress_init(&r->progress, open_memstream(&r->shown, &r->length), PROGRESS_LINES);
     backend_wake_begin(&r->wake, kind, 0);
 }
 
-static enum status await(struct run *r, struct error *error)
+static enum status await(struct waking *r, struct error *error)
 {
     cpd_machine_wait(&r->in, &r->wake, &r->progress, error);
     fflush(r->progress.stream);
     return error->status;
 }
 
-static void end(struct run *r)
+static void end(struct waking *r)
 {
     backend_wake_end(&r->wake);
     fclose(r->progress.stream);
@@ -63,7 +63,7 @@ static void end(struct run *r)
 static void host_takes_the_place(void **state)
 {
     (void)state;
-    static struct run r;
+    static struct waking r;
     size_t length = 0;
     begin(&r, &broken, "auto");
     for (int again = 0; again < 2; again++) {
@@ -80,7 +80,7 @@ static void host_takes_the_place(void **state)
 static void run_on_cuda_ends(void **state)
 {
     (void)state;
-    static struct run r;
+    static struct waking r;
     struct error error = {0};
     begin(&r, &broken, "cuda");
     assert_int_equal(await(&r, &error), STATUS_INPUT);
@@ -91,7 +91,7 @@ static void run_on_cuda_ends(void **state)
 static void gpu_that_answers_stays(void **state)
 {
     (void)state;
-    static struct run r;
+    static struct waking r;
     struct error error = {0};
     begin(&r, &working, "auto");
     assert_int_equal(await(&r, &error), STATUS_OK);
@@ -104,7 +104,7 @@ static void gpu_that_answers_stays(void **state)
 static void nothing_wakes(void **state)
 {
     (void)state;
-    static struct run r;
+    static struct waking r;
     struct error error = {0};
     begin(&r, &working, "auto");
     backend_wake_end(&r.wake);
