@@ -204,13 +204,6 @@ static bool goes_on(const struct merger *m, uint64_t k)
     return m->spills->spill[k].read < m->spills->spill[k].count;
 }
 
-static void move_entries(struct coo *x, uint64_t to, uint64_t from, uint64_t count)
-{
-    for (int n = 0; n < x->shape.order; n++)
-        memmove(x->index[n] + to, x->index[n] + from, count * sizeof *x->index[n]);
-    memmove(x->value + to, x->value + from, count * sizeof *x->value);
-}
-
 /* Fills the window of spill k from the spill file. */
 static enum status refill(struct merger *m, uint64_t k, struct error *error)
 {
@@ -307,7 +300,7 @@ static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *eq
 static void drop_first(struct merger *m, uint64_t k, uint64_t count)
 {
     m->filled[k] -= count;
-    move_entries(&m->window, k * m->length, k * m->length + count, m->filled[k]);
+    coo_move(&m->window, k * m->length, &m->window, k * m->length + count, m->filled[k]);
 }
 
 /* Sums the entries at the limit, spill after spill, so that the windows need not hold them all. */

@@ -65,9 +65,7 @@ static enum status gather_sample(struct comm *c, struct coo *sample, struct erro
         coo_free(&whole);
         return error->status;
     }
-    for (int n = 0; n < sample->shape.order; n++)
-        memcpy(whole.index[n] + mine, sample->index[n], own * sizeof *whole.index[n]);
-    memcpy(whole.value + mine, sample->value, own * sizeof *whole.value);
+    coo_move(&whole, mine, sample, 0, own);
     coo_free(sample);
     *sample = whole;
     for (int k = 0; k < c->size; k++)

@@ -34,9 +34,7 @@ static void add_to_sample(struct census_taker *t, const struct coo *piece)
 {
     struct coo *sample = &t->census->sample;
     for (uint64_t i = first_of(t, t->stride); i < piece->nnz; i += t->stride) {
-        for (int n = 0; n < t->order; n++)
-            sample->index[n][t->taken] = piece->index[n][i];
-        sample->value[t->taken++] = piece->value[i];
+        coo_put(sample, t->taken++, piece, i);
     }
 }
 

@@ -196,28 +196,6 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, struct merg
     return error->status;
 }
 
-/* Moves entry position[i] to place i, for all i. */
-static enum status rearrange(struct coo *x, const uint64_t *position, struct error *error)
-{
-    void *scratch = memory_array(x->nnz, sizeof *x->value, error);
-    if (!scratch)
-        return error->status;
-    double *value = scratch;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        value[i] = x->value[position[i]];
-    memcpy(x->value, value, x->nnz * sizeof *value);
-    uint32_t *index = scratch;
-    for (int n = 0; n < x->shape.order; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++)
-            index[i] = x->index[n][position[i]];
-        memcpy(x->index[n], index, x->nnz * sizeof *index);
-    }
-    memory_free(scratch);
-    return STATUS_OK;
-}
-
 enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
                          struct error *error)
 {
@@ -256,7 +234,7 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
         coo_overflow(x, first, found.bad, error);
         goto done;
     }
-    TRY_OR(done, rearrange(x, position, error));
+    TRY_OR(done, coo_permute(x, position, error));
     report->duplicates = found.duplicates;
     report->zeros += count_dropped(x, zeros) - found.duplicates;
     drop(x, zeros);

@@ -229,11 +229,7 @@ static void close_gaps(struct coo *x, const uint32_t *count, uint64_t groups)
 {
     uint64_t to = 0;
     for (uint64_t g = 0; g < groups; g++) {
-        uint64_t from = g * PACKED_GROUP_NNZ;
-        for (int n = 0; n < x->shape.order && to < from; n++)
-            memmove(x->index[n] + to, x->index[n] + from, count[g] * sizeof *x->index[n]);
-        if (to < from)
-            memmove(x->value + to, x->value + from, count[g] * sizeof *x->value);
+        coo_move(x, to, x, g * PACKED_GROUP_NNZ, count[g]);
         to += count[g];
     }
     x->nnz = to;

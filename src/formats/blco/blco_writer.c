@@ -104,9 +104,7 @@ static void copy_pending(struct blco_writer *w, const struct coo *x, const uint6
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < count; i++) {
         uint64_t at = position ? position[from + i] : from + i;
-        for (int n = 0; n < to->shape.order; n++)
-            to->index[n][w->filled + i] = x->index[n][at];
-        to->value[w->filled + i] = x->value[at];
+        coo_put(to, w->filled + i, x, at);
     }
     w->filled += count;
 }

@@ -269,15 +269,11 @@ static void renumber(const struct section_names *own, int modes, const struct co
 /* Closes the gaps that text lines without an entry left. */
 static void gather(struct csv_reading *r)
 {
-    const struct coo *x = &r->reader->piece;
+    struct coo *x = &r->reader->piece;
     uint64_t at = r->used;
     for (size_t i = 0; i < r->text.sections; i++) {
-        const uint64_t from = r->used + r->text.section[i].first_line, rows = r->own[i].rows;
-        for (int n = 0; n < x->shape.order && at != from; n++)
-            memmove(x->index[n] + at, x->index[n] + from, rows * sizeof *x->index[n]);
-        if (at != from)
-            memmove(x->value + at, x->value + from, rows * sizeof *x->value);
-        at += rows;
+        coo_move(x, at, x, r->used + r->text.section[i].first_line, r->own[i].rows);
+        at += r->own[i].rows;
     }
     r->used = at;
 }
@@ -341,9 +337,10 @@ static enum status check_times(const struct csv_reading *r, struct error *error)
 }
 
 #define LEAST_WINDOW ((size_t)64 << 10)
-#define WINDOW_PART  64 /* a window takes at most this part of the memory; its new names take more \
-                         */
-#define NAMES_PART 2    /* names, too */
+#define WINDOW_PART                                                                                \
+    64               /* a window takes at most this part of the memory; its new names take more    \
+                      */
+#define NAMES_PART 2 /* names, too */
 
 static enum status check_names(const struct csv_reading *r, struct error *error)
 {

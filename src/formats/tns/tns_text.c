@@ -651,16 +651,10 @@ static void gather(struct tns_text *t, struct coo *x, uint64_t *used)
     uint64_t at = *used;
     for (size_t i = 0; i < t->count; i++) {
         const struct tns_section *c = &t->section[i];
-        struct place from = place_at(x, *used + c->first_line);
-        struct place to = place_at(x, at);
-        for (int n = 0; n < x->shape.order; n++) {
-            if (to.value != from.value)
-                memmove(to.index[n], from.index[n], c->entries * sizeof *to.index[n]);
+        coo_move(x, at, x, *used + c->first_line, c->entries);
+        for (int n = 0; n < x->shape.order; n++)
             if (c->largest[n] > t->largest[n])
                 t->largest[n] = c->largest[n];
-        }
-        if (to.value != from.value)
-            memmove(to.value, from.value, c->entries * sizeof *to.value);
         at += c->entries;
     }
     *used = at;
