@@ -52,18 +52,6 @@ static bool ends_in(const char *path, const char *ending)
     return length > end && strcmp(path + length - end, ending) == 0;
 }
 
-static enum status output_format(const struct settings *s, const struct tensor_format **format,
-                                 struct error *error)
-{
-    *format = tensor_format_named(s->out);
-    TRY(text_output_check(&s->text, s->out, error));
-    if (*format == &tns_format && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
-        !ends_in(s->out, ".tns.gz"))
-        return error_set(error, STATUS_INPUT,
-                         "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
-    return STATUS_OK;
-}
-
 /* Reads text, CSV or NumPy arrays. What memory does not hold is spilled to *sort; without one, it
  * is refused. *last gets the rest, with the lengths of the tensor. */
 static enum status read_text(struct settings *s, struct external_sort *sort, struct coo *last,
@@ -316,20 +304,15 @@ done:
     return error->status;
 }
 
-static enum status check_target(const struct settings *s, struct error *error)
-{
-    struct file_roles files = {0};
-    file_roles_add_tensor(&files, s->in, &s->common.csv, error);
-    tensor_target_check(s->out, &files, s->force, error);
-    file_roles_free(&files);
-    return error->status;
-}
-
 static enum status convert(struct settings *s, struct error *error)
 {
-    const struct tensor_format *to;
+    const struct tensor_format *to = tensor_format_named(s->out);
     struct progress progress;
-    TRY(output_format(s, &to, error));
+    TRY(text_output_check(&s->text, s->out, error));
+    if (to == &tns_format && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
+        !ends_in(s->out, ".tns.gz"))
+        return error_set(error, STATUS_INPUT,
+                         "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
     struct tensor_reader in = {
         .path = s->in, .tns = to == &blco_format ? &s->common.tns : NULL, .csv = &s->common.csv};
     TRY(tensor_file_find_format(&in, error));
@@ -338,7 +321,11 @@ static enum status convert(struct settings *s, struct error *error)
                                    .out = s->out,
                                    .csv = s->from == &csv_format ? &s->common.csv : NULL,
                                    .force = s->force};
-    TRY(check_target(s, error));
+    struct file_roles files = {0};
+    file_roles_add_tensor(&files, s->in, &s->common.csv, error);
+    tensor_target_check(s->out, &files, s->force, error);
+    file_roles_free(&files);
+    TRY(error->status);
     TRY(tensor_maps_check(&s->maps, error));
     cmd_set_threads(s->common.threads, 1);
     TRY(threads_start(error));

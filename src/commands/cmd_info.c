@@ -207,18 +207,6 @@ done:
     return error->status;
 }
 
-/* The machine of ranks with so many threads each. Processes are on one host as long as this host
- * has a core for each thread. */
-static struct rank_machine ranks_machine(const struct backend_kind *kind,
-                                         const struct cmd_ranks *ranks, int threads)
-{
-    bool device = ranks->on == CMD_ON_BACKEND ? kind->device != NULL : ranks->on == CMD_ON_GPUS;
-    return (struct rank_machine){.device = device,
-                                 .one_host = device ? ranks->ranks <= GPUS_OF_A_HOST
-                                                    : ranks->ranks * threads <= omp_get_num_procs(),
-                                 .threads = threads};
-}
-
 /* Chooses the grid, or takes the user's; `plan` is that of the whole tensor. The caller frees
  * r->grid. STATUS_INPUT, STATUS_MEMORY. */
 static enum status choose_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
@@ -290,22 +278,6 @@ static struct shape longest_ranges(const struct process_grid *g)
     return shape;
 }
 
-/* *plan = the memory plan of a rank with the longest ranges and the most nonzeros. Ranks of one
- * host share the host's memory, unless the user says how much a rank may use. Errors as
- * backend_plan. */
-static enum status plan_ranks(struct plan *plan, const struct info_ranks *r,
-                              const struct backend_kind *kind,
-                              const struct backend_options *options, struct error *error)
-{
-    const struct plan_tensor tensor = {.shape = longest_ranges(&r->grid),
-                                       .nnz = r->cost.largest_nnz,
-                                       .is_part = r->grid.ranks > 1};
-    struct backend_options mine = *options;
-    if (mine.host_memory == 0 && r->machine.one_host)
-        mine.host_memory = machine_memory_budget(0) / (uint64_t)r->grid.ranks;
-    return backend_plan(plan, kind, &tensor, &mine, error);
-}
-
 /* f->plan = the memory plan, of a rank's part where ranks are wanted. */
 static enum status make_plan(struct info_findings *f, const struct backend_options *options,
                              int threads, struct error *error)
@@ -313,12 +285,27 @@ static enum status make_plan(struct info_findings *f, const struct backend_optio
     TRY(backend_plan(&f->plan, f->kind, &f->tensor, options, error));
     if (f->wanted.ranks == 0)
         return STATUS_OK;
-    const struct rank_machine machine = ranks_machine(f->kind, &f->wanted, threads);
+    bool device =
+        f->wanted.on == CMD_ON_BACKEND ? f->kind->device != NULL : f->wanted.on == CMD_ON_GPUS;
+    /* processes are on one host as long as this host has a core for each thread */
+    const struct rank_machine machine = {.device = device,
+                                         .one_host = device ? f->wanted.ranks <= GPUS_OF_A_HOST
+                                                            : f->wanted.ranks * threads <=
+                                                                  omp_get_num_procs(),
+                                         .threads = threads};
     const bool deals = f->wanted.ranks > 1 && problem_by_rows(&options->problem);
     if ((deals ? deal_ranks : choose_ranks)(&f->ranks, &f->wanted, &machine, &f->census, &f->plan,
                                             error) != STATUS_OK)
         return error->status;
-    return plan_ranks(&f->plan, &f->ranks, f->kind, options, error);
+    /* of a rank with the longest ranges and the most nonzeros; ranks of one host share the host's
+     * memory, unless the user says how much a rank may use */
+    const struct plan_tensor tensor = {.shape = longest_ranges(&f->ranks.grid),
+                                       .nnz = f->ranks.cost.largest_nnz,
+                                       .is_part = f->ranks.grid.ranks > 1};
+    struct backend_options mine = *options;
+    if (mine.host_memory == 0 && f->ranks.machine.one_host)
+        mine.host_memory = machine_memory_budget(0) / (uint64_t)f->ranks.grid.ranks;
+    return backend_plan(&f->plan, f->kind, &tensor, &mine, error);
 }
 
 /* Refuses what no run of this problem takes. */
@@ -387,39 +374,6 @@ static const char *exact(double value, char *text)
     return text;
 }
 
-static void show_lengths(const struct info_findings *f)
-{
-    const struct coo *x = &f->x;
-    const uint64_t nonzeros = info_nonzeros(f);
-    printf("lengths      ");
-    double places = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        places *= (double)x->shape.dims[n];
-    cmd_print_lengths(&x->shape);
-    printf("\nnonzeros     %ju\n", (uintmax_t)nonzeros);
-    printf("density      %.3g\n", (double)nonzeros / places);
-}
-
-static void show_line_bits(const struct coo *x)
-{
-    printf("line         %d bits", ordering_line_bits(&x->shape));
-    for (int n = 0; n < x->shape.order; n++)
-        printf("%s%d", n ? " + " : " = ", ordering_bits(x->shape.dims[n]));
-    printf("\n");
-}
-
-static void show_values(const struct info_findings *f)
-{
-    const struct coo_statistics *s = &f->statistics;
-    char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
-    if (f->listed.unknown == f->x.nnz)
-        printf("values       none is known\n");
-    else
-        printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
-               s->all_integer ? "all whole numbers" : "not all whole numbers");
-    printf("norm         %s\n", exact(s->norm, norm));
-}
-
 static void show_modes(const struct info_findings *f, const struct coo_statistics *s)
 {
     const struct mode_names *names = &f->labels.modes;
@@ -431,15 +385,6 @@ static void show_modes(const struct info_findings *f, const struct coo_statistic
         printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)f->x.shape.dims[n],
                (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n], named ? "  " : "",
                printable(names->of[n], shown, sizeof shown));
-}
-
-/* The files that have names of indices. */
-static void show_maps(const struct info_findings *f)
-{
-    char shown[PRINTABLE_ROOM(PATH_MAX)];
-    for (int n = 0; n < f->x.shape.order; n++)
-        if (f->labels.mode[n].path)
-            printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
 }
 
 /* Prints the grid, its parts and its cost; or how rows are dealt. */
@@ -510,15 +455,6 @@ static void show_format(const struct info_findings *f)
                (double)f->file_bytes / entries);
 }
 
-static void show_listed(const struct info_findings *f)
-{
-    const uint64_t dropped = f->listed.dropped;
-    printf("zeros        %ju", (uintmax_t)info_zeros(f));
-    if (f->format == &blco_format && dropped > 0)
-        printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
-    printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
-}
-
 static void show(const struct info_findings *f, const char *path)
 {
     cmd_print_tensor(path);
@@ -526,13 +462,38 @@ static void show(const struct info_findings *f, const char *path)
     printf("order        %d\n", f->x.shape.order);
     printf("entries      %ju\n", (uintmax_t)f->entries);
     printf("duplicates   %ju\n", (uintmax_t)f->cleaning.duplicates);
-    show_listed(f);
-    show_lengths(f);
-    show_maps(f);
-    show_line_bits(&f->x);
+    const uint64_t dropped = f->listed.dropped;
+    printf("zeros        %ju", (uintmax_t)info_zeros(f));
+    if (f->format == &blco_format && dropped > 0)
+        printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
+    printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
+    const struct coo *x = &f->x;
+    const uint64_t nonzeros = info_nonzeros(f);
+    printf("lengths      ");
+    double places = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        places *= (double)x->shape.dims[n];
+    cmd_print_lengths(&x->shape);
+    printf("\nnonzeros     %ju\n", (uintmax_t)nonzeros);
+    printf("density      %.3g\n", (double)nonzeros / places);
+    char shown[PRINTABLE_ROOM(PATH_MAX)];
+    for (int n = 0; n < f->x.shape.order; n++)
+        if (f->labels.mode[n].path)
+            printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
+    printf("line         %d bits", ordering_line_bits(&f->x.shape));
+    for (int n = 0; n < f->x.shape.order; n++)
+        printf("%s%d", n ? " + " : " = ", ordering_bits(f->x.shape.dims[n]));
+    printf("\n");
     if (f->x.nnz == 0)
         return;
-    show_values(f);
+    const struct coo_statistics *s = &f->statistics;
+    char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
+    if (f->listed.unknown == f->x.nnz)
+        printf("values       none is known\n");
+    else
+        printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
+               s->all_integer ? "all whole numbers" : "not all whole numbers");
+    printf("norm         %s\n", exact(s->norm, norm));
     show_modes(f, &f->statistics);
     if (f->wanted.ranks)
         show_ranks(&f->ranks);
@@ -554,14 +515,6 @@ static void put_format(struct json *j, const struct info_findings *f)
     json_put_string(j, "header", word_of(tns_header_words, (int)f->header));
 }
 
-static void put_listed(struct json *j, const struct info_findings *f)
-{
-    json_put_unsigned(j, "zeros", info_zeros(f));
-    if (f->format == &blco_format)
-        json_put_unsigned(j, "dropped_zeros", f->listed.dropped);
-    json_put_unsigned(j, "unknown", f->listed.unknown);
-}
-
 /* The files that have names of indices. */
 static void put_maps(struct json *j, const struct info_findings *f)
 {
@@ -574,31 +527,6 @@ static void put_maps(struct json *j, const struct info_findings *f)
     for (int n = 0; n < f->x.shape.order; n++)
         json_put_string(j, NULL, f->labels.mode[n].path);
     json_end(j);
-}
-
-static void put_tensor(struct json *j, const struct info_findings *f)
-{
-    const struct coo *x = &f->x;
-    double places = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        places *= (double)x->shape.dims[n];
-    json_put_unsigned(j, "order", (uint64_t)x->shape.order);
-    json_put_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
-    mode_names_put(j, &f->labels.modes, x->shape.order);
-    put_maps(j, f);
-    json_put_unsigned(j, "nonzeros", info_nonzeros(f));
-    json_put_number(j, "density", (double)info_nonzeros(f) / places);
-    json_put_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
-}
-
-static void put_statistics(struct json *j, const struct coo_statistics *s, size_t order)
-{
-    json_put_number(j, "least", s->least);
-    json_put_number(j, "largest", s->largest);
-    json_put_bool(j, "whole_numbers", s->all_integer);
-    json_put_number(j, "norm", s->norm);
-    json_put_unsigneds(j, "empty_slices", s->empty_slices, order);
-    json_put_unsigneds(j, "fullest_slice", s->largest_slice, order);
 }
 
 static void put_ranks(struct json *j, const struct info_ranks *r)
@@ -658,10 +586,29 @@ static enum status print_json(const struct info_findings *f, const char *path, s
     put_format(&j, f);
     json_put_unsigned(&j, "entries", f->entries);
     json_put_unsigned(&j, "duplicates", f->cleaning.duplicates);
-    put_listed(&j, f);
-    put_tensor(&j, f);
+    json_put_unsigned(&j, "zeros", info_zeros(f));
+    if (f->format == &blco_format)
+        json_put_unsigned(&j, "dropped_zeros", f->listed.dropped);
+    json_put_unsigned(&j, "unknown", f->listed.unknown);
+    const struct coo *x = &f->x;
+    double places = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        places *= (double)x->shape.dims[n];
+    json_put_unsigned(&j, "order", (uint64_t)x->shape.order);
+    json_put_unsigneds(&j, "lengths", x->shape.dims, (size_t)x->shape.order);
+    mode_names_put(&j, &f->labels.modes, x->shape.order);
+    put_maps(&j, f);
+    json_put_unsigned(&j, "nonzeros", info_nonzeros(f));
+    json_put_number(&j, "density", (double)info_nonzeros(f) / places);
+    json_put_unsigned(&j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
     if (f->x.nnz > 0) {
-        put_statistics(&j, &f->statistics, (size_t)f->x.shape.order);
+        size_t order = (size_t)f->x.shape.order;
+        json_put_number(&j, "least", f->statistics.least);
+        json_put_number(&j, "largest", f->statistics.largest);
+        json_put_bool(&j, "whole_numbers", f->statistics.all_integer);
+        json_put_number(&j, "norm", f->statistics.norm);
+        json_put_unsigneds(&j, "empty_slices", f->statistics.empty_slices, order);
+        json_put_unsigneds(&j, "fullest_slice", f->statistics.largest_slice, order);
         if (f->wanted.ranks)
             put_ranks(&j, &f->ranks);
         put_plan(&j, &f->plan, f->kind->name);

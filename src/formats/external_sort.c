@@ -192,13 +192,6 @@ struct merger {
     uint64_t *position;          /* (count * length); owned                                  */
 };
 
-static void merger_free(struct merger *m)
-{
-    coo_free(&m->window);
-    memory_free(m->filled);
-    memory_free(m->position);
-}
-
 static bool goes_on(const struct merger *m, uint64_t k)
 {
     return m->spills->spill[k].read < m->spills->spill[k].count;
@@ -341,21 +334,6 @@ done:
     return error->status;
 }
 
-static enum status merger_create(struct merger *m, uint64_t memory, struct error *error)
-{
-    const struct shape *shape = &m->sums->writer->pending.shape;
-    uint64_t spills = m->spills->count;
-    m->alto = &m->sums->writer->alto.ordering;
-    m->length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
-    if (m->length < LEAST_WINDOW)
-        m->length = LEAST_WINDOW;
-    m->filled = memory_zeros(2 * spills, sizeof *m->filled, error);
-    m->taken = m->filled ? m->filled + spills : NULL;
-    m->position = memory_array(spills * m->length, sizeof *m->position, error);
-    TRY(error->status);
-    return coo_create(&m->window, shape, spills * m->length, error);
-}
-
 /* Emits the `count` entries that choose() has listed. */
 static enum status emit_chosen(struct merger *m, uint64_t count, struct error *error)
 {
@@ -391,10 +369,22 @@ static enum status spill_merge(struct spills *s, uint64_t memory, struct entry_s
                                struct progress *progress, struct error *error)
 {
     struct merger m = {.spills = s, .sums = sums};
-    TRY_OR(done, merger_create(&m, memory, error));
+    const struct shape *shape = &m.sums->writer->pending.shape;
+    uint64_t spills = m.spills->count;
+    m.alto = &m.sums->writer->alto.ordering;
+    m.length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
+    if (m.length < LEAST_WINDOW)
+        m.length = LEAST_WINDOW;
+    m.filled = memory_zeros(2 * spills, sizeof *m.filled, error);
+    m.taken = m.filled ? m.filled + spills : NULL;
+    m.position = memory_array(spills * m.length, sizeof *m.position, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, coo_create(&m.window, shape, spills * m.length, error));
     merge_all(&m, progress, error);
 done:
-    merger_free(&m);
+    coo_free(&m.window);
+    memory_free(m.filled);
+    memory_free(m.position);
     return error->status;
 }
 

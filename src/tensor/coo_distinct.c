@@ -199,20 +199,6 @@ static struct bucket bucket_at(const struct dealer *d, int parts, const uint64_t
     return b;
 }
 
-/* Marks the bits of several keys. The bits below the `used` uppermost ones choose a key's bit. */
-static void mark_bits(struct checker *c, const struct bucket *b, int used, int map_bits)
-{
-    for (int t = 0; t < b->parts; t++) {
-        const uint64_t *key = b->keys + b->dealer[t].first[b->number];
-        for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
-            uint64_t at = upper(key[i] << used, map_bits), bit = UINT64_C(1) << (at % 64);
-            if (c->met[at / 64] & bit)
-                c->several[at / 64] |= bit;
-            c->met[at / 64] |= bit;
-        }
-    }
-}
-
 /* Collects the keys that share bits with others; returns how many, or MOST_ALIKE if more. */
 static uint64_t collect_alike(struct checker *c, const struct bucket *b, int used, int map_bits)
 {
@@ -238,7 +224,17 @@ static bool bucket_is_distinct(struct checker *c, const struct bucket *b, int us
     size_t bytes = (UINT64_C(1) << map_bits) / 8;
     memset(c->met, 0, bytes);
     memset(c->several, 0, bytes);
-    mark_bits(c, b, used, map_bits);
+    /* the bits of several keys are marked; the bits below the `used` uppermost ones choose a key's
+     * bit */
+    for (int t = 0; t < b->parts; t++) {
+        const uint64_t *key = b->keys + b->dealer[t].first[b->number];
+        for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
+            uint64_t at = upper(key[i] << used, map_bits), bit = UINT64_C(1) << (at % 64);
+            if (c->met[at / 64] & bit)
+                c->several[at / 64] |= bit;
+            c->met[at / 64] |= bit;
+        }
+    }
     uint64_t alike = collect_alike(c, b, used, map_bits);
     return alike < MOST_ALIKE && alike_are_distinct(c, alike, used + map_bits);
 }

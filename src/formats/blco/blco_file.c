@@ -87,25 +87,6 @@ static enum status check_names(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Bytes that are not used are zero, so that all files of a tensor are alike. */
-static enum status check_unused(const struct blco_file *f, struct error *error)
-{
-    const struct blco_file_header *h = f->header;
-    bool zero = h->unused == 0;
-    for (uint32_t n = h->order; n < MAX_ORDER; n++)
-        zero = zero && h->dims[n] == 0;
-    if (!zero)
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: a field of the header that is not used is not 0", f->name);
-    if (!all_zero(f->page + sizeof *h, BLCO_NAMES_OFFSET - sizeof *h))
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: the first page is not 0 after the header", f->name);
-    if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: the bytes between data and directory are not 0", f->name);
-    return STATUS_OK;
-}
-
 /* Checks order, lengths and number of nonzeros. */
 static enum status check_tensor(const struct blco_file *f, struct error *error)
 {
@@ -123,20 +104,6 @@ static enum status check_tensor(const struct blco_file *f, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: %ju nonzeros in the header, expected at most %ju", f->name,
                          (uintmax_t)h->nnz, (uintmax_t)MAX_NNZ);
-    return STATUS_OK;
-}
-
-/* Takes what the file lists besides nonzeros from the header. */
-static enum status check_listed(struct blco_file *f, struct error *error)
-{
-    const struct blco_file_header *h = f->header;
-    f->listed = (struct coo_listed){h->unknown, h->zeros, h->dropped};
-    if (f->listed.unknown > h->nnz || f->listed.zeros > h->nnz - f->listed.unknown)
-        return error_set(
-            error, STATUS_INPUT,
-            "%s: damaged: %ju unknown entries and %ju zeros in the header, expected at "
-            "most the %ju nonzeros",
-            f->name, (uintmax_t)f->listed.unknown, (uintmax_t)f->listed.zeros, (uintmax_t)h->nnz);
     return STATUS_OK;
 }
 
@@ -222,7 +189,19 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     if (!f->tail)
         return error->status;
     TRY(infile_read(&f->in, f->tail, bytes, end, error));
-    TRY(check_unused(f, error));
+    /* bytes that are not used are zero, so that all files of a tensor are alike */
+    bool zero = h->unused == 0;
+    for (uint32_t n = h->order; n < MAX_ORDER; n++)
+        zero = zero && h->dims[n] == 0;
+    if (!zero)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: a field of the header that is not used is not 0", f->name);
+    if (!all_zero(f->page + sizeof *h, BLCO_NAMES_OFFSET - sizeof *h))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the first page is not 0 after the header", f->name);
+    if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the bytes between data and directory are not 0", f->name);
     TRY(check_names(f, error));
     f->segment = (const void *)(f->tail + (h->directory_offset - end));
     if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)
@@ -239,7 +218,14 @@ static enum status open_and_check(struct blco_file *f, struct error *error)
     TRY(check_tensor(f, error));
     TRY(check_places(f, error));
     TRY(read_tail(f, error));
-    TRY(check_listed(f, error));
+    const struct blco_file_header *h = f->header;
+    f->listed = (struct coo_listed){h->unknown, h->zeros, h->dropped};
+    if (f->listed.unknown > h->nnz || f->listed.zeros > h->nnz - f->listed.unknown)
+        return error_set(
+            error, STATUS_INPUT,
+            "%s: damaged: %ju unknown entries and %ju zeros in the header, expected at "
+            "most the %ju nonzeros",
+            f->name, (uintmax_t)f->listed.unknown, (uintmax_t)f->listed.zeros, (uintmax_t)h->nnz);
     TRY(check_segments(f, error));
     f->shape = shape_of((int)f->header->order, f->header->dims);
     return STATUS_OK;

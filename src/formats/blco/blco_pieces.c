@@ -60,26 +60,21 @@ uint64_t blco_pieces_nnz(const struct blco_file *f, uint64_t memory)
     return blco_file_nnz(f, 0, segments_within(f, memory));
 }
 
-/* Finds the share's segments, and how many of them a piece has. */
-static void begin_share(const struct tensor_reader *r, struct blco_reading *b)
-{
-    const uint64_t segments = b->file->header->nsegments;
-    const int shares = r->shares > 0 ? r->shares : 1;
-    b->next = even_cut(segments, r->share, shares);
-    b->end = even_cut(segments, r->share + 1, shares);
-    b->length = STEP; /* for TENSOR_STEPS */
-    if (r->cut == TENSOR_WHOLE)
-        b->length = b->end - b->next + 1; /* also of a share without segments */
-    else if (r->cut == TENSOR_PIECES)
-        b->length = segments_within(b->file, r->memory);
-}
-
 static enum status blco_next(struct tensor_reader *r, struct error *error)
 {
     struct blco_reading *b = r->state;
     const struct blco_file *f = b->file;
-    if (b->length == 0)
-        begin_share(r, b);
+    if (b->length == 0) {
+        const uint64_t segments = b->file->header->nsegments;
+        const int shares = r->shares > 0 ? r->shares : 1;
+        b->next = even_cut(segments, r->share, shares);
+        b->end = even_cut(segments, r->share + 1, shares);
+        b->length = STEP; /* for TENSOR_STEPS */
+        if (r->cut == TENSOR_WHOLE)
+            b->length = b->end - b->next + 1; /* also of a share without segments */
+        else if (r->cut == TENSOR_PIECES)
+            b->length = segments_within(b->file, r->memory);
+    }
     const uint64_t end = b->next + least_of(b->end - b->next, b->length);
     const uint64_t nnz = blco_file_nnz(f, b->next, end);
     if (nnz > r->room || r->piece.shape.order == 0) {
@@ -224,27 +219,6 @@ static bool take_groups(const struct sampling *w, uint64_t s)
     return true;
 }
 
-/* Closes the gaps after groups that are not full. */
-static void close_gaps(struct coo *x, const uint32_t *count, uint64_t groups)
-{
-    uint64_t to = 0;
-    for (uint64_t g = 0; g < groups; g++) {
-        coo_move(x, to, x, g * PACKED_GROUP_NNZ, count[g]);
-        to += count[g];
-    }
-    x->nnz = to;
-}
-
-static enum status take_all(const struct sampling *w, struct error *error)
-{
-    uint64_t bad = UINT64_MAX;
-#pragma omp parallel for schedule(dynamic, 16) reduction(min : bad)
-    for (uint64_t s = w->begin; s < w->end; s++)
-        if (!take_groups(w, s) && s < bad)
-            bad = s;
-    return bad < UINT64_MAX ? blco_file_damaged(w->file, bad, error) : STATUS_OK;
-}
-
 static enum status sampling_open(struct sampling *w, struct error *error)
 {
     const struct blco_file *f = w->file;
@@ -270,8 +244,19 @@ enum status blco_sample(struct coo *x, const struct blco_file *f, uint64_t begin
     struct sampling w = {.file = f, .begin = begin, .end = end, .every = every, .x = x};
     *x = (struct coo){0};
     TRY_OR(done, sampling_open(&w, error));
-    TRY_OR(done, take_all(&w, error));
-    close_gaps(x, w.count, w.groups);
+    uint64_t bad = UINT64_MAX;
+#pragma omp parallel for schedule(dynamic, 16) reduction(min : bad)
+    for (uint64_t s = w.begin; s < w.end; s++)
+        if (!take_groups(&w, s) && s < bad)
+            bad = s;
+    TRY_OR(done, bad < UINT64_MAX ? blco_file_damaged(w.file, bad, error) : STATUS_OK);
+    /* closes the gaps after groups that are not full */
+    uint64_t to = 0;
+    for (uint64_t g = 0; g < w.groups; g++) {
+        coo_move(x, to, x, g * PACKED_GROUP_NNZ, w.count[g]);
+        to += w.count[g];
+    }
+    x->nnz = to;
 done:
     if (error->status != STATUS_OK)
         coo_free(x);

@@ -96,19 +96,6 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
     return STATUS_OK;
 }
 
-/* Copies nonzeros [from, from + count) of x, or of position[], to the nonzeros that wait. */
-static void copy_pending(struct blco_writer *w, const struct coo *x, const uint64_t *position,
-                         uint64_t from, uint64_t count)
-{
-    struct coo *to = &w->pending;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t at = position ? position[from + i] : from + i;
-        coo_put(to, w->filled + i, x, at);
-    }
-    w->filled += count;
-}
-
 enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const uint64_t *position,
                                uint64_t count, struct error *error)
 {
@@ -121,7 +108,13 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
     while (from < count) {
         uint64_t room = w->pending.nnz - w->filled, left = count - from;
         uint64_t taken = left < room ? left : room;
-        copy_pending(w, x, position, from, taken);
+        struct coo *to = &w->pending;
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < taken; i++) {
+            uint64_t at = position ? position[from + i] : from + i;
+            coo_put(to, w->filled + i, x, at);
+        }
+        w->filled += taken;
         from += taken;
         if (w->filled < w->pending.nnz) /* the room is a number of whole segments */
             break;

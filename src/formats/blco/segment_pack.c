@@ -201,19 +201,6 @@ static uint64_t *table_of(const struct linear_decoder *d, int word, int byte)
     return d->spread + ((size_t)word * (size_t)d->bytes + (size_t)byte) * 256;
 }
 
-static void fill_tables(struct linear_decoder *d, const struct ordering *o)
-{
-    for (int n = 0; n < o->order; n++) {
-        for (int k = 0; k < o->mode_bits[n]; k++) {
-            int place = o->place[n][k], word = d->mode[n].word;
-            uint64_t *table = table_of(d, word, place / 8);
-            for (unsigned value = 0; value < 256; value++)
-                if (value >> place % 8 & 1)
-                    table[value] |= UINT64_C(1) << (d->mode[n].shift + k);
-        }
-    }
-}
-
 enum status linear_decoder_create(struct linear_decoder *d, const struct ordering *o,
                                   struct error *error)
 {
@@ -225,7 +212,15 @@ enum status linear_decoder_create(struct linear_decoder *d, const struct orderin
         memory_zeros((size_t)d->words * (size_t)d->bytes * 256 + 1, sizeof *d->spread, error);
     if (!d->spread)
         return error->status;
-    fill_tables(d, o);
+    for (int n = 0; n < o->order; n++) {
+        for (int k = 0; k < o->mode_bits[n]; k++) {
+            int place = o->place[n][k], word = d->mode[n].word;
+            uint64_t *table = table_of(d, word, place / 8);
+            for (unsigned value = 0; value < 256; value++)
+                if (value >> place % 8 & 1)
+                    table[value] |= UINT64_C(1) << (d->mode[n].shift + k);
+        }
+    }
     return STATUS_OK;
 }
 

@@ -160,22 +160,15 @@ static bool value_of(struct batch *b, const struct csv_field *field, const char 
                      (struct name){field->begin, (size_t)(field->end - field->begin)});
 }
 
-/* Bytes of copies that the row may take. */
-static size_t copies_of(const struct csv_columns *c, const struct csv_field *field)
-{
-    size_t bytes = 0;
-    for (int n = 0; n < c->modes; n++) {
-        bytes += field[n].doubled ? (size_t)(field[n].end - field[n].begin) : 0;
-        bytes += c->mode[n].bin.kind != CSV_BIN_NONE ? CSV_BIN_ROOM : 0;
-    }
-    return bytes;
-}
-
 /* Adds a row to the batch. */
 static bool take_row(struct batch *b, const struct csv_field *field, const char *row)
 {
     const struct csv_columns *c = b->columns;
-    const size_t copies = copies_of(c, field);
+    size_t copies = 0; /* bytes of copies that the row may take */
+    for (int n = 0; n < c->modes; n++) {
+        copies += field[n].doubled ? (size_t)(field[n].end - field[n].begin) : 0;
+        copies += c->mode[n].bin.kind != CSV_BIN_NONE ? CSV_BIN_ROOM : 0;
+    }
     if (b->rows == BATCH || b->own->copies_room - b->copied < copies)
         if (!end_batch(b) || !make_copies_room(b, copies))
             return false;
@@ -254,30 +247,6 @@ static enum status add_names(struct csv_reading *r, int n, struct error *error)
     return STATUS_OK;
 }
 
-/* Gives the names that were fresh in the section the numbers that they have in the table. */
-static void renumber(const struct section_names *own, int modes, const struct coo *x,
-                     uint64_t first)
-{
-    for (int n = 0; n < modes; n++) {
-        uint32_t *index = x->index[n] + first;
-        for (uint64_t i = 0; i < own->rows && own->fresh[n].count > 0; i++)
-            if (index[i] & FRESH)
-                index[i] = own->number[n][index[i] & ~FRESH];
-    }
-}
-
-/* Closes the gaps that text lines without an entry left. */
-static void gather(struct csv_reading *r)
-{
-    struct coo *x = &r->reader->piece;
-    uint64_t at = r->used;
-    for (size_t i = 0; i < r->text.sections; i++) {
-        coo_move(x, at, x, r->used + r->text.section[i].first_line, r->own[i].rows);
-        at += r->own[i].rows;
-    }
-    r->used = at;
-}
-
 /* Parses the window into the piece, which has room for an entry a text line. STATUS_INPUT where a
  * row is at fault: a message about the first one. STATUS_MEMORY. */
 static enum status parse_window(struct csv_reading *r, struct error *error)
@@ -308,9 +277,23 @@ static enum status parse_window(struct csv_reading *r, struct error *error)
         if (failure[n].status != STATUS_OK)
             return error_set(error, failure[n].status, "%s", failure[n].message);
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
-    for (size_t i = 0; i < t->sections; i++)
-        renumber(&r->own[i], modes, &r->reader->piece, r->used + t->section[i].first_line);
-    gather(r);
+    for (size_t i = 0; i < t->sections; i++) {
+        const struct section_names *own = &r->own[i];
+        for (int n = 0; n < modes; n++) {
+            uint32_t *index = r->reader->piece.index[n] + r->used + t->section[i].first_line;
+            for (uint64_t k = 0; k < own->rows && own->fresh[n].count > 0; k++)
+                if (index[k] & FRESH) /* the number that the name has in the table */
+                    index[k] = own->number[n][index[k] & ~FRESH];
+        }
+    }
+    /* closes the gaps that text lines without an entry left */
+    struct coo *x = &r->reader->piece;
+    uint64_t at = r->used;
+    for (size_t i = 0; i < r->text.sections; i++) {
+        coo_move(x, at, x, r->used + r->text.section[i].first_line, r->own[i].rows);
+        at += r->own[i].rows;
+    }
+    r->used = at;
     return STATUS_OK;
 }
 
@@ -405,21 +388,6 @@ static void name_columns(struct csv_reading *r)
     r->text.columns = r->columns.count;
 }
 
-/* Begins the file again now that all names have their numbers. */
-static enum status begin_again(struct csv_reading *r, struct error *error)
-{
-    struct coo none = {0};
-    const char *begin = NULL, *end = NULL;
-    TRY(csv_columns_number(&r->columns, &none, error));
-    csv_text_close(&r->text);
-    r->names_only = false;
-    r->used = 0;
-    TRY(open_text(r, &begin, &end, error));
-    progress_stage(r->reader->progress, "reading %s again", r->text.name);
-    name_columns(r);
-    return STATUS_OK;
-}
-
 /* --- the format --- */
 
 static bool csv_probe(const char *path, const char *bytes, size_t count)
@@ -485,8 +453,16 @@ static enum status csv_next(struct tensor_reader *t, struct error *error)
     bool full;
     r->used = 0;
     TRY(read_rows(r, &full, error));
-    if (r->names_only) {
-        TRY(begin_again(r, error));
+    if (r->names_only) { /* begin the file again now that all names have their numbers */
+        struct coo none = {0};
+        const char *begin = NULL, *end = NULL;
+        TRY(csv_columns_number(&r->columns, &none, error));
+        csv_text_close(&r->text);
+        r->names_only = false;
+        r->used = 0;
+        TRY(open_text(r, &begin, &end, error));
+        progress_stage(r->reader->progress, "reading %s again", r->text.name);
+        name_columns(r);
         TRY(read_rows(r, &full, error));
     }
     t->piece.nnz = r->used;

@@ -30,17 +30,6 @@ static char find_separator(const char *at, const char *end)
     return semicolons > commas ? ';' : ',';
 }
 
-static enum status add_name(struct csv_columns *c, const struct csv_field *field, char **to,
-                            struct error *error)
-{
-    if ((c->count & (c->count + 1)) == 0) /* room for 1, 3, 7, ... is full */
-        TRY(memory_resize(&c->name, 2 * (size_t)c->count + 1, sizeof *c->name, error));
-    const size_t length = csv_field_copy(field, *to);
-    c->name[c->count++] = (struct csv_field){*to, *to + length, false};
-    *to += length;
-    return STATUS_OK;
-}
-
 enum status csv_columns_read(struct csv_columns *c, const char *path, const char *begin,
                              const char *end, struct error *error)
 {
@@ -59,7 +48,11 @@ enum status csv_columns_read(struct csv_columns *c, const char *path, const char
                              "%s: the header's column %d has a quote in the wrong place, expected "
                              "the name in quotes and each quote inside it twice",
                              path, c->count + 1);
-        TRY(add_name(c, &field, &to, error));
+        if ((c->count & (c->count + 1)) == 0) /* room for 1, 3, 7, ... is full */
+            TRY(memory_resize(&c->name, 2 * (size_t)c->count + 1, sizeof *c->name, error));
+        const size_t length = csv_field_copy(&field, to);
+        c->name[c->count++] = (struct csv_field){to, to + length, false};
+        to += length;
         if (*at == '\n')
             return STATUS_OK;
     }
@@ -86,12 +79,6 @@ static char *list_names(const struct csv_columns *c, char text[SHOWN_ROOM])
 
 /* --- the options --- */
 
-static bool is_column(const struct csv_columns *c, int i, const char *name, size_t length)
-{
-    return (size_t)(c->name[i].end - c->name[i].begin) == length &&
-           memcmp(c->name[i].begin, name, length) == 0;
-}
-
 /* *column = the one with this name, which `option` asks for. */
 static enum status find_column(const struct csv_columns *c, const char *option, const char *name,
                                size_t length, int *column, struct error *error)
@@ -100,7 +87,8 @@ static enum status find_column(const struct csv_columns *c, const char *option, 
     const int shown = length < SHOWN_BYTES ? (int)length : SHOWN_BYTES;
     *column = -1;
     for (int i = 0; i < c->count; i++) {
-        if (!is_column(c, i, name, length))
+        if ((size_t)(c->name[i].end - c->name[i].begin) != length ||
+            memcmp(c->name[i].begin, name, length) != 0)
             continue;
         if (*column >= 0)
             return error_set(error, STATUS_INPUT,
@@ -290,9 +278,16 @@ static enum status refuse_unnamed(const struct csv_columns *c, struct error *err
         suggest_columns(c, some));
 }
 
-static enum status choose(struct csv_columns *c, const struct csv_options *options,
-                          struct error *error)
+enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *options,
+                               struct error *error)
 {
+    if (!options || !options->columns)
+        return refuse_unnamed(c, error);
+    c->slot = memory_array((size_t)c->count, sizeof *c->slot, error);
+    if (!c->slot)
+        return error->status;
+    for (int i = 0; i < c->count; i++)
+        c->slot[i] = -1;
     TRY(choose_modes(c, options->columns, error));
     if (options->value) {
         TRY(find_column(c, "--value", options->value, strlen(options->value), &c->value, error));
@@ -304,20 +299,6 @@ static enum status choose(struct csv_columns *c, const struct csv_options *optio
         TRY(choose_order(c, options->order[i], error));
     for (int n = 0; n < c->modes; n++)
         TRY(list_mode(&c->mode[n], error));
-    return STATUS_OK;
-}
-
-enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *options,
-                               struct error *error)
-{
-    if (!options || !options->columns)
-        return refuse_unnamed(c, error);
-    c->slot = memory_array((size_t)c->count, sizeof *c->slot, error);
-    if (!c->slot)
-        return error->status;
-    for (int i = 0; i < c->count; i++)
-        c->slot[i] = -1;
-    TRY(choose(c, options, error));
     for (int i = 0; i < c->count; i++)
         if (c->slot[i] < 0)
             c->slot[i] = c->format.wanted;

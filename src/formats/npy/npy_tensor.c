@@ -264,22 +264,15 @@ static void take_values(struct span *s, const void *from)
 #undef TAKE
 }
 
-static enum status read_column(struct span *s, int n, void *bytes, struct error *error)
-{
-    const struct npy_file *c = &s->t->coords;
-    const uint64_t size = npy_entry_bytes(c->type);
-    const uint64_t at = c->contents + ((uint64_t)n * c->rows + s->first) * size;
-    TRY(infile_read(&c->in, bytes, s->count * size, at, error));
-    take_indices(s, n, bytes, 1);
-    return STATUS_OK;
-}
-
 static enum status read_indices(struct span *s, unsigned char *bytes, struct error *error)
 {
     const struct npy_file *c = &s->t->coords;
     const uint64_t size = npy_entry_bytes(c->type), row = c->cols * size;
-    for (int n = 0; n < s->t->order && c->column_major; n++)
-        TRY(read_column(s, n, bytes, error));
+    for (int n = 0; n < s->t->order && c->column_major; n++) {
+        const uint64_t at = c->contents + ((uint64_t)n * c->rows + s->first) * size;
+        TRY(infile_read(&c->in, bytes, s->count * size, at, error));
+        take_indices(s, n, bytes, 1);
+    }
     if (c->column_major)
         return STATUS_OK;
     TRY(infile_read(&c->in, bytes, s->count * row, c->contents + s->first * row, error));
@@ -338,17 +331,6 @@ static enum status explain_index(const struct npy_tensor *t, uint64_t i, int n, 
                      t->options->dims[n] ? " says" : "");
 }
 
-static enum status explain(const struct npy_tensor *t, uint64_t i, double value,
-                           struct error *error)
-{
-    for (int n = 0; n < t->order; n++)
-        TRY(explain_index(t, i, n, error));
-    return error_set(error, STATUS_INPUT,
-                     "%s: entry [%" PRIu64 "] is %g, expected a finite number, or nan where the "
-                     "value is unknown",
-                     t->name[1] ? t->name[1] : t->name[0], i, value);
-}
-
 /* The part of `all` that begins at its entry `from`. */
 static struct span span_of(const struct span *all, uint64_t from, uint64_t most)
 {
@@ -357,15 +339,6 @@ static struct span span_of(const struct span *all, uint64_t from, uint64_t most)
     s.at += from;
     s.count = all->count - from < most ? all->count - from : most;
     return s;
-}
-
-static void merge(struct span *all, const struct span *s)
-{
-    if (s->wrong < all->wrong)
-        all->wrong = s->wrong;
-    for (int n = 0; n < s->t->order; n++)
-        if (s->largest[n] > all->largest[n])
-            all->largest[n] = s->largest[n];
 }
 
 /* Reads entries first to first + count - 1, of any type and order of the arrays, to x, from its
@@ -386,12 +359,23 @@ static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t c
         {
             if (status != STATUS_OK)
                 *error = own;
-            merge(&all, &s);
+            if (s.wrong < all.wrong)
+                all.wrong = s.wrong;
+            for (int n = 0; n < s.t->order; n++)
+                if (s.largest[n] > all.largest[n])
+                    all.largest[n] = s.largest[n];
         }
     }
     TRY(error->status);
-    if (all.wrong != UINT64_MAX)
-        return explain(t, all.wrong, x->value[at + (all.wrong - first)], error);
+    if (all.wrong != UINT64_MAX) {
+        for (int n = 0; n < t->order; n++)
+            TRY(explain_index(t, all.wrong, n, error));
+        return error_set(
+            error, STATUS_INPUT,
+            "%s: entry [%" PRIu64 "] is %g, expected a finite number, or nan where the "
+            "value is unknown",
+            t->name[1] ? t->name[1] : t->name[0], all.wrong, x->value[at + (all.wrong - first)]);
+    }
     for (int n = 0; n < t->order; n++)
         if (all.largest[n] > t->largest[n])
             t->largest[n] = all.largest[n];

@@ -30,16 +30,6 @@ static void gzip_member_free(struct gzip_member *g)
     *g = (struct gzip_member){0};
 }
 
-/* The caller frees *g, which is empty on failure. STATUS_MEMORY. */
-static enum status gzip_member_create(struct gzip_member *g, struct error *error)
-{
-    g->stream = memory_array(1, sizeof *g->stream, error);
-    g->level_buffer = memory_array(LEVEL_ROOM, 1, error);
-    if (!g->stream || !g->level_buffer)
-        gzip_member_free(g);
-    return error->status;
-}
-
 /* The most bytes that a member of `size` bytes of text takes. */
 static size_t gzip_member_room(size_t size)
 {
@@ -99,8 +89,12 @@ static enum status prepare(struct line_writer *w, const char *path, struct error
         w->buffer[t].text = memory_array(room, 1, error);
         if (w->gzip)
             w->buffer[t].gzipped = memory_array(gzip_member_room(room), 1, error);
-        if (w->gzip)
-            gzip_member_create(&w->buffer[t].gzip, error);
+        if (w->gzip) {
+            w->buffer[t].gzip.stream = memory_array(1, sizeof *w->buffer[t].gzip.stream, error);
+            w->buffer[t].gzip.level_buffer = memory_array(LEVEL_ROOM, 1, error);
+            if (!w->buffer[t].gzip.stream || !w->buffer[t].gzip.level_buffer)
+                gzip_member_free(&w->buffer[t].gzip);
+        }
         TRY(error->status);
     }
     return w->to_stdout ? STATUS_OK : outfile_open(&w->file, path, error);

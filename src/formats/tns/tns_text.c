@@ -130,18 +130,6 @@ static enum line_kind parse_line(const struct tns_format *f, const char *line, c
     return LINE_ENTRY;
 }
 
-static enum status explain_columns(const struct tns_format *f, uint64_t number, uint64_t columns,
-                                   bool cut_off, struct error *error)
-{
-    return error_set(error, STATUS_INPUT,
-                     "%s:%" PRIu64 ": %s%" PRIu64 " column%s, expected %" PRIu64 ": %d ind%s %s "
-                     "value, as %s says",
-                     f->name, number, cut_off ? "the last line is cut off: " : "", columns,
-                     columns == 1 ? "" : "s", columns_of(f), f->order,
-                     f->order == 1 ? "ex" : "ices", f->valueless ? "without a" : "and a",
-                     f->order_origin);
-}
-
 /* Explains what is wrong with an index of mode n; STATUS_OK if nothing is. */
 static enum status explain_index(const struct tns_format *f, uint64_t number, int n,
                                  struct token token, struct error *error)
@@ -182,8 +170,16 @@ static enum status explain_line(const struct tns_format *f, const char *line, co
                          "%s:%" PRIu64 ": a carriage return within the line, expected lines that "
                          "end in LF or CR LF",
                          f->name, number);
-    if (columns != columns_of(f))
-        return explain_columns(f, number, columns, cut_off && columns < columns_of(f), error);
+    if (columns != columns_of(f)) {
+        cut_off = cut_off && columns < columns_of(f);
+        return error_set(
+            error, STATUS_INPUT,
+            "%s:%" PRIu64 ": %s%" PRIu64 " column%s, expected %" PRIu64 ": %d ind%s %s "
+            "value, as %s says",
+            f->name, number, cut_off ? "the last line is cut off: " : "", columns,
+            columns == 1 ? "" : "s", columns_of(f), f->order, f->order == 1 ? "ex" : "ices",
+            f->valueless ? "without a" : "and a", f->order_origin);
+    }
     for (int n = 0; n < f->order; n++)
         TRY(explain_index(f, number, n, token[n], error));
 
@@ -425,18 +421,6 @@ static enum status header_lengths(struct tns_head *h, const struct token *token,
     return STATUS_OK;
 }
 
-static enum status header_count(struct tns_head *h, struct token token, uint64_t columns,
-                                uint64_t number, struct error *error)
-{
-    char quoted[QUOTED_BYTES];
-    if (columns != 1 || !read_unsigned(token, &h->count) || h->count > MAX_NNZ)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64
-                         ": %s, expected the header's number of entries, 0 to %" PRIu64,
-                         h->name, number, quote(token, quoted), MAX_NNZ);
-    return ready(h, h->shape.order, "the header", error);
-}
-
 /* A text line of one column cannot be an entry, so it begins a header, unless it can be an index
  * without a value; any other is the first entry. */
 static enum status head_begins(struct tns_head *h, const struct token *token, uint64_t columns,
@@ -480,6 +464,7 @@ static enum status tns_head_line(struct tns_head *h, const char *line, const cha
                                  uint64_t number, bool *is_entry, struct error *error)
 {
     struct token token[MAX_COLUMNS];
+    char quoted[QUOTED_BYTES];
     uint64_t columns = cut_columns(line, end, token);
     *is_entry = false;
     if (columns == 0)
@@ -492,7 +477,12 @@ static enum status tns_head_line(struct tns_head *h, const char *line, const cha
     case TNS_AWAIT_LENGTHS:
         return header_lengths(h, token, columns, number, error);
     case TNS_AWAIT_COUNT:
-        return header_count(h, token[0], columns, number, error);
+        if (columns != 1 || !read_unsigned(token[0], &h->count) || h->count > MAX_NNZ)
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64
+                             ": %s, expected the header's number of entries, 0 to %" PRIu64,
+                             h->name, number, quote(token[0], quoted), MAX_NNZ);
+        return ready(h, h->shape.order, "the header", error);
     case TNS_AWAIT_ENTRY:
         *is_entry = true;
         return first_entry(h, columns, number, error);
@@ -570,28 +560,22 @@ static enum status read_head(struct tns_text *t, struct line_window *window, str
     return STATUS_OK;
 }
 
-/* Checks the first bytes of the file: another kind of file is refused, a mark of UTF-8 skipped. */
-static enum status begin_text(struct tns_text *t, struct line_window *window, struct error *error)
-{
-    t->begun = true;
-    size_t count = window->overlong ? line_reader_window_bytes(t->reader)
-                                    : (size_t)(window->end - window->begin);
-    const bool gzip = line_reader_gzip(t->reader);
-    TRY(foreign_file_refuse(t->name, window->begin, count, gzip, error));
-    if (count >= UTF8_MARK_BYTES && !window->overlong &&
-        memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
-        window->begin += UTF8_MARK_BYTES;
-        t->head_bytes = UTF8_MARK_BYTES;
-    }
-    return STATUS_OK;
-}
-
 enum status tns_text_next(struct tns_text *t, struct line_window *window, struct error *error)
 {
     for (;;) {
         TRY(line_reader_next(t->reader, window, error));
-        if (!t->begun)
-            TRY(begin_text(t, window, error));
+        if (!t->begun) {
+            t->begun = true;
+            size_t count = window->overlong ? line_reader_window_bytes(t->reader)
+                                            : (size_t)(window->end - window->begin);
+            const bool gzip = line_reader_gzip(t->reader);
+            TRY(foreign_file_refuse(t->name, window->begin, count, gzip, error));
+            if (count >= UTF8_MARK_BYTES && !window->overlong &&
+                memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
+                window->begin += UTF8_MARK_BYTES;
+                t->head_bytes = UTF8_MARK_BYTES;
+            }
+        }
         if (window->overlong)
             return error_set(error, STATUS_INPUT,
                              "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
