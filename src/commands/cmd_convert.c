@@ -119,7 +119,7 @@ static enum status count_piece(void *change, struct coo *piece, struct error *er
 static struct tensor_reader pieces_of(const struct settings *s, const struct blco_file *f)
 {
     return (struct tensor_reader){
-        .format = &blco_format, .file = f, .cut = TENSOR_PIECES, .memory = s->memory / 2};
+        .format = &tensor_blco, .file = f, .cut = TENSOR_PIECES, .memory = s->memory / 2};
 }
 
 /* Finds what becomes of the values of a .blco file. */
@@ -309,17 +309,17 @@ static enum status convert(struct settings *s, struct error *error)
     const struct tensor_format *to = tensor_format_named(s->out);
     struct progress progress;
     TRY(text_output_check(&s->text, s->out, error));
-    if (to == &tns_format && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
+    if (to == &tensor_text && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
         !ends_in(s->out, ".tns.gz"))
         return error_set(error, STATUS_INPUT,
                          "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
     struct tensor_reader in = {
-        .path = s->in, .tns = to == &blco_format ? &s->common.tns : NULL, .csv = &s->common.csv};
+        .path = s->in, .tns = to == &tensor_blco ? &s->common.tns : NULL, .csv = &s->common.csv};
     TRY(tensor_file_find_format(&in, error));
     s->from = in.format;
     s->maps = (struct tensor_maps){.in = s->in,
                                    .out = s->out,
-                                   .csv = s->from == &csv_format ? &s->common.csv : NULL,
+                                   .csv = s->from == &tensor_csv ? &s->common.csv : NULL,
                                    .force = s->force};
     struct file_roles files = {0};
     file_roles_add_tensor(&files, s->in, &s->common.csv, error);
@@ -331,11 +331,11 @@ static enum status convert(struct settings *s, struct error *error)
     TRY(threads_start(error));
     s->memory = cmd_host_memory(&s->common);
     cmd_show_progress(&progress, &s->common);
-    if (s->from == &blco_format && to == &blco_format)
+    if (s->from == &tensor_blco && to == &tensor_blco)
         blco_to_blco(s, &progress, error);
-    else if (s->from == &blco_format)
+    else if (s->from == &tensor_blco)
         blco_to_text(s, &progress, error);
-    else if (to == &blco_format)
+    else if (to == &tensor_blco)
         text_to_blco(s, &progress, error);
     else
         text_to_text(s, &progress, error);

@@ -163,7 +163,7 @@ static enum status gather_text(struct info_findings *f, const char *path,
     f->memory = counters_beside(f, coo_bytes(f->x.shape.order, f->x.nnz));
     if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
         return error->status;
-    TRY(coo_statistics(&f->x, f->memory, &f->statistics, progress, error));
+    TRY(coo_pieces_statistics(&pieces, f->memory, &f->statistics, progress, error));
     return take_census(f, &pieces, progress, error);
 }
 
@@ -172,7 +172,7 @@ static enum status decode_statistics(struct info_findings *f, const struct blco_
                                      struct progress *progress, struct error *error)
 {
     struct tensor_reader r = {
-        .format = &blco_format, .file = file, .cut = TENSOR_PIECES, .memory = f->memory / 4};
+        .format = &tensor_blco, .file = file, .cut = TENSOR_PIECES, .memory = f->memory / 4};
     struct coo_pieces pieces = {
         .shape = f->x.shape, .nnz = f->x.nnz, .each = tensor_reader_each, .pieces = &r};
     uint64_t counters =
@@ -223,28 +223,6 @@ static enum status choose_ranks(struct info_ranks *r, const struct cmd_ranks *ra
     return process_grid_choose(&r->grid, &r->cost, &request, census, tensor->nnz, error);
 }
 
-/* Raises the most nonzeros of a rank, and the bytes that it sends, by those of mode n. */
-static enum status deal_mode(struct info_ranks *r, const uint64_t *count, int n, uint64_t row_bytes,
-                             struct error *error)
-{
-    const uint64_t rows = r->grid.shape.dims[n], ranks = (uint64_t)r->grid.ranks;
-    struct row_deal deal;
-    uint64_t all = 0, own = 0, most = 0;
-    TRY(row_deal_make(&deal, count, rows, r->grid.ranks, false, error));
-    for (uint64_t i = 0; i < rows; i++)
-        all += count[i];
-    for (uint64_t k = 0; k < ranks; k++) {
-        own += deal.own[k];
-        most = deal.own[k] > most ? deal.own[k] : most;
-    }
-    most += (all - own + ranks - 1) / ranks; /* of common rows, about */
-    if (most > r->cost.largest_nnz)
-        r->cost.largest_nnz = most;
-    r->cost.moved_bytes += deal.stripe * row_bytes * (ranks - 1);
-    row_deal_free(&deal);
-    return STATUS_OK;
-}
-
 /* The same where each row has a system of its own, of which the model knows no seconds. */
 static enum status deal_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
                               const struct rank_machine *machine, const struct coo_census *census,
@@ -264,8 +242,23 @@ static enum status deal_ranks(struct info_ranks *r, const struct cmd_ranks *rank
     r->cost.largest_nnz = r->cost.moved_bytes = 0;
     TRY(process_grid_alone(&r->grid, &tensor->shape, error));
     r->grid.ranks = ranks->ranks;
-    for (int n = 0; n < tensor->shape.order; n++)
-        TRY(deal_mode(r, census->count[n], n, row_bytes, error));
+    for (int n = 0; n < tensor->shape.order; n++) {
+        const uint64_t rows = r->grid.shape.dims[n], parts = (uint64_t)r->grid.ranks;
+        struct row_deal deal;
+        uint64_t all = 0, own = 0, most = 0;
+        TRY(row_deal_make(&deal, census->count[n], rows, r->grid.ranks, false, error));
+        for (uint64_t i = 0; i < rows; i++)
+            all += census->count[n][i];
+        for (uint64_t k = 0; k < parts; k++) {
+            own += deal.own[k];
+            most = deal.own[k] > most ? deal.own[k] : most;
+        }
+        most += (all - own + parts - 1) / parts; /* of common rows, about */
+        if (most > r->cost.largest_nnz)
+            r->cost.largest_nnz = most;
+        r->cost.moved_bytes += deal.stripe * row_bytes * (parts - 1);
+        row_deal_free(&deal);
+    }
     r->cost.imbalance = (double)r->cost.largest_nnz * ranks->ranks / (double)tensor->nnz - 1;
     return STATUS_OK;
 }
@@ -338,11 +331,11 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
     cmd_show_progress(&progress, common);
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;
-    if (f->format == &blco_format)
+    if (f->format == &tensor_blco)
         gather_blco(f, path, &common->tns, &progress, error);
     else
         gather_text(f, path, common, &progress, error);
-    if (error->status == STATUS_OK && f->format != &csv_format &&
+    if (error->status == STATUS_OK && f->format != &tensor_csv &&
         labels_find_tensor(&f->labels, path, f->x.shape.order, error) == STATUS_OK)
         labels_read(&f->labels, &f->x.shape, error);
     if (error->status == STATUS_OK)
@@ -359,7 +352,7 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
 /* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
 static uint64_t info_zeros(const struct info_findings *f)
 {
-    return f->format == &blco_format ? f->listed.zeros : f->listed.dropped;
+    return f->format == &tensor_blco ? f->listed.zeros : f->listed.dropped;
 }
 
 /* Entries that are left, without unknown entries and zeros. */
@@ -440,14 +433,14 @@ static void show_format(const struct info_findings *f)
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
     char size[NUMBER_SIZE_TEXT];
     double entries = (double)(f->entries ? f->entries : 1);
-    if (f->format == &csv_format)
+    if (f->format == &tensor_csv)
         printf("format       %sCSV, %s of text, %.2f bytes a row\n", f->gzip ? "gzip, " : "",
                number_size(f->file_bytes, size), (double)f->file_bytes / entries);
-    else if (f->format == &tns_format)
+    else if (f->format == &tensor_text)
         printf("format       %s%s, %s of text, %.2f bytes an entry\n", f->gzip ? "gzip, " : "",
                headers[f->header], number_size(f->file_bytes, size),
                (double)f->file_bytes / entries);
-    else if (f->format == &npy_format)
+    else if (f->format == &tensor_npy)
         printf("format       NumPy arrays, %s, %.2f bytes an entry\n",
                number_size(f->file_bytes, size), (double)f->file_bytes / entries);
     else
@@ -464,7 +457,7 @@ static void show(const struct info_findings *f, const char *path)
     printf("duplicates   %ju\n", (uintmax_t)f->cleaning.duplicates);
     const uint64_t dropped = f->listed.dropped;
     printf("zeros        %ju", (uintmax_t)info_zeros(f));
-    if (f->format == &blco_format && dropped > 0)
+    if (f->format == &tensor_blco && dropped > 0)
         printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
     printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
     const struct coo *x = &f->x;
@@ -504,13 +497,13 @@ static void show(const struct info_findings *f, const char *path)
 
 static void put_format(struct json *j, const struct info_findings *f)
 {
-    bool is_text = f->format == &tns_format || f->format == &csv_format;
+    bool is_text = f->format == &tensor_text || f->format == &tensor_csv;
     json_put_string(j, "format", f->format->name);
     json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
     if (!is_text)
         return;
     json_put_bool(j, "gzip", f->gzip);
-    if (f->format == &csv_format)
+    if (f->format == &tensor_csv)
         return;
     json_put_string(j, "header", word_of(tns_header_words, (int)f->header));
 }
@@ -587,7 +580,7 @@ static enum status print_json(const struct info_findings *f, const char *path, s
     json_put_unsigned(&j, "entries", f->entries);
     json_put_unsigned(&j, "duplicates", f->cleaning.duplicates);
     json_put_unsigned(&j, "zeros", info_zeros(f));
-    if (f->format == &blco_format)
+    if (f->format == &tensor_blco)
         json_put_unsigned(&j, "dropped_zeros", f->listed.dropped);
     json_put_unsigned(&j, "unknown", f->listed.unknown);
     const struct coo *x = &f->x;

@@ -83,7 +83,7 @@ static enum status check_options(const struct job *job, struct error *error)
                          "expected the name of a file");
     if (job->output && job->labels_given && !job->count && prediction_file_is_array(job->output))
         return error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
-    if (job->output && tensor_format_named(job->output) == &blco_format)
+    if (job->output && tensor_format_named(job->output) == &tensor_blco)
         return error_set(error, STATUS_INPUT,
                          "%s: the output is text or an array, expected another name than of a "
                          ".blco file",
@@ -95,7 +95,7 @@ static enum status check_options(const struct job *job, struct error *error)
 static enum status check_coordinates(struct job *job, const struct tensor_format *format,
                                      struct error *error)
 {
-    if (format != &npy_format)
+    if (format != &tensor_npy)
         return STATUS_OK;
     job->common.tns.index_base = npy_tensor_index_base(&job->common.tns);
     if (!job->residuals || npy_tensor_has_values(job->coordinates))

@@ -406,27 +406,6 @@ void external_sort_free(struct external_sort *s)
     external_sort_init(s, NULL, 0, NULL);
 }
 
-static enum status write_spill(struct external_sort *s, const struct coo *x,
-                               const uint64_t *position, void *scratch, struct error *error)
-{
-    uint32_t *index = scratch;
-    double *value = scratch;
-    for (int n = 0; n < x->shape.order; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++)
-            index[i] = x->index[n][position[i]];
-        TRY(outfile_write_at(&s->spills.file, index, x->nnz * sizeof *index, s->spills.bytes,
-                             error));
-        s->spills.bytes += x->nnz * sizeof *index;
-    }
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        value[i] = x->value[position[i]];
-    TRY(outfile_write_at(&s->spills.file, value, x->nnz * sizeof *value, s->spills.bytes, error));
-    s->spills.bytes += x->nnz * sizeof *value;
-    return STATUS_OK;
-}
-
 /* The lengths may grow from piece to piece: bits of a mode that a shorter length does not need are
  * zero in this piece, so that the order is the same on the longer line. */
 enum status external_sort_spill(struct external_sort *s, const struct coo *piece,
@@ -443,7 +422,22 @@ enum status external_sort_spill(struct external_sort *s, const struct coo *piece
         TRY_OR(done, outfile_open_scratch(&all->file, s->path, error));
     TRY_OR(done, ordering_sort(&alto, piece, position, piece->nnz, key, error));
     all->spill[all->count] = (struct spill){.offset = all->bytes, .count = piece->nnz};
-    TRY_OR(done, write_spill(s, piece, position, key, error));
+    uint32_t *index = (uint32_t *)(void *)key; /* scratch */
+    double *value = (double *)(void *)key;
+    for (int n = 0; n < piece->shape.order; n++) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < piece->nnz; i++)
+            index[i] = piece->index[n][position[i]];
+        TRY_OR(done, outfile_write_at(&s->spills.file, index, piece->nnz * sizeof *index,
+                                      s->spills.bytes, error));
+        s->spills.bytes += piece->nnz * sizeof *index;
+    }
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < piece->nnz; i++)
+        value[i] = piece->value[position[i]];
+    TRY_OR(done, outfile_write_at(&s->spills.file, value, piece->nnz * sizeof *value,
+                                  s->spills.bytes, error));
+    s->spills.bytes += piece->nnz * sizeof *value;
     all->count++;
 done:
     memory_free(position);

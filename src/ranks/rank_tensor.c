@@ -210,7 +210,7 @@ static enum status open_file(struct rank_tensor *t, const struct rank_request *r
     TRY(comm_allreduce_error(t->comm, error));
     TRY(comm_bcast(t->comm, 0, &format, sizeof format, error));
     r.format = tensor_formats[format];
-    if (r.format != &blco_format)
+    if (r.format != &tensor_blco)
         return read_nonzeros(t, request, &r, error);
     TRY(open_blco(t, request, error));
     if (t->comm->size == 1) {
@@ -239,7 +239,7 @@ failed:
 
 enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, struct error *error)
 {
-    struct tensor_reader r = {.format = &blco_format, .file = &t->input.file, .progress = progress};
+    struct tensor_reader r = {.format = &tensor_blco, .file = &t->input.file, .progress = progress};
     if (!t->input.unread)
         return STATUS_OK;
     t->input.x = (struct coo){0};

@@ -220,14 +220,6 @@ done:
     return error->status;
 }
 
-enum status coo_statistics(const struct coo *x, uint64_t memory, struct coo_statistics *s,
-                           struct progress *progress, struct error *error)
-{
-    struct coo borrowed = *x; /* only read */
-    struct coo_pieces pieces = coo_in_one_piece(&borrowed);
-    return coo_pieces_statistics(&pieces, memory, s, progress, error);
-}
-
 #define SPARSE_FROM  4  /* with more indices for each nonzero, only those that occur are kept */
 #define SPARSE_BYTES 64 /* an index that occurs: up to 8/3 places of 16 bytes, 4 while growing  */
 #define FIRST_ROOM   64

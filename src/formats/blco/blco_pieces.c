@@ -118,7 +118,7 @@ static void blco_close(struct tensor_reader *r)
     blco_file_close(&b->own);
 }
 
-const struct tensor_format blco_format = {.name = "blco",
+const struct tensor_format tensor_blco = {.name = "blco",
                                           .what = "a .blco file",
                                           .is_clean = true,
                                           .probe = blco_probe,
@@ -131,7 +131,7 @@ const struct tensor_format blco_format = {.name = "blco",
 enum status blco_pieces_hash(const struct blco_file *f, int share, int shares, uint64_t *hash,
                              struct error *error)
 {
-    struct tensor_reader r = {.format = &blco_format,
+    struct tensor_reader r = {.format = &tensor_blco,
                               .file = f,
                               .cut = TENSOR_PIECES,
                               .memory = HASH_MEMORY,
@@ -219,31 +219,24 @@ static bool take_groups(const struct sampling *w, uint64_t s)
     return true;
 }
 
-static enum status sampling_open(struct sampling *w, struct error *error)
-{
-    const struct blco_file *f = w->file;
-    struct ordering alto;
-    w->place = memory_array(w->end - w->begin, sizeof *w->place, error);
-    if (!w->place)
-        return error->status;
-    for (uint64_t s = w->begin; s < w->end; s++) {
-        w->place[s - w->begin] = w->groups;
-        w->groups += groups_taken(f, s, w->every);
-    }
-    w->count = memory_array(w->groups, sizeof *w->count, error);
-    w->room = blco_file_room(f, error);
-    TRY(error->status);
-    ordering_create(&alto, ORDERING_ALTO, &f->shape, 64);
-    TRY(linear_decoder_create(&w->decoder, &alto, error));
-    return coo_create(w->x, &f->shape, w->groups * PACKED_GROUP_NNZ, error);
-}
-
 enum status blco_sample(struct coo *x, const struct blco_file *f, uint64_t begin, uint64_t end,
                         uint64_t every, struct error *error)
 {
     struct sampling w = {.file = f, .begin = begin, .end = end, .every = every, .x = x};
     *x = (struct coo){0};
-    TRY_OR(done, sampling_open(&w, error));
+    struct ordering alto;
+    w.place = memory_array(w.end - w.begin, sizeof *w.place, error);
+    TRY_OR(done, error->status);
+    for (uint64_t s = w.begin; s < w.end; s++) {
+        w.place[s - w.begin] = w.groups;
+        w.groups += groups_taken(f, s, w.every);
+    }
+    w.count = memory_array(w.groups, sizeof *w.count, error);
+    w.room = blco_file_room(f, error);
+    TRY_OR(done, error->status);
+    ordering_create(&alto, ORDERING_ALTO, &f->shape, 64);
+    TRY_OR(done, linear_decoder_create(&w.decoder, &alto, error));
+    TRY_OR(done, coo_create(x, &f->shape, w.groups * PACKED_GROUP_NNZ, error));
     uint64_t bad = UINT64_MAX;
 #pragma omp parallel for schedule(dynamic, 16) reduction(min : bad)
     for (uint64_t s = w.begin; s < w.end; s++)
@@ -320,7 +313,7 @@ enum status blco_copy(const struct blco_file *f, const struct blco_copying *how,
 {
     struct copier c = {.from = f, .how = how};
     const uint64_t part = how->memory / WRITER_PART;
-    struct tensor_reader r = {.format = &blco_format,
+    struct tensor_reader r = {.format = &tensor_blco,
                               .file = f,
                               .cut = TENSOR_PIECES,
                               .memory = how->memory - part > 0 ? how->memory - part : 1};

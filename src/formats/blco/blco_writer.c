@@ -140,18 +140,6 @@ static enum status write_directory(struct blco_writer *w, struct blco_file_heade
     return outfile_write_at(&w->file, w->segment, bytes, h->directory_offset, error);
 }
 
-static enum status write_header(struct blco_writer *w, struct blco_file_header *h,
-                                struct error *error)
-{
-    uint8_t page[BLCO_PAGE] = {0};
-    memcpy(page, h, sizeof *h);
-    if (w->modes)
-        memcpy(page + BLCO_NAMES_OFFSET, w->modes, sizeof *w->modes);
-    h->header_crc = crc64_ecma_refl(0, page, sizeof page);
-    memcpy(page, h, sizeof *h);
-    return outfile_write_at(&w->file, page, sizeof page, 0, error);
-}
-
 enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct error *error)
 {
     TRY_OR(done, write_segments(w, &w->pending, 0, w->filled, error));
@@ -168,7 +156,13 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
     memcpy(h.magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
     memcpy(h.dims, w->pending.shape.dims, (size_t)w->pending.shape.order * sizeof *h.dims);
     TRY_OR(done, write_directory(w, &h, error));
-    TRY_OR(done, write_header(w, &h, error));
+    uint8_t page[BLCO_PAGE] = {0};
+    memcpy(page, &h, sizeof h);
+    if (w->modes)
+        memcpy(page + BLCO_NAMES_OFFSET, w->modes, sizeof *w->modes);
+    h.header_crc = crc64_ecma_refl(0, page, sizeof page);
+    memcpy(page, &h, sizeof h);
+    TRY_OR(done, outfile_write_at(&w->file, page, sizeof page, 0, error));
     outfile_commit(&w->file, error);
     if (bytes)
         *bytes = h.file_bytes;

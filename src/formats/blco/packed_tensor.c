@@ -48,7 +48,7 @@ static void pack_segments(struct builder *b)
             segment->offset = offset;
             segment->crc = crc64_ecma_refl(0, p->bytes + offset, segment->bytes);
         } else {
-            segment_pack_measure(&b->encoder, piece, 0, count, segment);
+            segment_pack(&b->encoder, piece, 0, count, NULL, segment);
         }
     }
 }

@@ -138,9 +138,8 @@ static void pack_group(const struct lines *l, const double *value, const struct 
     pack_uppers(l, g, word);
 }
 
-/* Packs, or only counts the bytes if `bytes` is NULL. */
-static void pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
-                 uint8_t *bytes, struct blco_file_segment *s)
+void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
+                  uint8_t *bytes, struct blco_file_segment *s)
 {
     int line_bits = e->ordering.line_bits;
     uint64_t stride = blco_group_stride(line_bits);
@@ -164,18 +163,6 @@ static void pack(const struct line_encoder *e, const struct coo *x, uint64_t fir
     s->bytes = (uint32_t)blco_round_up(at, BLCO_SEGMENT_ALIGN);
     if (bytes)
         memset(bytes + at, 0, s->bytes - at);
-}
-
-void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
-                  uint8_t *bytes, struct blco_file_segment *s)
-{
-    pack(e, x, first, count, bytes, s);
-}
-
-void segment_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
-                          uint32_t count, struct blco_file_segment *s)
-{
-    pack(e, x, first, count, NULL, s);
 }
 
 /* Gives each mode bits of a word, above those of the modes before it. */

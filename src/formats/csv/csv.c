@@ -375,8 +375,7 @@ static enum status open_text(struct csv_reading *r, const char **begin, const ch
                              r->text.name);
         *begin = csv_record_skip_blank(r->text.begin, r->text.end);
     } while (*begin == r->text.end);
-    *end = csv_text_row_end(*begin, r->text.end);
-    csv_text_skip(&r->text, *end);
+    *end = csv_text_take_row(&r->text, *begin);
     return STATUS_OK;
 }
 
@@ -514,7 +513,7 @@ static void csv_close(struct tensor_reader *t)
     csv_text_close(&r->text);
 }
 
-const struct tensor_format csv_format = {.name = "csv",
+const struct tensor_format tensor_csv = {.name = "csv",
                                          .what = "CSV",
                                          .probe = csv_probe,
                                          .open = csv_open,

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -176,11 +177,6 @@ static const char *next_row(const char *at, const char *end, bool inside)
     return end;
 }
 
-const char *csv_text_row_end(const char *at, const char *end)
-{
-    return next_row(at, end, false);
-}
-
 /* Cuts [begin, end) into sections, and counts the quotes before each. Returns whether the text ends
  * inside a quoted field. */
 static enum status count_quotes(struct csv_text *t, const char *begin, const char *end,
@@ -224,8 +220,9 @@ static const char *last_row(const struct csv_text *t, const char *begin, const c
     return begin;
 }
 
-void csv_text_skip(struct csv_text *t, const char *at)
+const char *csv_text_take_row(struct csv_text *t, const char *row)
 {
+    const char *at = next_row(row, t->end, false);
     for (size_t i = 0; i < t->sections; i++) {
         struct csv_section *s = &t->section[i];
         const char *begin = s->begin > at ? s->begin : at < s->end ? at : s->end;
@@ -234,6 +231,7 @@ void csv_text_skip(struct csv_text *t, const char *at)
         s->lines -= skipped;
         s->first_line += skipped;
     }
+    return at;
 }
 
 /* --- windows --- */

@@ -250,20 +250,6 @@ static void take_indices(struct span *s, int n, const void *from, uint64_t strid
     s->largest[n] = largest;
 }
 
-static void take_values(struct span *s, const void *from)
-{
-    double *to = s->x->value + s->at;
-#define TAKE(type)                                                                                 \
-    for (uint64_t i = 0; i < s->count; i++) {                                                      \
-        const double value = (double)((const type *)from)[i];                                      \
-        to[i] = isnan(value) ? COO_UNKNOWN : value;                                                \
-        if (isinf(value))                                                                          \
-            note_wrong(s, i);                                                                      \
-    }
-    OF_TYPE(s->t->values.type, TAKE)
-#undef TAKE
-}
-
 static enum status read_indices(struct span *s, unsigned char *bytes, struct error *error)
 {
     const struct npy_file *c = &s->t->coords;
@@ -281,8 +267,10 @@ static enum status read_indices(struct span *s, unsigned char *bytes, struct err
     return STATUS_OK;
 }
 
-static enum status read_values(struct span *s, void *bytes, struct error *error)
+static enum status read_span(struct span *s, struct error *error)
 {
+    _Alignas(8) unsigned char bytes[SOME_BYTES];
+    TRY(read_indices(s, bytes, error));
     const struct npy_file *v = &s->t->values;
     const uint64_t size = npy_entry_bytes(v->type);
     const double each = s->t->options->values_optional ? COO_UNKNOWN : 1;
@@ -291,15 +279,17 @@ static enum status read_values(struct span *s, void *bytes, struct error *error)
     if (!s->t->name[1])
         return STATUS_OK;
     TRY(infile_read(&v->in, bytes, s->count * size, v->contents + s->first * size, error));
-    take_values(s, bytes);
+    double *to = s->x->value + s->at;
+#define TAKE(type)                                                                                 \
+    for (uint64_t i = 0; i < s->count; i++) {                                                      \
+        const double value = (double)((const type *)bytes)[i];                                     \
+        to[i] = isnan(value) ? COO_UNKNOWN : value;                                                \
+        if (isinf(value))                                                                          \
+            note_wrong(s, i);                                                                      \
+    }
+    OF_TYPE(s->t->values.type, TAKE)
+#undef TAKE
     return STATUS_OK;
-}
-
-static enum status read_span(struct span *s, struct error *error)
-{
-    _Alignas(8) unsigned char bytes[SOME_BYTES];
-    TRY(read_indices(s, bytes, error));
-    return read_values(s, bytes, error);
 }
 
 /* Explains index n of entry i, which was read to x. */
@@ -422,7 +412,7 @@ static enum status npy_end(struct tensor_reader *r, struct error *error)
     return error->status;
 }
 
-const struct tensor_format npy_format = {.name = "npy",
+const struct tensor_format tensor_npy = {.name = "npy",
                                          .what = "a NumPy array",
                                          .has_indices = true,
                                          .probe = npy_probe,
