@@ -448,7 +448,7 @@ static void show_format(const struct info_findings *f)
                (double)f->file_bytes / entries);
 }
 
-static void show(const struct info_findings *f, const char *path)
+static enum status show(const struct info_findings *f, const char *path, struct error *error)
 {
     cmd_print_tensor(path);
     show_format(f);
@@ -478,7 +478,7 @@ static void show(const struct info_findings *f, const char *path)
         printf("%s%d", n ? " + " : " = ", ordering_bits(f->x.shape.dims[n]));
     printf("\n");
     if (f->x.nnz == 0)
-        return;
+        return error->status;
     const struct coo_statistics *s = &f->statistics;
     char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
     if (f->listed.unknown == f->x.nnz)
@@ -491,36 +491,10 @@ static void show(const struct info_findings *f, const char *path)
     if (f->wanted.ranks)
         show_ranks(&f->ranks);
     show_plan(f);
+    return error->status;
 }
 
 /* --- as JSON --- */
-
-static void put_format(struct json *j, const struct info_findings *f)
-{
-    bool is_text = f->format == &tensor_text || f->format == &tensor_csv;
-    json_put_string(j, "format", f->format->name);
-    json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
-    if (!is_text)
-        return;
-    json_put_bool(j, "gzip", f->gzip);
-    if (f->format == &tensor_csv)
-        return;
-    json_put_string(j, "header", word_of(tns_header_words, (int)f->header));
-}
-
-/* The files that have names of indices. */
-static void put_maps(struct json *j, const struct info_findings *f)
-{
-    bool any = false;
-    for (int n = 0; n < f->x.shape.order; n++)
-        any = any || f->labels.mode[n].path;
-    if (!any)
-        return;
-    json_put_array(j, "maps");
-    for (int n = 0; n < f->x.shape.order; n++)
-        json_put_string(j, NULL, f->labels.mode[n].path);
-    json_end(j);
-}
 
 static void put_ranks(struct json *j, const struct info_ranks *r)
 {
@@ -576,7 +550,13 @@ static enum status print_json(const struct info_findings *f, const char *path, s
     json_begin(&j, error);
     json_put_object(&j, NULL);
     json_put_string(&j, "tensor", path);
-    put_format(&j, f);
+    const bool is_text = f->format == &tensor_text || f->format == &tensor_csv;
+    json_put_string(&j, "format", f->format->name);
+    json_put_unsigned(&j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
+    if (is_text)
+        json_put_bool(&j, "gzip", f->gzip);
+    if (f->format == &tensor_text)
+        json_put_string(&j, "header", word_of(tns_header_words, (int)f->header));
     json_put_unsigned(&j, "entries", f->entries);
     json_put_unsigned(&j, "duplicates", f->cleaning.duplicates);
     json_put_unsigned(&j, "zeros", info_zeros(f));
@@ -590,7 +570,15 @@ static enum status print_json(const struct info_findings *f, const char *path, s
     json_put_unsigned(&j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(&j, "lengths", x->shape.dims, (size_t)x->shape.order);
     mode_names_put(&j, &f->labels.modes, x->shape.order);
-    put_maps(&j, f);
+    bool has_maps = false; /* files that have names of indices */
+    for (int n = 0; n < x->shape.order; n++)
+        has_maps = has_maps || f->labels.mode[n].path;
+    if (has_maps) {
+        json_put_array(&j, "maps");
+        for (int n = 0; n < x->shape.order; n++)
+            json_put_string(&j, NULL, f->labels.mode[n].path);
+        json_end(&j);
+    }
     json_put_unsigned(&j, "nonzeros", info_nonzeros(f));
     json_put_number(&j, "density", (double)info_nonzeros(f) / places);
     json_put_unsigned(&j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
@@ -614,21 +602,6 @@ static enum status print_json(const struct info_findings *f, const char *path, s
 
 /* --- the command --- */
 
-/* Prints what was found. A plan that does not fit is a failure after that. */
-static enum status conclude(const struct info_findings *f, const struct settings *s,
-                            const char *path, struct error *error)
-{
-    char obstacle[512];
-    if (s->json)
-        print_json(f, path, error);
-    else
-        show(f, path);
-    if (f->x.nnz == 0 || f->plan.fits || error->status != STATUS_OK)
-        return error->status;
-    plan_obstacle(&f->plan, obstacle, sizeof obstacle);
-    return error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
-}
-
 static int run_command(int argc, char **argv, struct error *error)
 {
     struct cli_line line = {.argc = argc, .argv = argv};
@@ -647,7 +620,12 @@ static int run_command(int argc, char **argv, struct error *error)
     if (cli_single_operand(&line, "tensor", &path, error) != STATUS_OK)
         return (int)error->status;
     if (gather(&findings, path, common, error) == STATUS_OK)
-        conclude(&findings, &settings, path, error);
+        (settings.json ? print_json : show)(&findings, path, error);
+    if (error->status == STATUS_OK && findings.x.nnz > 0 && !findings.plan.fits) {
+        char obstacle[512];
+        plan_obstacle(&findings.plan, obstacle, sizeof obstacle);
+        error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
+    }
     coo_free(&findings.x);
     tensor_names_free(&findings.names);
     labels_free(&findings.labels);

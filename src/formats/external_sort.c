@@ -334,15 +334,6 @@ done:
     return error->status;
 }
 
-/* Emits the `count` entries that choose() has listed. */
-static enum status emit_chosen(struct merger *m, uint64_t count, struct error *error)
-{
-    TRY(entry_sums_append(m->sums, &m->window, m->position, count, error));
-    for (uint64_t k = 0; k < m->spills->count; k++)
-        drop_first(m, k, m->taken[k]);
-    return STATUS_OK;
-}
-
 static enum status merge_all(struct merger *m, struct progress *progress, struct error *error)
 {
     struct spills *s = m->spills;
@@ -351,11 +342,16 @@ static enum status merge_all(struct merger *m, struct progress *progress, struct
         all += s->spill[k].count;
     while (done < all) {
         for (uint64_t k = 0; k < s->count; k++)
-            if (goes_on(m, k) && refill(m, k, error) != STATUS_OK)
-                return error->status;
+            if (goes_on(m, k))
+                TRY(refill(m, k, error));
         uint64_t count = choose(m);
-        if ((count > 0 ? emit_chosen(m, count, error) : emit_equals(m, &count, error)) != STATUS_OK)
-            return error->status;
+        if (count > 0) {
+            TRY(entry_sums_append(m->sums, &m->window, m->position, count, error));
+            for (uint64_t k = 0; k < s->count; k++)
+                drop_first(m, k, m->taken[k]);
+        } else {
+            TRY(emit_equals(m, &count, error));
+        }
         done += count;
         progress_update(progress, (double)done / (double)all, "%.0f million entries",
                         (double)done / 1e6);

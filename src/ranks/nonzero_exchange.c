@@ -37,24 +37,6 @@ struct exchange {
     int threads;
 };
 
-static enum status allocate(struct exchange *e, struct error *error)
-{
-    size_t ranks = (size_t)e->comm->size;
-    e->threads = omp_get_max_threads();
-    e->expected = memory_zeros(ranks, sizeof *e->expected, error);
-    e->filled = memory_zeros(ranks, sizeof *e->filled, error);
-    e->send_count = memory_zeros(ranks, sizeof *e->send_count, error);
-    e->receive_count = memory_zeros(ranks, sizeof *e->receive_count, error);
-    e->send_first = memory_zeros(ranks + 1, sizeof *e->send_first, error);
-    e->receive_first = memory_zeros(ranks + 1, sizeof *e->receive_first, error);
-    e->next = memory_array(ranks * (size_t)e->threads, sizeof *e->next, error);
-    e->receiver = memory_array(e->most, sizeof *e->receiver, error);
-    e->place = memory_array(e->most, sizeof *e->place, error);
-    e->send = memory_array(e->most, sizeof(double), error);
-    e->receive = memory_array(ranks * e->most, sizeof(double), error);
-    return comm_allreduce_error(e->comm, error);
-}
-
 /* The nonzeros of a slice of a piece that begins at `begin`. */
 static uint64_t slice_length(const struct exchange *e, const struct coo *piece, uint64_t begin)
 {
@@ -204,8 +186,21 @@ static enum status exchange_all(struct exchange *e, struct error *error)
     for (size_t p = 0; p < s->pieces; p++)
         e->rounds += s->piece[p].nnz > 0 ? (int)((s->piece[p].nnz + e->most - 1) / e->most) : 1;
     TRY(comm_allreduce_max(e->comm, &e->rounds, error));
-    TRY(allocate(e, error));
-    const size_t ranks = (size_t)e->comm->size, counters = ranks * (size_t)e->threads;
+    const size_t ranks = (size_t)e->comm->size;
+    e->threads = omp_get_max_threads();
+    const size_t counters = ranks * (size_t)e->threads;
+    e->expected = memory_zeros(ranks, sizeof *e->expected, error);
+    e->filled = memory_zeros(ranks, sizeof *e->filled, error);
+    e->send_count = memory_zeros(ranks, sizeof *e->send_count, error);
+    e->receive_count = memory_zeros(ranks, sizeof *e->receive_count, error);
+    e->send_first = memory_zeros(ranks + 1, sizeof *e->send_first, error);
+    e->receive_first = memory_zeros(ranks + 1, sizeof *e->receive_first, error);
+    e->next = memory_array(ranks * (size_t)e->threads, sizeof *e->next, error);
+    e->receiver = memory_array(e->most, sizeof *e->receiver, error);
+    e->place = memory_array(e->most, sizeof *e->place, error);
+    e->send = memory_array(e->most, sizeof(double), error);
+    e->receive = memory_array(ranks * e->most, sizeof(double), error);
+    TRY(comm_allreduce_error(e->comm, error));
     uint64_t *all = e->filled;
     for (size_t p = 0; p < s->pieces; p++)
         for (uint64_t begin = 0; begin < s->piece[p].nnz; begin += e->most) {

@@ -205,29 +205,6 @@ static enum status store_long_lines(struct blco *b, const struct sorted *s, stru
     return STATUS_OK;
 }
 
-static enum status build_short(struct blco *b, struct sorted *s, const struct blco_options *options,
-                               uint64_t most, struct error *error)
-{
-    TRY(sort_short_lines(b, s, options->spent, error));
-    TRY(cut_blocks(b, s, most, error));
-    store_short_lines(b, s);
-    return STATUS_OK;
-}
-
-static enum status build_long(struct blco *b, struct sorted *s, const struct blco_options *options,
-                              uint64_t most, struct error *error)
-{
-    TRY(sort_long_lines(b, s, error));
-    if (options->index_bits == 0) {
-        /* two index words, where one would leave blocks of only a few nonzeros */
-        uint64_t before[PARTS], keys = count_keys(&b->ordering, s, before);
-        if (keys > 1 && b->nnz / keys < BLCO_FEW_NONZEROS)
-            ordering_create(&b->ordering, b->ordering.kind, &b->shape, 128);
-    }
-    TRY(cut_blocks(b, s, most, error));
-    return store_long_lines(b, s, error);
-}
-
 enum status blco_build(struct blco *b, const struct coo *x, const struct blco_options *options,
                        struct error *error)
 {
@@ -237,10 +214,22 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
 
     struct sorted s = {.x = x, .nnz = x->nnz};
     uint64_t most = options->max_block_nnz ? options->max_block_nnz : BLCO_MAX_BLOCK_NNZ;
-    if (b->ordering.line_bits <= 64)
-        build_short(b, &s, options, most, error);
-    else
-        build_long(b, &s, options, most, error);
+    if (b->ordering.line_bits <= 64) {
+        TRY_OR(done, sort_short_lines(b, &s, options->spent, error));
+        TRY_OR(done, cut_blocks(b, &s, most, error));
+        store_short_lines(b, &s);
+    } else {
+        TRY_OR(done, sort_long_lines(b, &s, error));
+        if (options->index_bits == 0) {
+            /* two index words, where one would leave blocks of only a few nonzeros */
+            uint64_t before[PARTS], keys = count_keys(&b->ordering, &s, before);
+            if (keys > 1 && b->nnz / keys < BLCO_FEW_NONZEROS)
+                ordering_create(&b->ordering, b->ordering.kind, &b->shape, 128);
+        }
+        TRY_OR(done, cut_blocks(b, &s, most, error));
+        store_long_lines(b, &s, error);
+    }
+done:
     memory_free(s.line);
     memory_free(s.position);
     if (error->status != STATUS_OK)

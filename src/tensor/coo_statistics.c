@@ -266,11 +266,6 @@ void slice_counts_free(struct slice_counts *c)
     *c = (struct slice_counts){0};
 }
 
-static uint32_t class_mask(const struct slice_counts *c)
-{
-    return (uint32_t)((UINT64_C(1) << c->bits) - 1);
-}
-
 /* The place of the index in the table, or the free place for it. Multiplying by an odd constant
  * (2^64 over the golden ratio: Knuth, The Art of Computer Programming 3, 6.4) scatters indices. */
 static struct slice_count *find(const struct slice_counts *c, uint32_t index)
@@ -296,12 +291,15 @@ static enum status grow(struct slice_counts *c, struct error *error)
     return STATUS_OK;
 }
 
-static enum status add_sparse(struct slice_counts *c, const uint32_t *index, uint64_t nnz,
-                              struct error *error)
+enum status slice_counts_add(struct slice_counts *c, const uint32_t *index, uint64_t nnz,
+                             struct error *error)
 {
-    uint32_t mask = class_mask(c);
-    for (uint64_t i = 0; i < nnz; i++) {
-        if ((index[i] & mask) != c->remainder)
+    const uint32_t mask = (uint32_t)((UINT64_C(1) << c->bits) - 1), remainder = c->remainder;
+    for (uint64_t i = 0; i < nnz && !c->sparse; i++)
+        if ((index[i] & mask) == remainder)
+            c->dense[(uint64_t)index[i] >> c->bits]++;
+    for (uint64_t i = 0; i < nnz && c->sparse; i++) {
+        if ((index[i] & mask) != remainder)
             continue;
         struct slice_count *place = find(c, index[i]);
         if (place->count++ > 0)
@@ -310,18 +308,6 @@ static enum status add_sparse(struct slice_counts *c, const uint32_t *index, uin
         if (++c->used > c->room / 4 * 3)
             TRY(grow(c, error));
     }
-    return STATUS_OK;
-}
-
-enum status slice_counts_add(struct slice_counts *c, const uint32_t *index, uint64_t nnz,
-                             struct error *error)
-{
-    if (c->sparse)
-        return add_sparse(c, index, nnz, error);
-    uint32_t mask = class_mask(c), remainder = c->remainder;
-    for (uint64_t i = 0; i < nnz; i++)
-        if ((index[i] & mask) == remainder)
-            c->dense[(uint64_t)index[i] >> c->bits]++;
     return STATUS_OK;
 }
 

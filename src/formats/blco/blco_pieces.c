@@ -66,9 +66,8 @@ static enum status blco_next(struct tensor_reader *r, struct error *error)
     const struct blco_file *f = b->file;
     if (b->length == 0) {
         const uint64_t segments = b->file->header->nsegments;
-        const int shares = r->shares > 0 ? r->shares : 1;
-        b->next = even_cut(segments, r->share, shares);
-        b->end = even_cut(segments, r->share + 1, shares);
+        b->next = even_cut(segments, r->share, r->shares);
+        b->end = even_cut(segments, r->share + 1, r->shares);
         b->length = STEP; /* for TENSOR_STEPS */
         if (r->cut == TENSOR_WHOLE)
             b->length = b->end - b->next + 1; /* also of a share without segments */
@@ -92,9 +91,8 @@ static enum status blco_next(struct tensor_reader *r, struct error *error)
     tensor_reader_set_piece(r, nnz, end == b->end);
     const uint64_t all = f->header->nnz;
     if (!r->over && all > 0)
-        progress_update(r->progress,
-                        (double)r->entries * (r->shares > 0 ? r->shares : 1) / (double)all,
-                        "%.1f million", (double)r->entries / 1e6);
+        progress_update(r->progress, (double)r->entries * r->shares / (double)all, "%.1f million",
+                        (double)r->entries / 1e6);
     return STATUS_OK;
 }
 
@@ -173,13 +171,6 @@ static uint64_t first_group(const struct blco_file *f, uint64_t s, uint64_t ever
     return (every - before) % every;
 }
 
-/* How many groups of segment s are taken. */
-static uint64_t groups_taken(const struct blco_file *f, uint64_t s, uint64_t every)
-{
-    uint64_t first = first_group(f, s, every), all = f->segment[s].ngroups;
-    return first < all ? (all - first + every - 1) / every : 0;
-}
-
 /* Reads entry k of the segment's table of groups, and the words of that group, to their places in
  * `bytes`; the decoder checks them. False where they cannot be read, or lie outside. */
 static bool read_group(const struct blco_file *f, uint64_t s, uint64_t k, int line_bits,
@@ -229,7 +220,8 @@ enum status blco_sample(struct coo *x, const struct blco_file *f, uint64_t begin
     TRY_OR(done, error->status);
     for (uint64_t s = w.begin; s < w.end; s++) {
         w.place[s - w.begin] = w.groups;
-        w.groups += groups_taken(f, s, w.every);
+        const uint64_t first = first_group(f, s, every), all = f->segment[s].ngroups;
+        w.groups += first < all ? (all - first + every - 1) / every : 0;
     }
     w.count = memory_array(w.groups, sizeof *w.count, error);
     w.room = blco_file_room(f, error);
@@ -272,11 +264,11 @@ struct copier {
     const struct blco_copying *how;
 };
 
-/* The first nonzero of the piece that does not come after its predecessor, or piece->nnz. */
-static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
+static enum status copy_piece(void *context, struct coo *piece, struct error *error)
 {
-    uint64_t first = piece->nnz;
-#pragma omp parallel for schedule(static) reduction(min : first)
+    struct copier *c = context;
+    uint64_t misplaced = piece->nnz; /* the first that does not come after its predecessor */
+#pragma omp parallel for schedule(static) reduction(min : misplaced)
     for (uint64_t i = 0; i < piece->nnz; i++) {
         uint32_t a[MAX_ORDER], b[MAX_ORDER];
         if (c->done + i == 0)
@@ -285,15 +277,8 @@ static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
             coo_coordinates(piece, i - 1, a);
         coo_coordinates(piece, i, b);
         if (!ordering_precedes(&c->writer.alto.ordering, i > 0 ? a : c->last, b))
-            first = i < first ? i : first;
+            misplaced = i < misplaced ? i : misplaced;
     }
-    return first;
-}
-
-static enum status copy_piece(void *context, struct coo *piece, struct error *error)
-{
-    struct copier *c = context;
-    uint64_t misplaced = first_misplaced(c, piece);
     if (misplaced < piece->nnz)
         return error_set(error, STATUS_INPUT, "%s: damaged: nonzero number %ju is not in its place",
                          c->from->name, (uintmax_t)(c->done + misplaced + 1));

@@ -10,13 +10,6 @@
 
 #define SEGMENTS_A_THREAD 4 /* that wait, so that all threads have work until the end */
 
-static uint64_t pending_room(const struct blco_writer *w, int order, uint64_t memory)
-{
-    uint64_t segment = BLCO_SEGMENT_NNZ * (4 * (uint64_t)order + 8);
-    uint64_t most = (uint64_t)w->threads * SEGMENTS_A_THREAD, fit = memory / segment;
-    return BLCO_SEGMENT_NNZ * (fit < 1 ? 1 : fit < most ? fit : most);
-}
-
 enum status blco_writer_open(struct blco_writer *w, const char *path, const struct shape *shape,
                              uint64_t memory, struct error *error)
 {
@@ -29,7 +22,10 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, const stru
     if (!w->packed)
         goto done;
     TRY_OR(done, line_encoder_create(&w->alto, &alto, error));
-    TRY_OR(done, coo_create(&w->pending, shape, pending_room(w, shape->order, memory), error));
+    const uint64_t segment = BLCO_SEGMENT_NNZ * (4 * (uint64_t)shape->order + 8);
+    const uint64_t most = (uint64_t)w->threads * SEGMENTS_A_THREAD, fit = memory / segment;
+    const uint64_t segments = fit < 1 ? 1 : fit < most ? fit : most;
+    TRY_OR(done, coo_create(&w->pending, shape, BLCO_SEGMENT_NNZ * segments, error));
     outfile_open(&w->file, path, error);
 done:
     if (error->status != STATUS_OK)
@@ -47,24 +43,17 @@ void blco_writer_discard(struct blco_writer *w)
     *w = (struct blco_writer){.file = {.fd = -1}};
 }
 
-static enum status make_segment_room(struct blco_writer *w, uint64_t more, struct error *error)
-{
-    uint64_t needed = w->nsegments + more;
-    if (needed <= w->segment_room)
-        return STATUS_OK;
-    uint64_t room = needed + needed / 2;
-    TRY(memory_resize(&w->segment, room, sizeof *w->segment, error));
-    w->segment_room = room;
-    return STATUS_OK;
-}
-
 /* Packs and writes nnz nonzeros of x from `from` on; only the last segment of a file is not full.
  * The position of a segment is known when the segments before it are packed. */
 static enum status write_segments(struct blco_writer *w, const struct coo *x, uint64_t from,
                                   uint64_t nnz, struct error *error)
 {
     uint64_t count = (nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
-    TRY(make_segment_room(w, count, error));
+    const uint64_t needed = w->nsegments + count;
+    if (needed > w->segment_room) {
+        TRY(memory_resize(&w->segment, needed + needed / 2, sizeof *w->segment, error));
+        w->segment_room = needed + needed / 2;
+    }
     struct error first = {0};
     const struct coo_listed listed =
         coo_count_listed(&(struct coo){.nnz = nnz, .value = x->value + from});

@@ -389,6 +389,29 @@ static void name_columns(struct csv_reading *r)
 
 /* --- the format --- */
 
+/* Whether bytes[0..count), the first of a file, begin with a header for sure: a text line of
+ * several fields that begins with a letter or a quote, as no line of a tensor does. */
+static bool header_is_sure(const char *bytes, size_t count)
+{
+    const char *at = bytes, *end = bytes + count;
+    bool has_separator = false;
+    if (count >= UTF8_MARK_BYTES && memcmp(at, UTF8_MARK, UTF8_MARK_BYTES) == 0)
+        at += UTF8_MARK_BYTES;
+    at = csv_record_skip_blank(at, end);
+    if (at == end || !(*at == '"' || *at == '_' || isalpha((unsigned char)*at) || *at & 0x80))
+        return false;
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (tns_is_sptensor(at, stop ? stop : end))
+        return false;
+    for (; at < end && *at != '\n'; at++) {
+        const unsigned char c = (unsigned char)*at;
+        if (c < ' ' && c != '\t' && c != '\r')
+            return false;
+        has_separator |= c == ',' || c == ';' || c == '\t';
+    }
+    return has_separator;
+}
+
 static bool csv_probe(const char *path, const char *bytes, size_t count)
 {
     static const char *const endings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz"};
@@ -398,7 +421,7 @@ static bool csv_probe(const char *path, const char *bytes, size_t count)
         if (length > end && strcasecmp(path + length - end, endings[i]) == 0)
             return true;
     }
-    return csv_header_is_sure(bytes, count);
+    return header_is_sure(bytes, count);
 }
 
 static enum status csv_open(struct tensor_reader *t, struct error *error)
@@ -521,24 +544,3 @@ const struct tensor_format tensor_csv = {.name = "csv",
                                          .end = csv_end,
                                          .names = csv_names,
                                          .close = csv_close};
-
-bool csv_header_is_sure(const char *bytes, size_t count)
-{
-    const char *at = bytes, *end = bytes + count;
-    bool has_separator = false;
-    if (count >= UTF8_MARK_BYTES && memcmp(at, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-        at += UTF8_MARK_BYTES;
-    at = csv_record_skip_blank(at, end);
-    if (at == end || !(*at == '"' || *at == '_' || isalpha((unsigned char)*at) || *at & 0x80))
-        return false;
-    const char *stop = memchr(at, '\n', (size_t)(end - at));
-    if (tns_is_sptensor(at, stop ? stop : end))
-        return false;
-    for (; at < end && *at != '\n'; at++) {
-        const unsigned char c = (unsigned char)*at;
-        if (c < ' ' && c != '\t' && c != '\r')
-            return false;
-        has_separator |= c == ',' || c == ';' || c == '\t';
-    }
-    return has_separator;
-}

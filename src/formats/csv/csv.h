@@ -16,8 +16,4 @@
  * than the names do. */
 extern const struct tensor_format tensor_csv;
 
-/* Whether bytes[0..count), the first of a file, begin with a header of CSV for sure: a text line of
- * several fields that begins with a letter or a quote, as no line of a tensor does. */
-bool csv_header_is_sure(const char *bytes, size_t count);
-
 #endif

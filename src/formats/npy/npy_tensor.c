@@ -377,10 +377,9 @@ static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t c
 static enum status npy_next(struct tensor_reader *r, struct error *error)
 {
     struct npy_tensor *t = r->state;
-    const int shares = r->shares > 0 ? r->shares : 1;
     if (t->end == 0) {
-        t->next = even_cut(t->entries, r->share, shares);
-        t->end = even_cut(t->entries, r->share + 1, shares);
+        t->next = even_cut(t->entries, r->share, r->shares);
+        t->end = even_cut(t->entries, r->share + 1, r->shares);
     }
     uint64_t most = r->cut == TENSOR_STEPS ? 0 : tensor_reader_most(r, t->order, 0);
     most = most > STEP ? most : STEP;
