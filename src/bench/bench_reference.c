@@ -104,9 +104,7 @@ static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error
     p->piece.nnz = p->nnz - first < p->length ? p->nnz - first : p->length;
     if (p->input->unread)
         return decode_piece(p, i, error);
-    for (int n = 0; n < x->shape.order; n++)
-        p->piece.index[n] = x->index[n] + first;
-    p->piece.value = x->value + first;
+    p->piece = coo_slice(x, first, p->piece.nnz);
     return STATUS_OK;
 }
 

@@ -52,18 +52,6 @@ static bool ends_in(const char *path, const char *ending)
     return length > end && strcmp(path + length - end, ending) == 0;
 }
 
-static enum status output_format(const struct settings *s, const struct tensor_format **format,
-                                 struct error *error)
-{
-    *format = tensor_format_named(s->out);
-    TRY(text_output_check(&s->text, s->out, error));
-    if (*format == &tns_format && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
-        !ends_in(s->out, ".tns.gz"))
-        return error_set(error, STATUS_INPUT,
-                         "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
-    return STATUS_OK;
-}
-
 /* Reads text, CSV or NumPy arrays. What memory does not hold is spilled to *sort; without one, it
  * is refused. *last gets the rest, with the lengths of the tensor. */
 static enum status read_text(struct settings *s, struct external_sort *sort, struct coo *last,
@@ -131,7 +119,7 @@ static enum status count_piece(void *change, struct coo *piece, struct error *er
 static struct tensor_reader pieces_of(const struct settings *s, const struct blco_file *f)
 {
     return (struct tensor_reader){
-        .format = &blco_format, .file = f, .cut = TENSOR_PIECES, .memory = s->memory / 2};
+        .format = &tensor_blco, .file = f, .cut = TENSOR_PIECES, .memory = s->memory / 2};
 }
 
 /* Finds what becomes of the values of a .blco file. */
@@ -316,39 +304,38 @@ done:
     return error->status;
 }
 
-static enum status check_target(const struct settings *s, struct error *error)
-{
-    struct file_roles files = {0};
-    file_roles_add_tensor(&files, s->in, &s->common.csv, error);
-    tensor_target_check(s->out, &files, s->force, error);
-    file_roles_free(&files);
-    return error->status;
-}
-
 static enum status convert(struct settings *s, struct error *error)
 {
-    const struct tensor_format *to;
+    const struct tensor_format *to = tensor_format_named(s->out);
     struct progress progress;
-    TRY(output_format(s, &to, error));
+    TRY(text_output_check(&s->text, s->out, error));
+    if (to == &tensor_text && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
+        !ends_in(s->out, ".tns.gz"))
+        return error_set(error, STATUS_INPUT,
+                         "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
     struct tensor_reader in = {
-        .path = s->in, .tns = to == &blco_format ? &s->common.tns : NULL, .csv = &s->common.csv};
+        .path = s->in, .tns = to == &tensor_blco ? &s->common.tns : NULL, .csv = &s->common.csv};
     TRY(tensor_file_find_format(&in, error));
     s->from = in.format;
     s->maps = (struct tensor_maps){.in = s->in,
                                    .out = s->out,
-                                   .csv = s->from == &csv_format ? &s->common.csv : NULL,
+                                   .csv = s->from == &tensor_csv ? &s->common.csv : NULL,
                                    .force = s->force};
-    TRY(check_target(s, error));
+    struct file_roles files = {0};
+    file_roles_add_tensor(&files, s->in, &s->common.csv, error);
+    tensor_target_check(s->out, &files, s->force, error);
+    file_roles_free(&files);
+    TRY(error->status);
     TRY(tensor_maps_check(&s->maps, error));
     cmd_set_threads(s->common.threads, 1);
     TRY(threads_start(error));
     s->memory = cmd_host_memory(&s->common);
     cmd_show_progress(&progress, &s->common);
-    if (s->from == &blco_format && to == &blco_format)
+    if (s->from == &tensor_blco && to == &tensor_blco)
         blco_to_blco(s, &progress, error);
-    else if (s->from == &blco_format)
+    else if (s->from == &tensor_blco)
         blco_to_text(s, &progress, error);
-    else if (to == &blco_format)
+    else if (to == &tensor_blco)
         text_to_blco(s, &progress, error);
     else
         text_to_text(s, &progress, error);

@@ -232,7 +232,7 @@ static enum status write_planted(const struct settings *s, const struct generate
     external_sort_init(&sort, out->path, memory, progress);
     TRY_OR(done, generate_planted(&x, &plant, s->seed, memory, progress, error));
     out->nnz = x.nnz;
-    if (tensor_format_named(out->path) == &blco_format) {
+    if (tensor_format_named(out->path) == &tensor_blco) {
         progress_stage(progress, "writing %s", out->path);
         external_sort_write(&sort, &x, &written, error);
         out->report.file_bytes = written.bytes;

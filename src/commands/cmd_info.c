@@ -163,7 +163,7 @@ static enum status gather_text(struct info_findings *f, const char *path,
     f->memory = counters_beside(f, coo_bytes(f->x.shape.order, f->x.nnz));
     if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
         return error->status;
-    TRY(coo_statistics(&f->x, f->memory, &f->statistics, progress, error));
+    TRY(coo_pieces_statistics(&pieces, f->memory, &f->statistics, progress, error));
     return take_census(f, &pieces, progress, error);
 }
 
@@ -172,7 +172,7 @@ static enum status decode_statistics(struct info_findings *f, const struct blco_
                                      struct progress *progress, struct error *error)
 {
     struct tensor_reader r = {
-        .format = &blco_format, .file = file, .cut = TENSOR_PIECES, .memory = f->memory / 4};
+        .format = &tensor_blco, .file = file, .cut = TENSOR_PIECES, .memory = f->memory / 4};
     struct coo_pieces pieces = {
         .shape = f->x.shape, .nnz = f->x.nnz, .each = tensor_reader_each, .pieces = &r};
     uint64_t counters =
@@ -207,18 +207,6 @@ done:
     return error->status;
 }
 
-/* The machine of ranks with so many threads each. Processes are on one host as long as this host
- * has a core for each thread. */
-static struct rank_machine ranks_machine(const struct backend_kind *kind,
-                                         const struct cmd_ranks *ranks, int threads)
-{
-    bool device = ranks->on == CMD_ON_BACKEND ? kind->device != NULL : ranks->on == CMD_ON_GPUS;
-    return (struct rank_machine){.device = device,
-                                 .one_host = device ? ranks->ranks <= GPUS_OF_A_HOST
-                                                    : ranks->ranks * threads <= omp_get_num_procs(),
-                                 .threads = threads};
-}
-
 /* Chooses the grid, or takes the user's; `plan` is that of the whole tensor. The caller frees
  * r->grid. STATUS_INPUT, STATUS_MEMORY. */
 static enum status choose_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
@@ -233,28 +221,6 @@ static enum status choose_ranks(struct info_ranks *r, const struct cmd_ranks *ra
                              .is_estimated = census->sample.nnz < tensor->nnz};
     rank_rates(&request, &tensor->shape, &r->machine);
     return process_grid_choose(&r->grid, &r->cost, &request, census, tensor->nnz, error);
-}
-
-/* Raises the most nonzeros of a rank, and the bytes that it sends, by those of mode n. */
-static enum status deal_mode(struct info_ranks *r, const uint64_t *count, int n, uint64_t row_bytes,
-                             struct error *error)
-{
-    const uint64_t rows = r->grid.shape.dims[n], ranks = (uint64_t)r->grid.ranks;
-    struct row_deal deal;
-    uint64_t all = 0, own = 0, most = 0;
-    TRY(row_deal_make(&deal, count, rows, r->grid.ranks, false, error));
-    for (uint64_t i = 0; i < rows; i++)
-        all += count[i];
-    for (uint64_t k = 0; k < ranks; k++) {
-        own += deal.own[k];
-        most = deal.own[k] > most ? deal.own[k] : most;
-    }
-    most += (all - own + ranks - 1) / ranks; /* of common rows, about */
-    if (most > r->cost.largest_nnz)
-        r->cost.largest_nnz = most;
-    r->cost.moved_bytes += deal.stripe * row_bytes * (ranks - 1);
-    row_deal_free(&deal);
-    return STATUS_OK;
 }
 
 /* The same where each row has a system of its own, of which the model knows no seconds. */
@@ -276,8 +242,23 @@ static enum status deal_ranks(struct info_ranks *r, const struct cmd_ranks *rank
     r->cost.largest_nnz = r->cost.moved_bytes = 0;
     TRY(process_grid_alone(&r->grid, &tensor->shape, error));
     r->grid.ranks = ranks->ranks;
-    for (int n = 0; n < tensor->shape.order; n++)
-        TRY(deal_mode(r, census->count[n], n, row_bytes, error));
+    for (int n = 0; n < tensor->shape.order; n++) {
+        const uint64_t rows = r->grid.shape.dims[n], parts = (uint64_t)r->grid.ranks;
+        struct row_deal deal;
+        uint64_t all = 0, own = 0, most = 0;
+        TRY(row_deal_make(&deal, census->count[n], rows, r->grid.ranks, false, error));
+        for (uint64_t i = 0; i < rows; i++)
+            all += census->count[n][i];
+        for (uint64_t k = 0; k < parts; k++) {
+            own += deal.own[k];
+            most = deal.own[k] > most ? deal.own[k] : most;
+        }
+        most += (all - own + parts - 1) / parts; /* of common rows, about */
+        if (most > r->cost.largest_nnz)
+            r->cost.largest_nnz = most;
+        r->cost.moved_bytes += deal.stripe * row_bytes * (parts - 1);
+        row_deal_free(&deal);
+    }
     r->cost.imbalance = (double)r->cost.largest_nnz * ranks->ranks / (double)tensor->nnz - 1;
     return STATUS_OK;
 }
@@ -290,22 +271,6 @@ static struct shape longest_ranges(const struct process_grid *g)
     return shape;
 }
 
-/* *plan = the memory plan of a rank with the longest ranges and the most nonzeros. Ranks of one
- * host share the host's memory, unless the user says how much a rank may use. Errors as
- * backend_plan. */
-static enum status plan_ranks(struct plan *plan, const struct info_ranks *r,
-                              const struct backend_kind *kind,
-                              const struct backend_options *options, struct error *error)
-{
-    const struct plan_tensor tensor = {.shape = longest_ranges(&r->grid),
-                                       .nnz = r->cost.largest_nnz,
-                                       .is_part = r->grid.ranks > 1};
-    struct backend_options mine = *options;
-    if (mine.host_memory == 0 && r->machine.one_host)
-        mine.host_memory = machine_memory_budget(0) / (uint64_t)r->grid.ranks;
-    return backend_plan(plan, kind, &tensor, &mine, error);
-}
-
 /* f->plan = the memory plan, of a rank's part where ranks are wanted. */
 static enum status make_plan(struct info_findings *f, const struct backend_options *options,
                              int threads, struct error *error)
@@ -313,12 +278,27 @@ static enum status make_plan(struct info_findings *f, const struct backend_optio
     TRY(backend_plan(&f->plan, f->kind, &f->tensor, options, error));
     if (f->wanted.ranks == 0)
         return STATUS_OK;
-    const struct rank_machine machine = ranks_machine(f->kind, &f->wanted, threads);
+    bool device =
+        f->wanted.on == CMD_ON_BACKEND ? f->kind->device != NULL : f->wanted.on == CMD_ON_GPUS;
+    /* processes are on one host as long as this host has a core for each thread */
+    const struct rank_machine machine = {.device = device,
+                                         .one_host = device ? f->wanted.ranks <= GPUS_OF_A_HOST
+                                                            : f->wanted.ranks * threads <=
+                                                                  omp_get_num_procs(),
+                                         .threads = threads};
     const bool deals = f->wanted.ranks > 1 && problem_by_rows(&options->problem);
     if ((deals ? deal_ranks : choose_ranks)(&f->ranks, &f->wanted, &machine, &f->census, &f->plan,
                                             error) != STATUS_OK)
         return error->status;
-    return plan_ranks(&f->plan, &f->ranks, f->kind, options, error);
+    /* of a rank with the longest ranges and the most nonzeros; ranks of one host share the host's
+     * memory, unless the user says how much a rank may use */
+    const struct plan_tensor tensor = {.shape = longest_ranges(&f->ranks.grid),
+                                       .nnz = f->ranks.cost.largest_nnz,
+                                       .is_part = f->ranks.grid.ranks > 1};
+    struct backend_options mine = *options;
+    if (mine.host_memory == 0 && f->ranks.machine.one_host)
+        mine.host_memory = machine_memory_budget(0) / (uint64_t)f->ranks.grid.ranks;
+    return backend_plan(&f->plan, f->kind, &tensor, &mine, error);
 }
 
 /* Refuses what no run of this problem takes. */
@@ -351,11 +331,11 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
     cmd_show_progress(&progress, common);
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;
-    if (f->format == &blco_format)
+    if (f->format == &tensor_blco)
         gather_blco(f, path, &common->tns, &progress, error);
     else
         gather_text(f, path, common, &progress, error);
-    if (error->status == STATUS_OK && f->format != &csv_format &&
+    if (error->status == STATUS_OK && f->format != &tensor_csv &&
         labels_find_tensor(&f->labels, path, f->x.shape.order, error) == STATUS_OK)
         labels_read(&f->labels, &f->x.shape, error);
     if (error->status == STATUS_OK)
@@ -372,7 +352,7 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
 /* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
 static uint64_t info_zeros(const struct info_findings *f)
 {
-    return f->format == &blco_format ? f->listed.zeros : f->listed.dropped;
+    return f->format == &tensor_blco ? f->listed.zeros : f->listed.dropped;
 }
 
 /* Entries that are left, without unknown entries and zeros. */
@@ -387,39 +367,6 @@ static const char *exact(double value, char *text)
     return text;
 }
 
-static void show_lengths(const struct info_findings *f)
-{
-    const struct coo *x = &f->x;
-    const uint64_t nonzeros = info_nonzeros(f);
-    printf("lengths      ");
-    double places = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        places *= (double)x->shape.dims[n];
-    cmd_print_lengths(&x->shape);
-    printf("\nnonzeros     %ju\n", (uintmax_t)nonzeros);
-    printf("density      %.3g\n", (double)nonzeros / places);
-}
-
-static void show_line_bits(const struct coo *x)
-{
-    printf("line         %d bits", ordering_line_bits(&x->shape));
-    for (int n = 0; n < x->shape.order; n++)
-        printf("%s%d", n ? " + " : " = ", ordering_bits(x->shape.dims[n]));
-    printf("\n");
-}
-
-static void show_values(const struct info_findings *f)
-{
-    const struct coo_statistics *s = &f->statistics;
-    char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
-    if (f->listed.unknown == f->x.nnz)
-        printf("values       none is known\n");
-    else
-        printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
-               s->all_integer ? "all whole numbers" : "not all whole numbers");
-    printf("norm         %s\n", exact(s->norm, norm));
-}
-
 static void show_modes(const struct info_findings *f, const struct coo_statistics *s)
 {
     const struct mode_names *names = &f->labels.modes;
@@ -431,15 +378,6 @@ static void show_modes(const struct info_findings *f, const struct coo_statistic
         printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)f->x.shape.dims[n],
                (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n], named ? "  " : "",
                printable(names->of[n], shown, sizeof shown));
-}
-
-/* The files that have names of indices. */
-static void show_maps(const struct info_findings *f)
-{
-    char shown[PRINTABLE_ROOM(PATH_MAX)];
-    for (int n = 0; n < f->x.shape.order; n++)
-        if (f->labels.mode[n].path)
-            printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
 }
 
 /* Prints the grid, its parts and its cost; or how rows are dealt. */
@@ -495,14 +433,14 @@ static void show_format(const struct info_findings *f)
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
     char size[NUMBER_SIZE_TEXT];
     double entries = (double)(f->entries ? f->entries : 1);
-    if (f->format == &csv_format)
+    if (f->format == &tensor_csv)
         printf("format       %sCSV, %s of text, %.2f bytes a row\n", f->gzip ? "gzip, " : "",
                number_size(f->file_bytes, size), (double)f->file_bytes / entries);
-    else if (f->format == &tns_format)
+    else if (f->format == &tensor_text)
         printf("format       %s%s, %s of text, %.2f bytes an entry\n", f->gzip ? "gzip, " : "",
                headers[f->header], number_size(f->file_bytes, size),
                (double)f->file_bytes / entries);
-    else if (f->format == &npy_format)
+    else if (f->format == &tensor_npy)
         printf("format       NumPy arrays, %s, %.2f bytes an entry\n",
                number_size(f->file_bytes, size), (double)f->file_bytes / entries);
     else
@@ -510,96 +448,53 @@ static void show_format(const struct info_findings *f)
                (double)f->file_bytes / entries);
 }
 
-static void show_listed(const struct info_findings *f)
-{
-    const uint64_t dropped = f->listed.dropped;
-    printf("zeros        %ju", (uintmax_t)info_zeros(f));
-    if (f->format == &blco_format && dropped > 0)
-        printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
-    printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
-}
-
-static void show(const struct info_findings *f, const char *path)
+static enum status show(const struct info_findings *f, const char *path, struct error *error)
 {
     cmd_print_tensor(path);
     show_format(f);
     printf("order        %d\n", f->x.shape.order);
     printf("entries      %ju\n", (uintmax_t)f->entries);
     printf("duplicates   %ju\n", (uintmax_t)f->cleaning.duplicates);
-    show_listed(f);
-    show_lengths(f);
-    show_maps(f);
-    show_line_bits(&f->x);
+    const uint64_t dropped = f->listed.dropped;
+    printf("zeros        %ju", (uintmax_t)info_zeros(f));
+    if (f->format == &tensor_blco && dropped > 0)
+        printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
+    printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
+    const struct coo *x = &f->x;
+    const uint64_t nonzeros = info_nonzeros(f);
+    printf("lengths      ");
+    double places = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        places *= (double)x->shape.dims[n];
+    cmd_print_lengths(&x->shape);
+    printf("\nnonzeros     %ju\n", (uintmax_t)nonzeros);
+    printf("density      %.3g\n", (double)nonzeros / places);
+    char shown[PRINTABLE_ROOM(PATH_MAX)];
+    for (int n = 0; n < f->x.shape.order; n++)
+        if (f->labels.mode[n].path)
+            printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
+    printf("line         %d bits", ordering_line_bits(&f->x.shape));
+    for (int n = 0; n < f->x.shape.order; n++)
+        printf("%s%d", n ? " + " : " = ", ordering_bits(f->x.shape.dims[n]));
+    printf("\n");
     if (f->x.nnz == 0)
-        return;
-    show_values(f);
+        return error->status;
+    const struct coo_statistics *s = &f->statistics;
+    char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
+    if (f->listed.unknown == f->x.nnz)
+        printf("values       none is known\n");
+    else
+        printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
+               s->all_integer ? "all whole numbers" : "not all whole numbers");
+    printf("norm         %s\n", exact(s->norm, norm));
     show_modes(f, &f->statistics);
     if (f->wanted.ranks)
         show_ranks(&f->ranks);
     show_plan(f);
+    return error->status;
 }
 
 /* --- as JSON --- */
-
-static void put_format(struct json *j, const struct info_findings *f)
-{
-    bool is_text = f->format == &tns_format || f->format == &csv_format;
-    json_put_string(j, "format", f->format->name);
-    json_put_unsigned(j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
-    if (!is_text)
-        return;
-    json_put_bool(j, "gzip", f->gzip);
-    if (f->format == &csv_format)
-        return;
-    json_put_string(j, "header", word_of(tns_header_words, (int)f->header));
-}
-
-static void put_listed(struct json *j, const struct info_findings *f)
-{
-    json_put_unsigned(j, "zeros", info_zeros(f));
-    if (f->format == &blco_format)
-        json_put_unsigned(j, "dropped_zeros", f->listed.dropped);
-    json_put_unsigned(j, "unknown", f->listed.unknown);
-}
-
-/* The files that have names of indices. */
-static void put_maps(struct json *j, const struct info_findings *f)
-{
-    bool any = false;
-    for (int n = 0; n < f->x.shape.order; n++)
-        any = any || f->labels.mode[n].path;
-    if (!any)
-        return;
-    json_put_array(j, "maps");
-    for (int n = 0; n < f->x.shape.order; n++)
-        json_put_string(j, NULL, f->labels.mode[n].path);
-    json_end(j);
-}
-
-static void put_tensor(struct json *j, const struct info_findings *f)
-{
-    const struct coo *x = &f->x;
-    double places = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        places *= (double)x->shape.dims[n];
-    json_put_unsigned(j, "order", (uint64_t)x->shape.order);
-    json_put_unsigneds(j, "lengths", x->shape.dims, (size_t)x->shape.order);
-    mode_names_put(j, &f->labels.modes, x->shape.order);
-    put_maps(j, f);
-    json_put_unsigned(j, "nonzeros", info_nonzeros(f));
-    json_put_number(j, "density", (double)info_nonzeros(f) / places);
-    json_put_unsigned(j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
-}
-
-static void put_statistics(struct json *j, const struct coo_statistics *s, size_t order)
-{
-    json_put_number(j, "least", s->least);
-    json_put_number(j, "largest", s->largest);
-    json_put_bool(j, "whole_numbers", s->all_integer);
-    json_put_number(j, "norm", s->norm);
-    json_put_unsigneds(j, "empty_slices", s->empty_slices, order);
-    json_put_unsigneds(j, "fullest_slice", s->largest_slice, order);
-}
 
 static void put_ranks(struct json *j, const struct info_ranks *r)
 {
@@ -655,13 +550,46 @@ static enum status print_json(const struct info_findings *f, const char *path, s
     json_begin(&j, error);
     json_put_object(&j, NULL);
     json_put_string(&j, "tensor", path);
-    put_format(&j, f);
+    const bool is_text = f->format == &tensor_text || f->format == &tensor_csv;
+    json_put_string(&j, "format", f->format->name);
+    json_put_unsigned(&j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
+    if (is_text)
+        json_put_bool(&j, "gzip", f->gzip);
+    if (f->format == &tensor_text)
+        json_put_string(&j, "header", word_of(tns_header_words, (int)f->header));
     json_put_unsigned(&j, "entries", f->entries);
     json_put_unsigned(&j, "duplicates", f->cleaning.duplicates);
-    put_listed(&j, f);
-    put_tensor(&j, f);
+    json_put_unsigned(&j, "zeros", info_zeros(f));
+    if (f->format == &tensor_blco)
+        json_put_unsigned(&j, "dropped_zeros", f->listed.dropped);
+    json_put_unsigned(&j, "unknown", f->listed.unknown);
+    const struct coo *x = &f->x;
+    double places = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        places *= (double)x->shape.dims[n];
+    json_put_unsigned(&j, "order", (uint64_t)x->shape.order);
+    json_put_unsigneds(&j, "lengths", x->shape.dims, (size_t)x->shape.order);
+    mode_names_put(&j, &f->labels.modes, x->shape.order);
+    bool has_maps = false; /* files that have names of indices */
+    for (int n = 0; n < x->shape.order; n++)
+        has_maps = has_maps || f->labels.mode[n].path;
+    if (has_maps) {
+        json_put_array(&j, "maps");
+        for (int n = 0; n < x->shape.order; n++)
+            json_put_string(&j, NULL, f->labels.mode[n].path);
+        json_end(&j);
+    }
+    json_put_unsigned(&j, "nonzeros", info_nonzeros(f));
+    json_put_number(&j, "density", (double)info_nonzeros(f) / places);
+    json_put_unsigned(&j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
     if (f->x.nnz > 0) {
-        put_statistics(&j, &f->statistics, (size_t)f->x.shape.order);
+        size_t order = (size_t)f->x.shape.order;
+        json_put_number(&j, "least", f->statistics.least);
+        json_put_number(&j, "largest", f->statistics.largest);
+        json_put_bool(&j, "whole_numbers", f->statistics.all_integer);
+        json_put_number(&j, "norm", f->statistics.norm);
+        json_put_unsigneds(&j, "empty_slices", f->statistics.empty_slices, order);
+        json_put_unsigneds(&j, "fullest_slice", f->statistics.largest_slice, order);
         if (f->wanted.ranks)
             put_ranks(&j, &f->ranks);
         put_plan(&j, &f->plan, f->kind->name);
@@ -673,21 +601,6 @@ static enum status print_json(const struct info_findings *f, const char *path, s
 }
 
 /* --- the command --- */
-
-/* Prints what was found. A plan that does not fit is a failure after that. */
-static enum status conclude(const struct info_findings *f, const struct settings *s,
-                            const char *path, struct error *error)
-{
-    char obstacle[512];
-    if (s->json)
-        print_json(f, path, error);
-    else
-        show(f, path);
-    if (f->x.nnz == 0 || f->plan.fits || error->status != STATUS_OK)
-        return error->status;
-    plan_obstacle(&f->plan, obstacle, sizeof obstacle);
-    return error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
-}
 
 static int run_command(int argc, char **argv, struct error *error)
 {
@@ -707,7 +620,12 @@ static int run_command(int argc, char **argv, struct error *error)
     if (cli_single_operand(&line, "tensor", &path, error) != STATUS_OK)
         return (int)error->status;
     if (gather(&findings, path, common, error) == STATUS_OK)
-        conclude(&findings, &settings, path, error);
+        (settings.json ? print_json : show)(&findings, path, error);
+    if (error->status == STATUS_OK && findings.x.nnz > 0 && !findings.plan.fits) {
+        char obstacle[512];
+        plan_obstacle(&findings.plan, obstacle, sizeof obstacle);
+        error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
+    }
     coo_free(&findings.x);
     tensor_names_free(&findings.names);
     labels_free(&findings.labels);

@@ -84,7 +84,7 @@ static enum status check_options(const struct job *job, struct error *error)
                          "expected the name of a file");
     if (job->output && job->labels_given && !job->count && prediction_file_is_array(job->output))
         return error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
-    if (job->output && tensor_format_named(job->output) == &blco_format)
+    if (job->output && tensor_format_named(job->output) == &tensor_blco)
         return error_set(error, STATUS_INPUT,
                          "%s: the output is text or an array, expected another name than of a "
                          ".blco file",
@@ -96,7 +96,7 @@ static enum status check_options(const struct job *job, struct error *error)
 static enum status check_coordinates(struct job *job, const struct tensor_format *format,
                                      struct error *error)
 {
-    if (format != &npy_format)
+    if (format != &tensor_npy)
         return STATUS_OK;
     job->common.tns.index_base = npy_tensor_index_base(&job->common.tns);
     if (!job->residuals || npy_tensor_has_values(job->coordinates))
@@ -167,37 +167,7 @@ static enum status take(void *context, struct coo *piece, struct error *error)
     return STATUS_OK;
 }
 
-static enum status take_all(struct job *job, const struct tensor_format *format,
-                            struct error *error)
-{
-    const struct model_entries entries = {.path = job->coordinates,
-                                          .format = format,
-                                          .tns = &job->common.tns,
-                                          .shape = &job->model.shape,
-                                          .values_optional = !job->residuals,
-                                          .memory = cmd_host_memory(&job->common),
-                                          .overhead = ENTRY_OVERHEAD,
-                                          .take = take,
-                                          .context = job,
-                                          .progress = &job->progress};
-    return model_entries_each(&entries, error);
-}
-
 /* --- the result --- */
-
-static enum status make_json(struct json *j, const struct job *job,
-                             const struct residual_view *view, struct error *error)
-{
-    json_begin(j, error);
-    json_put_object(j, NULL);
-    json_put_string(j, "model", job->stem);
-    json_put_string(j, "coordinates", job->coordinates);
-    json_put_unsigneds(j, "lengths", job->model.shape.dims, (size_t)job->model.shape.order);
-    json_put_unsigned(j, "index_base", (uint64_t)view->index_base);
-    residual_put_json(j, view);
-    json_end(j);
-    return error->status;
-}
 
 /* Gives the output file its name when all that may fail is done. */
 static enum status finish(struct job *job, struct error *error)
@@ -212,8 +182,17 @@ static enum status finish(struct job *job, struct error *error)
     residuals_rank(&job->sums);
     for (int n = 0; job->count && n < job->model.shape.order; n++)
         TRY_OR(done, residuals_slices(&slices[n], &job->sums, n, error));
-    if (job->json)
-        TRY_OR(done, make_json(&j, job, &view, error));
+    if (job->json) {
+        json_begin(&j, error);
+        json_put_object(&j, NULL);
+        json_put_string(&j, "model", job->stem);
+        json_put_string(&j, "coordinates", job->coordinates);
+        json_put_unsigneds(&j, "lengths", job->model.shape.dims, (size_t)job->model.shape.order);
+        json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
+        residual_put_json(&j, &view);
+        json_end(&j);
+        TRY_OR(done, error->status);
+    }
     if (job->writes)
         TRY_OR(done, prediction_file_commit(&job->file, error));
     progress_clear(&job->progress);
@@ -254,7 +233,17 @@ static enum status predict(struct job *job, struct error *error)
     TRY(labels_read(&job->labels, &job->model.shape, error));
     cmd_show_progress(&job->progress, &job->common);
     TRY(open_outputs(job, error));
-    TRY(take_all(job, format, error));
+    const struct model_entries entries = {.path = job->coordinates,
+                                          .format = format,
+                                          .tns = &job->common.tns,
+                                          .shape = &job->model.shape,
+                                          .values_optional = !job->residuals,
+                                          .memory = cmd_host_memory(&job->common),
+                                          .overhead = ENTRY_OVERHEAD,
+                                          .take = take,
+                                          .context = job,
+                                          .progress = &job->progress};
+    TRY(model_entries_each(&entries, error));
     return finish(job, error);
 }
 

@@ -221,7 +221,7 @@ static enum status show_unlisted(const struct settings *s, const struct ktensor 
     const struct tensor_format *format;
     cmd_show_progress(&progress, &s->common);
     TRY(model_entries_format(&format, tensor, error));
-    if (format == &npy_format)
+    if (format == &tensor_npy)
         tns.index_base = npy_tensor_index_base(&tns);
     TRY(find_given(&slice, s, (uint64_t)tns.index_base, error));
     if (unlisted_slice_check(&slice, error) != STATUS_OK)

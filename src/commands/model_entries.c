@@ -12,27 +12,12 @@ enum status model_entries_format(const struct tensor_format **format, const char
     struct tensor_reader r = {.path = path};
     TRY(tensor_file_find_format(&r, error));
     *format = r.format;
-    if (r.format == &csv_format)
+    if (r.format == &tensor_csv)
         return error_set(
             error, STATUS_INPUT,
             "%s: is CSV, expected indices: convert it with blco convert --columns, and "
             "--order with the .map files of the model's tensor",
             path);
-    return STATUS_OK;
-}
-
-static enum status check_shape(const struct model_entries *e, const struct shape *shape,
-                               struct error *error)
-{
-    const struct shape *model = e->shape;
-    if (shape->order != model->order)
-        return error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d", e->path,
-                         shape->order, shape->order == 1 ? "" : "s", model->order);
-    for (int n = 0; n < model->order; n++)
-        if (shape->dims[n] > model->dims[n])
-            return error_set(error, STATUS_INPUT,
-                             "%s: mode %d: length %ju, expected at most %ju, as the model has it",
-                             e->path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)model->dims[n]);
     return STATUS_OK;
 }
 
@@ -51,8 +36,20 @@ enum status model_entries_each(const struct model_entries *e, struct error *erro
     options.order_origin = "the model";
     options.values_optional = e->values_optional;
     TRY_OR(done, tensor_reader_open(&r, error));
-    if (r.format->is_clean)
-        TRY_OR(done, check_shape(e, &r.shape, error));
+    if (r.format->is_clean) {
+        const struct shape *model = e->shape;
+        if (r.shape.order != model->order)
+            TRY_OR(done,
+                   error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d", e->path,
+                             r.shape.order, r.shape.order == 1 ? "" : "s", model->order));
+        for (int n = 0; n < model->order; n++)
+            if (r.shape.dims[n] > model->dims[n])
+                TRY_OR(done,
+                       error_set(
+                           error, STATUS_INPUT,
+                           "%s: mode %d: length %ju, expected at most %ju, as the model has it",
+                           e->path, n + 1, (uintmax_t)r.shape.dims[n], (uintmax_t)model->dims[n]));
+    }
     while (!r.over) {
         TRY_OR(done, tensor_reader_next(&r, error));
         if (r.over)

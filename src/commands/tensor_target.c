@@ -27,7 +27,7 @@ enum status tensor_target_check(const char *path, struct file_roles *files, bool
 enum status text_output_check(const struct text_output *t, const char *path, struct error *error)
 {
     const char *given = t->header_given ? t->header_given : t->index_base_given;
-    if (given && tensor_format_named(path) == &blco_format)
+    if (given && tensor_format_named(path) == &tensor_blco)
         return error_set(error, STATUS_INPUT, "%s is for text, but %s is not", given, path);
     return STATUS_OK;
 }

@@ -192,23 +192,9 @@ struct merger {
     uint64_t *position;          /* (count * length); owned                                  */
 };
 
-static void merger_free(struct merger *m)
-{
-    coo_free(&m->window);
-    memory_free(m->filled);
-    memory_free(m->position);
-}
-
 static bool goes_on(const struct merger *m, uint64_t k)
 {
     return m->spills->spill[k].read < m->spills->spill[k].count;
-}
-
-static void move_entries(struct coo *x, uint64_t to, uint64_t from, uint64_t count)
-{
-    for (int n = 0; n < x->shape.order; n++)
-        memmove(x->index[n] + to, x->index[n] + from, count * sizeof *x->index[n]);
-    memmove(x->value + to, x->value + from, count * sizeof *x->value);
 }
 
 /* Fills the window of spill k from the spill file. */
@@ -307,7 +293,7 @@ static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *eq
 static void drop_first(struct merger *m, uint64_t k, uint64_t count)
 {
     m->filled[k] -= count;
-    move_entries(&m->window, k * m->length, k * m->length + count, m->filled[k]);
+    coo_move(&m->window, k * m->length, &m->window, k * m->length + count, m->filled[k]);
 }
 
 /* Sums the entries at the limit, spill after spill, so that the windows need not hold them all. */
@@ -348,30 +334,6 @@ done:
     return error->status;
 }
 
-static enum status merger_create(struct merger *m, uint64_t memory, struct error *error)
-{
-    const struct shape *shape = &m->sums->writer->pending.shape;
-    uint64_t spills = m->spills->count;
-    m->alto = &m->sums->writer->alto.ordering;
-    m->length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
-    if (m->length < LEAST_WINDOW)
-        m->length = LEAST_WINDOW;
-    m->filled = memory_zeros(2 * spills, sizeof *m->filled, error);
-    m->taken = m->filled ? m->filled + spills : NULL;
-    m->position = memory_array(spills * m->length, sizeof *m->position, error);
-    TRY(error->status);
-    return coo_create(&m->window, shape, spills * m->length, error);
-}
-
-/* Emits the `count` entries that choose() has listed. */
-static enum status emit_chosen(struct merger *m, uint64_t count, struct error *error)
-{
-    TRY(entry_sums_append(m->sums, &m->window, m->position, count, error));
-    for (uint64_t k = 0; k < m->spills->count; k++)
-        drop_first(m, k, m->taken[k]);
-    return STATUS_OK;
-}
-
 static enum status merge_all(struct merger *m, struct progress *progress, struct error *error)
 {
     struct spills *s = m->spills;
@@ -380,11 +342,16 @@ static enum status merge_all(struct merger *m, struct progress *progress, struct
         all += s->spill[k].count;
     while (done < all) {
         for (uint64_t k = 0; k < s->count; k++)
-            if (goes_on(m, k) && refill(m, k, error) != STATUS_OK)
-                return error->status;
+            if (goes_on(m, k))
+                TRY(refill(m, k, error));
         uint64_t count = choose(m);
-        if ((count > 0 ? emit_chosen(m, count, error) : emit_equals(m, &count, error)) != STATUS_OK)
-            return error->status;
+        if (count > 0) {
+            TRY(entry_sums_append(m->sums, &m->window, m->position, count, error));
+            for (uint64_t k = 0; k < s->count; k++)
+                drop_first(m, k, m->taken[k]);
+        } else {
+            TRY(emit_equals(m, &count, error));
+        }
         done += count;
         progress_update(progress, (double)done / (double)all, "%.0f million entries",
                         (double)done / 1e6);
@@ -398,10 +365,22 @@ static enum status spill_merge(struct spills *s, uint64_t memory, struct entry_s
                                struct progress *progress, struct error *error)
 {
     struct merger m = {.spills = s, .sums = sums};
-    TRY_OR(done, merger_create(&m, memory, error));
+    const struct shape *shape = &m.sums->writer->pending.shape;
+    uint64_t spills = m.spills->count;
+    m.alto = &m.sums->writer->alto.ordering;
+    m.length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
+    if (m.length < LEAST_WINDOW)
+        m.length = LEAST_WINDOW;
+    m.filled = memory_zeros(2 * spills, sizeof *m.filled, error);
+    m.taken = m.filled ? m.filled + spills : NULL;
+    m.position = memory_array(spills * m.length, sizeof *m.position, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, coo_create(&m.window, shape, spills * m.length, error));
     merge_all(&m, progress, error);
 done:
-    merger_free(&m);
+    coo_free(&m.window);
+    memory_free(m.filled);
+    memory_free(m.position);
     return error->status;
 }
 
@@ -423,27 +402,6 @@ void external_sort_free(struct external_sort *s)
     external_sort_init(s, NULL, 0, NULL);
 }
 
-static enum status write_spill(struct external_sort *s, const struct coo *x,
-                               const uint64_t *position, void *scratch, struct error *error)
-{
-    uint32_t *index = scratch;
-    double *value = scratch;
-    for (int n = 0; n < x->shape.order; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++)
-            index[i] = x->index[n][position[i]];
-        TRY(outfile_write_at(&s->spills.file, index, x->nnz * sizeof *index, s->spills.bytes,
-                             error));
-        s->spills.bytes += x->nnz * sizeof *index;
-    }
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        value[i] = x->value[position[i]];
-    TRY(outfile_write_at(&s->spills.file, value, x->nnz * sizeof *value, s->spills.bytes, error));
-    s->spills.bytes += x->nnz * sizeof *value;
-    return STATUS_OK;
-}
-
 /* The lengths may grow from piece to piece: bits of a mode that a shorter length does not need are
  * zero in this piece, so that the order is the same on the longer line. */
 enum status external_sort_spill(struct external_sort *s, const struct coo *piece,
@@ -460,7 +418,22 @@ enum status external_sort_spill(struct external_sort *s, const struct coo *piece
         TRY_OR(done, outfile_open_scratch(&all->file, s->path, error));
     TRY_OR(done, ordering_sort(&alto, piece, position, piece->nnz, key, error));
     all->spill[all->count] = (struct spill){.offset = all->bytes, .count = piece->nnz};
-    TRY_OR(done, write_spill(s, piece, position, key, error));
+    uint32_t *index = (uint32_t *)(void *)key; /* scratch */
+    double *value = (double *)(void *)key;
+    for (int n = 0; n < piece->shape.order; n++) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < piece->nnz; i++)
+            index[i] = piece->index[n][position[i]];
+        TRY_OR(done, outfile_write_at(&s->spills.file, index, piece->nnz * sizeof *index,
+                                      s->spills.bytes, error));
+        s->spills.bytes += piece->nnz * sizeof *index;
+    }
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < piece->nnz; i++)
+        value[i] = piece->value[position[i]];
+    TRY_OR(done, outfile_write_at(&s->spills.file, value, piece->nnz * sizeof *value,
+                                  s->spills.bytes, error));
+    s->spills.bytes += piece->nnz * sizeof *value;
     all->count++;
 done:
     memory_free(position);

@@ -7,8 +7,8 @@
 
 #define FIRST_BYTES 4096
 
-const struct tensor_format *const tensor_formats[TENSOR_FORMAT_COUNT] = {&npy_format, &blco_format,
-                                                                         &csv_format, &tns_format};
+const struct tensor_format *const tensor_formats[TENSOR_FORMAT_COUNT] = {&tensor_npy, &tensor_blco,
+                                                                         &tensor_csv, &tensor_text};
 
 /* The first bytes of a regular file, from the position of the descriptor on; 0 where there are
  * none. Nothing is read from a pipe. */
@@ -36,25 +36,25 @@ enum status tensor_file_find_format(struct tensor_reader *r, struct error *error
         count = first_bytes(fd, bytes);
     if (regular && fd >= 0)
         close(fd);
-    r->format = &tns_format;
+    r->format = &tensor_text;
     for (int i = TENSOR_FORMAT_COUNT - 1; i >= 0; i--) {
-        const bool may_be = tensor_formats[i] != &csv_format || (regular && fd >= 0);
+        const bool may_be = tensor_formats[i] != &tensor_csv || (regular && fd >= 0);
         if (may_be && tensor_formats[i]->probe(path, bytes, count))
             r->format = tensor_formats[i];
     }
-    if (input && r->format == &blco_format)
+    if (input && r->format == &tensor_blco)
         return error_set(error, STATUS_INPUT,
                          "standard input is a .blco file, which must be given by its name");
-    if (columns && (r->format == &blco_format || r->format == &npy_format))
+    if (columns && (r->format == &tensor_blco || r->format == &tensor_npy))
         return error_set(error, STATUS_INPUT, "%s: is %s, expected CSV, to which --columns belongs",
                          path, r->format->what);
     if (columns)
-        r->format = &csv_format;
+        r->format = &tensor_csv;
     if (r->tns && r->tns->index_base_given && !r->format->has_indices)
         return error_set(error, STATUS_INPUT,
                          "%s: %s is for text and NumPy arrays, but this is %s%s", path,
                          r->tns->index_base_given, r->format->what,
-                         r->format == &csv_format ? ", which has names" : "");
+                         r->format == &tensor_csv ? ", which has names" : "");
     return STATUS_OK;
 }
 
@@ -62,7 +62,7 @@ const struct tensor_format *tensor_format_named(const char *path)
 {
     size_t length = strlen(path), end = strlen(".blco");
     bool ends = length > end && strcmp(path + length - end, ".blco") == 0;
-    return ends ? &blco_format : &tns_format;
+    return ends ? &tensor_blco : &tensor_text;
 }
 
 enum status tensor_name_overflow(const char *path, struct error *error)

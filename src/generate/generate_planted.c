@@ -377,11 +377,8 @@ static enum status draw_counts(struct coo *x, double mean, uint64_t seed, struct
         x->value[i] = draw_poisson(&stream, scale * x->value[i]);
     }
     for (uint64_t i = 0; i < x->nnz; i++) {
-        if (x->value[i] == 0)
-            continue;
-        for (int n = 0; n < x->shape.order; n++)
-            x->index[n][kept] = x->index[n][i];
-        x->value[kept++] = x->value[i];
+        if (x->value[i] != 0)
+            coo_put(x, kept++, x, i);
     }
     if (kept == 0)
         return error_set(error, STATUS_INPUT, "all counts of mean %g are 0: expected a larger mean",

@@ -141,7 +141,7 @@ static enum status tally_open(struct tally *t, const struct count_source *from,
     if (!from->file)
         return add_nonzeros(t, from->x, error);
     struct tensor_reader r = {
-        .format = &blco_format, .file = from->file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
+        .format = &tensor_blco, .file = from->file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
     return tensor_reader_each(&r, add_piece, t, error);
 }
 

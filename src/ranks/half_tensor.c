@@ -38,11 +38,8 @@ static enum status copy_entries(struct coo *half, const struct rank_tensor *t,
         count += half_of(t, h, i) == k;
     TRY(coo_create(half, &x->shape, count, error));
     for (uint64_t i = 0; i < x->nnz; i++) {
-        if (half_of(t, h, i) != k)
-            continue;
-        for (int n = 0; n < x->shape.order; n++)
-            half->index[n][at] = x->index[n][i];
-        half->value[at++] = x->value[i];
+        if (half_of(t, h, i) == k)
+            coo_put(half, at++, x, i);
     }
     return STATUS_OK;
 }

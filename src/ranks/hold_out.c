@@ -121,9 +121,7 @@ static enum status own_arrays(struct rank_tensor *t, struct error *error)
     if (!t->borrowed)
         return STATUS_OK;
     TRY(coo_create(&own, &lent.shape, lent.nnz, error));
-    for (int n = 0; n < lent.shape.order; n++)
-        memory_copy(own.index[n], lent.index[n], lent.nnz * sizeof *own.index[n]);
-    memory_copy(own.value, lent.value, lent.nnz * sizeof *own.value);
+    coo_move(&own, 0, &lent, 0, lent.nnz);
     t->input.x = own;
     t->borrowed = false;
     return STATUS_OK;

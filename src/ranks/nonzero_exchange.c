@@ -37,55 +37,6 @@ struct exchange {
     int threads;
 };
 
-static void free_exchange(struct exchange *e)
-{
-    memory_free(e->expected);
-    memory_free(e->filled);
-    memory_free(e->send_count);
-    memory_free(e->receive_count);
-    memory_free(e->send_first);
-    memory_free(e->receive_first);
-    memory_free(e->next);
-    memory_free(e->receiver);
-    memory_free(e->place);
-    memory_free(e->send);
-    memory_free(e->receive);
-}
-
-/* All ranks agree on the size of slices. Dealt pieces are sent whole, one a round, so that rounds
- * keep their order. */
-static enum status agree_on_rounds(struct exchange *e, struct error *error)
-{
-    const struct share *s = e->share;
-    uint64_t largest = 1, limit = IN_FLIGHT / (uint64_t)e->comm->size;
-    for (size_t p = 0; p < s->pieces; p++)
-        largest = s->piece[p].nnz > largest ? s->piece[p].nnz : largest;
-    int most = (int)(s->dealt || largest < limit ? largest : limit);
-    TRY(comm_allreduce_max(e->comm, &most, error));
-    e->most = (uint64_t)most;
-    for (size_t p = 0; p < s->pieces; p++)
-        e->rounds += s->piece[p].nnz > 0 ? (int)((s->piece[p].nnz + e->most - 1) / e->most) : 1;
-    return comm_allreduce_max(e->comm, &e->rounds, error);
-}
-
-static enum status allocate(struct exchange *e, struct error *error)
-{
-    size_t ranks = (size_t)e->comm->size;
-    e->threads = omp_get_max_threads();
-    e->expected = memory_zeros(ranks, sizeof *e->expected, error);
-    e->filled = memory_zeros(ranks, sizeof *e->filled, error);
-    e->send_count = memory_zeros(ranks, sizeof *e->send_count, error);
-    e->receive_count = memory_zeros(ranks, sizeof *e->receive_count, error);
-    e->send_first = memory_zeros(ranks + 1, sizeof *e->send_first, error);
-    e->receive_first = memory_zeros(ranks + 1, sizeof *e->receive_first, error);
-    e->next = memory_array(ranks * (size_t)e->threads, sizeof *e->next, error);
-    e->receiver = memory_array(e->most, sizeof *e->receiver, error);
-    e->place = memory_array(e->most, sizeof *e->place, error);
-    e->send = memory_array(e->most, sizeof(double), error);
-    e->receive = memory_array(ranks * e->most, sizeof(double), error);
-    return comm_allreduce_error(e->comm, error);
-}
-
 /* The nonzeros of a slice of a piece that begins at `begin`. */
 static uint64_t slice_length(const struct exchange *e, const struct coo *piece, uint64_t begin)
 {
@@ -111,54 +62,22 @@ static void find_receivers(struct exchange *e, const struct coo *piece, uint64_t
     }
 }
 
-static enum status count_expected(struct exchange *e, struct error *error)
-{
-    const struct share *s = e->share;
-    const size_t ranks = (size_t)e->comm->size, counters = ranks * (size_t)e->threads;
-    uint64_t *all = e->filled;
-    for (size_t p = 0; p < s->pieces; p++)
-        for (uint64_t begin = 0; begin < s->piece[p].nnz; begin += e->most) {
-            find_receivers(e, &s->piece[p], begin);
-            for (size_t i = 0; i < counters; i++)
-                all[i % ranks] += e->next[i];
-        }
-    return comm_alltoall(e->comm, all, e->expected, error);
-}
-
-/* Allocates x. Unless pieces were dealt, each rank's nonzeros have a range of x. */
-static enum status create_part(struct exchange *e, struct error *error)
-{
-    uint64_t nnz = 0;
-    const struct shape shape = part_shape(&e->to->part);
-    for (int k = 0; k < e->comm->size; k++) {
-        e->filled[k] = nnz;
-        nnz += e->expected[k];
-    }
-    coo_create(e->x, &shape, nnz, error);
-    return comm_allreduce_error(e->comm, error);
-}
-
-/* next[t * ranks + k] = where thread t's nonzeros for rank k begin, sorted by rank. */
-static void place_receivers(struct exchange *e)
-{
-    uint64_t sum = 0, ranks = (uint64_t)e->comm->size;
-    for (uint64_t k = 0; k < ranks; k++) {
-        e->send_count[k] = sum;
-        for (uint64_t t = 0; t < (uint64_t)e->threads; t++) {
-            uint64_t count = e->next[t * ranks + k];
-            e->next[t * ranks + k] = sum;
-            sum += count;
-        }
-        e->send_count[k] = sum - e->send_count[k];
-    }
-}
-
 /* Finds receiver and place of the nonzeros of the slice; those of a receiver keep their order. */
 static void sort_slice(struct exchange *e, const struct coo *piece)
 {
     const uint64_t ranks = (uint64_t)e->comm->size, count = slice_length(e, piece, e->begin);
     find_receivers(e, piece, e->begin);
-    place_receivers(e);
+    /* next[t * ranks + k] = where thread t's nonzeros for rank k begin, sorted by rank */
+    uint64_t sum = 0;
+    for (uint64_t k = 0; k < ranks; k++) {
+        e->send_count[k] = sum;
+        for (uint64_t t = 0; t < (uint64_t)e->threads; t++) {
+            const uint64_t before = sum;
+            sum += e->next[t * ranks + k];
+            e->next[t * ranks + k] = before;
+        }
+        e->send_count[k] = sum - e->send_count[k];
+    }
 #pragma omp parallel for schedule(static)
     for (int t = 0; t < e->threads; t++) {
         uint64_t *next = e->next + (uint64_t)t * ranks;
@@ -255,10 +174,49 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
 static enum status exchange_all(struct exchange *e, struct error *error)
 {
     uint64_t at = 0;
-    TRY(agree_on_rounds(e, error));
-    TRY(allocate(e, error));
-    TRY(count_expected(e, error));
-    TRY(create_part(e, error));
+    /* all ranks agree on the size of slices; dealt pieces are sent whole, one a round, so that
+     * rounds keep their order */
+    const struct share *s = e->share;
+    uint64_t largest = 1, limit = IN_FLIGHT / (uint64_t)e->comm->size;
+    for (size_t p = 0; p < s->pieces; p++)
+        largest = s->piece[p].nnz > largest ? s->piece[p].nnz : largest;
+    int most = (int)(s->dealt || largest < limit ? largest : limit);
+    TRY(comm_allreduce_max(e->comm, &most, error));
+    e->most = (uint64_t)most;
+    for (size_t p = 0; p < s->pieces; p++)
+        e->rounds += s->piece[p].nnz > 0 ? (int)((s->piece[p].nnz + e->most - 1) / e->most) : 1;
+    TRY(comm_allreduce_max(e->comm, &e->rounds, error));
+    const size_t ranks = (size_t)e->comm->size;
+    e->threads = omp_get_max_threads();
+    const size_t counters = ranks * (size_t)e->threads;
+    e->expected = memory_zeros(ranks, sizeof *e->expected, error);
+    e->filled = memory_zeros(ranks, sizeof *e->filled, error);
+    e->send_count = memory_zeros(ranks, sizeof *e->send_count, error);
+    e->receive_count = memory_zeros(ranks, sizeof *e->receive_count, error);
+    e->send_first = memory_zeros(ranks + 1, sizeof *e->send_first, error);
+    e->receive_first = memory_zeros(ranks + 1, sizeof *e->receive_first, error);
+    e->next = memory_array(ranks * (size_t)e->threads, sizeof *e->next, error);
+    e->receiver = memory_array(e->most, sizeof *e->receiver, error);
+    e->place = memory_array(e->most, sizeof *e->place, error);
+    e->send = memory_array(e->most, sizeof(double), error);
+    e->receive = memory_array(ranks * e->most, sizeof(double), error);
+    TRY(comm_allreduce_error(e->comm, error));
+    uint64_t *all = e->filled;
+    for (size_t p = 0; p < s->pieces; p++)
+        for (uint64_t begin = 0; begin < s->piece[p].nnz; begin += e->most) {
+            find_receivers(e, &s->piece[p], begin);
+            for (size_t i = 0; i < counters; i++)
+                all[i % ranks] += e->next[i];
+        }
+    TRY(comm_alltoall(e->comm, all, e->expected, error));
+    uint64_t nnz = 0; /* unless pieces were dealt, each rank's nonzeros have a range of x */
+    const struct shape shape = part_shape(&e->to->part);
+    for (int k = 0; k < e->comm->size; k++) {
+        e->filled[k] = nnz;
+        nnz += e->expected[k];
+    }
+    coo_create(e->x, &shape, nnz, error);
+    TRY(comm_allreduce_error(e->comm, error));
     for (int round = 0; round < e->rounds; round++)
         TRY(exchange_slice(e, &at, error));
     return STATUS_OK;
@@ -271,7 +229,17 @@ static enum status exchange_by(struct share *s, const struct nonzero_receivers *
     *x = (struct coo){0};
     if (exchange_all(&e, error) != STATUS_OK)
         coo_free(x);
-    free_exchange(&e);
+    memory_free(e.expected);
+    memory_free(e.filled);
+    memory_free(e.send_count);
+    memory_free(e.receive_count);
+    memory_free(e.send_first);
+    memory_free(e.receive_first);
+    memory_free(e.next);
+    memory_free(e.receiver);
+    memory_free(e.place);
+    memory_free(e.send);
+    memory_free(e.receive);
     return error->status;
 }
 

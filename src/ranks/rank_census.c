@@ -29,49 +29,34 @@ done:
     return error->status;
 }
 
-/* *mine = where this rank's sample begins among all ranks' samples; *all = their nonzeros. */
-static enum status place_sample(struct comm *c, uint64_t nnz, uint64_t *mine, uint64_t *all,
-                                struct error *error)
-{
-    *mine = *all = 0;
-    for (int k = 0; k < c->size; k++) {
-        uint64_t its = nnz;
-        TRY(comm_bcast(c, k, &its, sizeof its, error));
-        *mine += k < c->rank ? its : 0;
-        *all += its;
-    }
-    return STATUS_OK;
-}
-
-/* Sends rank k's nonzeros of the sample, `own` from `mine` on, to all ranks. */
-static enum status bcast_sample(struct comm *c, int k, struct coo *sample, uint64_t mine,
-                                uint64_t own, struct error *error)
-{
-    uint64_t its[2] = {mine, own};
-    TRY(comm_bcast(c, k, its, sizeof its, error));
-    for (int n = 0; n < sample->shape.order; n++)
-        TRY(comm_bcast(c, k, sample->index[n] + its[0], its[1] * sizeof *sample->index[n], error));
-    return comm_bcast(c, k, sample->value + its[0], its[1] * sizeof *sample->value, error);
-}
-
 /* *sample, of this rank, becomes the samples of all ranks, in their order. */
 static enum status gather_sample(struct comm *c, struct coo *sample, struct error *error)
 {
     struct coo whole = {0};
-    uint64_t mine, all, own = sample->nnz;
-    TRY(place_sample(c, own, &mine, &all, error));
+    /* the nonzeros of all samples, and of those of the ranks before this one */
+    uint64_t mine = 0, all = 0, own = sample->nnz;
+    for (int k = 0; k < c->size; k++) {
+        uint64_t its = own;
+        TRY(comm_bcast(c, k, &its, sizeof its, error));
+        mine += k < c->rank ? its : 0;
+        all += its;
+    }
     coo_create(&whole, &sample->shape, all, error);
     if (comm_allreduce_error(c, error) != STATUS_OK) {
         coo_free(&whole);
         return error->status;
     }
-    for (int n = 0; n < sample->shape.order; n++)
-        memcpy(whole.index[n] + mine, sample->index[n], own * sizeof *whole.index[n]);
-    memcpy(whole.value + mine, sample->value, own * sizeof *whole.value);
+    coo_move(&whole, mine, sample, 0, own);
     coo_free(sample);
     *sample = whole;
-    for (int k = 0; k < c->size; k++)
-        TRY(bcast_sample(c, k, sample, mine, own, error));
+    for (int k = 0; k < c->size; k++) {
+        uint64_t its[2] = {mine, own};
+        TRY(comm_bcast(c, k, its, sizeof its, error));
+        for (int n = 0; n < sample->shape.order; n++)
+            TRY(comm_bcast(c, k, sample->index[n] + its[0], its[1] * sizeof *sample->index[n],
+                           error));
+        TRY(comm_bcast(c, k, sample->value + its[0], its[1] * sizeof *sample->value, error));
+    }
     return STATUS_OK;
 }
 

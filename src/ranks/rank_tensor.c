@@ -19,27 +19,21 @@
 /* The estimate of a part's nonzeros may be too low by up to this factor. */
 #define MARGIN 1.02
 
-static enum status choose_on_this_rank(struct rank_tensor *t, const struct coo_census *census,
-                                       const struct rank_request *request, struct error *error)
-{
-    struct grid_request q = {.ranks = t->comm->size, .row_bytes = request->row_bytes};
-    if (request->modes != 0 && request->modes != t->shape.order)
-        return error_set(error, STATUS_INPUT,
-                         "a grid of %d number%s, expected %d, one for each mode", request->modes,
-                         request->modes == 1 ? "" : "s", t->shape.order);
-    rank_rates(&q, &t->shape, &request->machine);
-    memcpy(q.parts, request->parts, sizeof q.parts);
-    return process_grid_choose(&t->grid, &t->cost, &q, census, t->nnz, error);
-}
-
 /* Rank 0 chooses the grid, so that ranks on different machines agree; the others get it. */
 static enum status choose_grid(struct rank_tensor *t, const struct coo_census *census,
                                const struct rank_request *request, struct error *error)
 {
     struct process_grid *g = &t->grid;
     struct comm *c = t->comm;
-    if (c->rank == 0)
-        choose_on_this_rank(t, census, request, error);
+    struct grid_request q = {.ranks = c->size, .row_bytes = request->row_bytes};
+    if (c->rank == 0 && request->modes != 0 && request->modes != t->shape.order) {
+        error_set(error, STATUS_INPUT, "a grid of %d number%s, expected %d, one for each mode",
+                  request->modes, request->modes == 1 ? "" : "s", t->shape.order);
+    } else if (c->rank == 0) {
+        rank_rates(&q, &t->shape, &request->machine);
+        memcpy(q.parts, request->parts, sizeof q.parts);
+        process_grid_choose(g, &t->cost, &q, census, t->nnz, error);
+    }
     TRY(comm_allreduce_error(c, error));
     TRY(comm_bcast(c, 0, &t->cost, sizeof t->cost, error));
     TRY(comm_bcast(c, 0, g->parts, sizeof g->parts, error));
@@ -210,7 +204,7 @@ static enum status open_file(struct rank_tensor *t, const struct rank_request *r
     TRY(comm_allreduce_error(t->comm, error));
     TRY(comm_bcast(t->comm, 0, &format, sizeof format, error));
     r.format = tensor_formats[format];
-    if (r.format != &blco_format)
+    if (r.format != &tensor_blco)
         return read_nonzeros(t, request, &r, error);
     TRY(open_blco(t, request, error));
     if (t->comm->size == 1) {
@@ -239,7 +233,7 @@ failed:
 
 enum status rank_tensor_read(struct rank_tensor *t, struct progress *progress, struct error *error)
 {
-    struct tensor_reader r = {.format = &blco_format, .file = &t->input.file, .progress = progress};
+    struct tensor_reader r = {.format = &tensor_blco, .file = &t->input.file, .progress = progress};
     if (!t->input.unread)
         return STATUS_OK;
     t->input.x = (struct coo){0};

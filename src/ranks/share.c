@@ -31,9 +31,7 @@ enum status share_of_memory(struct share *s, const struct comm *c, const struct 
 {
     uint64_t begin = even_cut(x->nnz, c->rank, c->size);
     uint64_t end = even_cut(x->nnz, c->rank + 1, c->size);
-    struct coo piece = {.shape = x->shape, .nnz = end - begin, .value = x->value + begin};
-    for (int n = 0; n < x->shape.order; n++)
-        piece.index[n] = x->index[n] + begin;
+    struct coo piece = coo_slice(x, begin, end - begin);
     *s = (struct share){.shape = x->shape, .total = x->nnz, .borrowed = true, .clean = true};
     return share_append(s, &piece, error);
 }

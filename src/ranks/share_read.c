@@ -32,21 +32,6 @@ static enum status check_memory(const struct share *s, const struct tensor_reade
     return STATUS_OK;
 }
 
-/* largest (MAX_ORDER) becomes that of all ranks. */
-static enum status largest_of_ranks(uint32_t *largest, struct comm *c, struct error *error)
-{
-    uint32_t mine[MAX_ORDER];
-    memcpy(mine, largest, sizeof mine);
-    for (int k = 0; k < c->size; k++) {
-        uint32_t its[MAX_ORDER];
-        memcpy(its, mine, sizeof its);
-        TRY(comm_bcast(c, k, its, sizeof its, error));
-        for (int n = 0; n < MAX_ORDER; n++)
-            largest[n] = its[n] > largest[n] ? its[n] : largest[n];
-    }
-    return STATUS_OK;
-}
-
 /* Rank k gets the numbers first[k] to first[k + 1] - 1, of `size` bytes each, of rank 0's array
  * `from` at `to`. */
 static enum status deal_array(struct comm *c, const void *from, void *to, size_t size,
@@ -153,7 +138,15 @@ static enum status end_together(struct share *s, struct comm *c, struct tensor_r
 {
     double sum[] = {(double)s->nnz, (double)r->bytes, (double)r->listed.unknown,
                     (double)r->listed.zeros}; /* exact: below 2^53 */
-    TRY(largest_of_ranks(r->largest, c, error));
+    uint32_t mine[MAX_ORDER];
+    memcpy(mine, r->largest, sizeof mine);
+    for (int k = 0; k < c->size; k++) {
+        uint32_t its[MAX_ORDER];
+        memcpy(its, mine, sizeof its);
+        TRY(comm_bcast(c, k, its, sizeof its, error));
+        for (int n = 0; n < MAX_ORDER; n++)
+            r->largest[n] = its[n] > r->largest[n] ? its[n] : r->largest[n];
+    }
     TRY(comm_allreduce_sum(c, sum, 4, error));
     s->total = r->entries = (uint64_t)sum[0];
     r->bytes = (uint64_t)sum[1];

@@ -107,14 +107,6 @@ static uint64_t count_keys(const struct ordering *o, const struct sorted *s, uin
     return keys;
 }
 
-/* Chooses two index words where one word would leave blocks of only a few nonzeros. */
-static void widen_index(struct blco *b, const struct sorted *s)
-{
-    uint64_t before[PARTS], keys = count_keys(&b->ordering, s, before);
-    if (keys > 1 && b->nnz / keys < BLCO_FEW_NONZEROS)
-        ordering_create(&b->ordering, b->ordering.kind, &b->shape, 128);
-}
-
 /* The base of nonzero i of the line order: the bits of its coordinates above the cut. */
 static void base_of(const struct ordering *o, const struct sorted *s, uint64_t i, uint32_t *base)
 {
@@ -161,20 +153,6 @@ done:
     return error->status;
 }
 
-/* table[b][v]: the index bits that byte b of a line gives where its value is v. */
-static void fill_permutation(const struct ordering *o, uint64_t table[8][256])
-{
-    memset(table, 0, 8 * sizeof *table);
-    for (int n = 0; n < o->order; n++) {
-        for (int k = 0; k < o->mode_bits[n]; k++) {
-            int place = o->place[n][k];
-            for (unsigned byte = 0; place < o->cut && byte < 256; byte++)
-                if (byte >> (place % 8) & 1)
-                    table[place / 8][byte] |= UINT64_C(1) << (o->field[n].shift + k);
-        }
-    }
-}
-
 /* Turns lines of one word into index[0], in place, by gathering the bits of each mode. In `mode n`
  * order without block keys they are gathered already. */
 static void store_short_lines(struct blco *b, struct sorted *s)
@@ -184,7 +162,16 @@ static void store_short_lines(struct blco *b, struct sorted *s)
     if (b->ordering.kind != ORDERING_ALTO && b->ordering.cut == b->ordering.line_bits)
         return;
     uint64_t table[8][256];
-    fill_permutation(&b->ordering, table);
+    /* table[b][v]: the index bits that byte b of a line gives where its value is v */
+    memset(table, 0, 8 * sizeof *table);
+    for (int n = 0; n < b->ordering.order; n++) {
+        for (int k = 0; k < b->ordering.mode_bits[n]; k++) {
+            int place = b->ordering.place[n][k];
+            for (unsigned byte = 0; place < b->ordering.cut && byte < 256; byte++)
+                if (byte >> (place % 8) & 1)
+                    table[place / 8][byte] |= UINT64_C(1) << (b->ordering.field[n].shift + k);
+        }
+    }
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < b->nnz; i++) {
         uint64_t line = b->index[0][i], index = 0;
@@ -218,25 +205,6 @@ static enum status store_long_lines(struct blco *b, const struct sorted *s, stru
     return STATUS_OK;
 }
 
-static enum status build_short(struct blco *b, struct sorted *s, const struct blco_options *options,
-                               uint64_t most, struct error *error)
-{
-    TRY(sort_short_lines(b, s, options->spent, error));
-    TRY(cut_blocks(b, s, most, error));
-    store_short_lines(b, s);
-    return STATUS_OK;
-}
-
-static enum status build_long(struct blco *b, struct sorted *s, const struct blco_options *options,
-                              uint64_t most, struct error *error)
-{
-    TRY(sort_long_lines(b, s, error));
-    if (options->index_bits == 0)
-        widen_index(b, s);
-    TRY(cut_blocks(b, s, most, error));
-    return store_long_lines(b, s, error);
-}
-
 enum status blco_build(struct blco *b, const struct coo *x, const struct blco_options *options,
                        struct error *error)
 {
@@ -246,10 +214,22 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
 
     struct sorted s = {.x = x, .nnz = x->nnz};
     uint64_t most = options->max_block_nnz ? options->max_block_nnz : BLCO_MAX_BLOCK_NNZ;
-    if (b->ordering.line_bits <= 64)
-        build_short(b, &s, options, most, error);
-    else
-        build_long(b, &s, options, most, error);
+    if (b->ordering.line_bits <= 64) {
+        TRY_OR(done, sort_short_lines(b, &s, options->spent, error));
+        TRY_OR(done, cut_blocks(b, &s, most, error));
+        store_short_lines(b, &s);
+    } else {
+        TRY_OR(done, sort_long_lines(b, &s, error));
+        if (options->index_bits == 0) {
+            /* two index words, where one would leave blocks of only a few nonzeros */
+            uint64_t before[PARTS], keys = count_keys(&b->ordering, &s, before);
+            if (keys > 1 && b->nnz / keys < BLCO_FEW_NONZEROS)
+                ordering_create(&b->ordering, b->ordering.kind, &b->shape, 128);
+        }
+        TRY_OR(done, cut_blocks(b, &s, most, error));
+        store_long_lines(b, &s, error);
+    }
+done:
     memory_free(s.line);
     memory_free(s.position);
     if (error->status != STATUS_OK)

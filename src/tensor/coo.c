@@ -53,10 +53,42 @@ struct coo_listed coo_count_listed(const struct coo *x)
     return (struct coo_listed){.unknown = unknown, .zeros = zeros};
 }
 
-void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate)
+void coo_move(struct coo *to, uint64_t at, const struct coo *x, uint64_t from, uint64_t count)
 {
+    if (count == 0 || (to->value == x->value && at == from))
+        return;
     for (int n = 0; n < x->shape.order; n++)
-        coordinate[n] = x->index[n][i];
+        memmove(to->index[n] + at, x->index[n] + from, count * sizeof *x->index[n]);
+    memmove(to->value + at, x->value + from, count * sizeof *x->value);
+}
+
+struct coo coo_slice(const struct coo *x, uint64_t from, uint64_t count)
+{
+    struct coo slice = {.shape = x->shape, .nnz = count, .value = x->value + from};
+    for (int n = 0; n < x->shape.order; n++)
+        slice.index[n] = x->index[n] + from;
+    return slice;
+}
+
+enum status coo_permute(struct coo *x, const uint64_t *position, struct error *error)
+{
+    void *scratch = memory_array(x->nnz, sizeof *x->value, error);
+    if (!scratch)
+        return error->status;
+    double *value = scratch;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        value[i] = x->value[position[i]];
+    memcpy(x->value, value, x->nnz * sizeof *value);
+    uint32_t *index = scratch;
+    for (int n = 0; n < x->shape.order; n++) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i++)
+            index[i] = x->index[n][position[i]];
+        memcpy(x->index[n], index, x->nnz * sizeof *index);
+    }
+    memory_free(scratch);
+    return STATUS_OK;
 }
 
 void coo_free_indices(struct coo *x)

@@ -36,8 +36,32 @@ enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, s
  * STATUS_MEMORY leaves nonzeros and nnz as they were. A smaller nnz never fails. */
 enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error);
 
+/* --- entries: only these functions know of which arrays an entry consists --- */
+
 /* Writes the coordinates (order) of nonzero i. */
-void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate);
+static inline void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        coordinate[n] = x->index[n][i];
+}
+
+/* Copies entry `from` of x to place `at` of *to, which may be x. */
+static inline void coo_put(struct coo *to, uint64_t at, const struct coo *x, uint64_t from)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        to->index[n][at] = x->index[n][from];
+    to->value[at] = x->value[from];
+}
+
+/* Copies entries [from, from + count) of x to place `at` of *to and the following ones; both may be
+ * one tensor, and overlap. */
+void coo_move(struct coo *to, uint64_t at, const struct coo *x, uint64_t from, uint64_t count);
+
+/* Entries [from, from + count) of x, whose arrays are borrowed. */
+struct coo coo_slice(const struct coo *x, uint64_t from, uint64_t count);
+
+/* Moves entry position[i] to place i, for all i, by all OpenMP threads. STATUS_MEMORY. */
+enum status coo_permute(struct coo *x, const uint64_t *position, struct error *error);
 
 /* Frees the arrays of coordinates; shape, nnz and values stay. */
 void coo_free_indices(struct coo *x);

@@ -18,9 +18,10 @@ static uint64_t first_of(const struct census_taker *t, uint64_t stride)
     return (stride - t->seen % stride) % stride;
 }
 
-/* A thread counts whole modes: no two add to the same counter. */
-static void count_rows(struct census_taker *t, const struct coo *piece)
+static enum status take(void *context, struct coo *piece, struct error *error)
 {
+    struct census_taker *t = context;
+    (void)error;
     uint64_t first = first_of(t, t->every);
 #pragma omp parallel for schedule(dynamic)
     for (int n = 0; n < t->order; n++) {
@@ -28,24 +29,10 @@ static void count_rows(struct census_taker *t, const struct coo *piece)
         for (uint64_t i = first; i < piece->nnz; i += t->every)
             count[piece->index[n][i]] += t->every;
     }
-}
-
-static void add_to_sample(struct census_taker *t, const struct coo *piece)
-{
     struct coo *sample = &t->census->sample;
     for (uint64_t i = first_of(t, t->stride); i < piece->nnz; i += t->stride) {
-        for (int n = 0; n < t->order; n++)
-            sample->index[n][t->taken] = piece->index[n][i];
-        sample->value[t->taken++] = piece->value[i];
+        coo_put(sample, t->taken++, piece, i);
     }
-}
-
-static enum status take(void *context, struct coo *piece, struct error *error)
-{
-    struct census_taker *t = context;
-    (void)error;
-    count_rows(t, piece);
-    add_to_sample(t, piece);
     t->seen += piece->nnz;
     return STATUS_OK;
 }
@@ -75,14 +62,6 @@ enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, st
 {
     uint64_t stride = pieces->nnz > most ? (pieces->nnz + most - 1) / most : 1;
     return coo_pieces_census_every(pieces, stride, 1, c, error);
-}
-
-enum status coo_census(const struct coo *x, uint64_t most, struct coo_census *c,
-                       struct error *error)
-{
-    struct coo borrowed = *x; /* only read */
-    struct coo_pieces pieces = coo_in_one_piece(&borrowed);
-    return coo_pieces_census(&pieces, most, c, error);
 }
 
 void coo_census_free(struct coo_census *c)

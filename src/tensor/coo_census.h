@@ -23,10 +23,6 @@ enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, st
 enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t stride,
                                     uint64_t every, struct coo_census *c, struct error *error);
 
-/* The census of a tensor in memory, as one piece. */
-enum status coo_census(const struct coo *x, uint64_t most, struct coo_census *c,
-                       struct error *error);
-
 /* Accepts an empty one. */
 void coo_census_free(struct coo_census *c);
 

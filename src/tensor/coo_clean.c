@@ -104,36 +104,6 @@ static void choose_slabs(const struct coo *x, int mode, int shift, uint8_t *slab
     }
 }
 
-/* Lists all entries in position (nnz), slab by slab, in file order within a slab; slab s takes
- * position[first[s], first[s + 1]). */
-static void list_slabs(const struct coo *x, int mode, uint64_t *position, uint64_t *first)
-{
-    int bits = ordering_bits(x->shape.dims[mode]),
-        shift = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
-    uint8_t slab[BUCKETS];
-    choose_slabs(x, mode, shift, slab);
-
-    uint64_t next[PARTS][SLABS] = {{0}}, length = x->nnz / PARTS + 1;
-#pragma omp parallel for schedule(static)
-    for (uint64_t part = 0; part < PARTS; part++)
-        for (uint64_t i = part * length; i < (part + 1) * length && i < x->nnz; i++)
-            next[part][slab[x->index[mode][i] >> shift]]++;
-    uint64_t sum = 0;
-    for (int s = 0; s < SLABS; s++) {
-        first[s] = sum;
-        for (int part = 0; part < PARTS; part++) {
-            uint64_t count = next[part][s];
-            next[part][s] = sum;
-            sum += count;
-        }
-    }
-    first[SLABS] = sum;
-#pragma omp parallel for schedule(static)
-    for (uint64_t part = 0; part < PARTS; part++)
-        for (uint64_t i = part * length; i < (part + 1) * length && i < x->nnz; i++)
-            position[next[part][slab[x->index[mode][i] >> shift]]++] = i;
-}
-
 /* Whether entry i of a sorted slab has the coordinates of entry i - 1. */
 static bool repeats(const struct coo *x, const uint64_t *position, const uint64_t *key, uint64_t i)
 {
@@ -178,7 +148,32 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, struct merg
     struct ordering o;
     ordering_create(&o, mode, &x->shape, 64);
     uint64_t first[SLABS + 1], longest = 0;
-    list_slabs(x, mode, position, first);
+    int bits = ordering_bits(x->shape.dims[mode]),
+        shift = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
+    uint8_t slab[BUCKETS];
+    choose_slabs(x, mode, shift, slab);
+
+    /* all entries are listed slab by slab, in file order within a slab; slab s takes
+     * position[first[s], first[s + 1]) */
+    uint64_t next[PARTS][SLABS] = {{0}}, length = x->nnz / PARTS + 1;
+#pragma omp parallel for schedule(static)
+    for (uint64_t part = 0; part < PARTS; part++)
+        for (uint64_t i = part * length; i < (part + 1) * length && i < x->nnz; i++)
+            next[part][slab[x->index[mode][i] >> shift]]++;
+    uint64_t sum = 0;
+    for (int s = 0; s < SLABS; s++) {
+        first[s] = sum;
+        for (int part = 0; part < PARTS; part++) {
+            uint64_t count = next[part][s];
+            next[part][s] = sum;
+            sum += count;
+        }
+    }
+    first[SLABS] = sum;
+#pragma omp parallel for schedule(static)
+    for (uint64_t part = 0; part < PARTS; part++)
+        for (uint64_t i = part * length; i < (part + 1) * length && i < x->nnz; i++)
+            position[next[part][slab[x->index[mode][i] >> shift]]++] = i;
     for (int s = 0; s < SLABS; s++)
         if (first[s + 1] - first[s] > longest)
             longest = first[s + 1] - first[s];
@@ -194,28 +189,6 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, struct merg
     }
     memory_free(key);
     return error->status;
-}
-
-/* Moves entry position[i] to place i, for all i. */
-static enum status rearrange(struct coo *x, const uint64_t *position, struct error *error)
-{
-    void *scratch = memory_array(x->nnz, sizeof *x->value, error);
-    if (!scratch)
-        return error->status;
-    double *value = scratch;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        value[i] = x->value[position[i]];
-    memcpy(x->value, value, x->nnz * sizeof *value);
-    uint32_t *index = scratch;
-    for (int n = 0; n < x->shape.order; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++)
-            index[i] = x->index[n][position[i]];
-        memcpy(x->index[n], index, x->nnz * sizeof *index);
-    }
-    memory_free(scratch);
-    return STATUS_OK;
 }
 
 enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
@@ -256,7 +229,7 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
         coo_overflow(x, first, found.bad, error);
         goto done;
     }
-    TRY_OR(done, rearrange(x, position, error));
+    TRY_OR(done, coo_permute(x, position, error));
     report->duplicates = found.duplicates;
     report->zeros += count_dropped(x, zeros) - found.duplicates;
     drop(x, zeros);

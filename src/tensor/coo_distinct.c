@@ -128,19 +128,6 @@ static void count_keys(const struct keys *k, struct dealer *d, uint64_t pass, ui
     }
 }
 
-/* Gives each thread its place in each bucket, in whole cache lines. Returns how many keys these
- * places hold. */
-static uint64_t place_parts(struct dealer *d, int threads, uint64_t buckets)
-{
-    uint64_t sum = 0;
-    for (uint64_t b = 0; b < buckets; b++)
-        for (int t = 0; t < threads; t++) {
-            d[t].first[b] = sum;
-            sum += (d[t].count[b] + LINE_KEYS - 1) / LINE_KEYS * LINE_KEYS;
-        }
-    return sum;
-}
-
 static void deal_keys(const struct keys *k, struct dealer *d, uint64_t pass, uint64_t begin,
                       uint64_t end, uint64_t *to)
 {
@@ -199,20 +186,6 @@ static struct bucket bucket_at(const struct dealer *d, int parts, const uint64_t
     return b;
 }
 
-/* Marks the bits of several keys. The bits below the `used` uppermost ones choose a key's bit. */
-static void mark_bits(struct checker *c, const struct bucket *b, int used, int map_bits)
-{
-    for (int t = 0; t < b->parts; t++) {
-        const uint64_t *key = b->keys + b->dealer[t].first[b->number];
-        for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
-            uint64_t at = upper(key[i] << used, map_bits), bit = UINT64_C(1) << (at % 64);
-            if (c->met[at / 64] & bit)
-                c->several[at / 64] |= bit;
-            c->met[at / 64] |= bit;
-        }
-    }
-}
-
 /* Collects the keys that share bits with others; returns how many, or MOST_ALIKE if more. */
 static uint64_t collect_alike(struct checker *c, const struct bucket *b, int used, int map_bits)
 {
@@ -238,7 +211,17 @@ static bool bucket_is_distinct(struct checker *c, const struct bucket *b, int us
     size_t bytes = (UINT64_C(1) << map_bits) / 8;
     memset(c->met, 0, bytes);
     memset(c->several, 0, bytes);
-    mark_bits(c, b, used, map_bits);
+    /* the bits of several keys are marked; the bits below the `used` uppermost ones choose a key's
+     * bit */
+    for (int t = 0; t < b->parts; t++) {
+        const uint64_t *key = b->keys + b->dealer[t].first[b->number];
+        for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
+            uint64_t at = upper(key[i] << used, map_bits), bit = UINT64_C(1) << (at % 64);
+            if (c->met[at / 64] & bit)
+                c->several[at / 64] |= bit;
+            c->met[at / 64] |= bit;
+        }
+    }
     uint64_t alike = collect_alike(c, b, used, map_bits);
     return alike < MOST_ALIKE && alike_are_distinct(c, alike, used + map_bits);
 }
@@ -250,18 +233,6 @@ static uint64_t first_entry(uint64_t nnz, int t, int threads)
            nnz % (uint64_t)threads * (uint64_t)t / (uint64_t)threads;
 }
 
-/* Room for the keys of all buckets. Threads that deal write to all buckets at once. */
-static uint64_t *take_room(uint64_t keys, struct error *error)
-{
-    struct page_touch pages;
-    uint64_t *key = memory_array(keys, sizeof *key, error);
-    page_touch_begin(&pages);
-    if (key)
-        page_touch_add(&pages, key, keys * sizeof *key);
-    page_touch_now(&pages);
-    return key;
-}
-
 /* Whether the keys of this pass are distinct. */
 static bool pass_is_distinct(const struct keys *k, uint64_t pass, struct dealer *d,
                              struct checker *c, int threads, struct error *error)
@@ -270,9 +241,19 @@ static bool pass_is_distinct(const struct keys *k, uint64_t pass, struct dealer 
 #pragma omp parallel for schedule(static, 1)
     for (int t = 0; t < threads; t++)
         count_keys(k, &d[t], pass, first_entry(nnz, t, threads), first_entry(nnz, t + 1, threads));
-    uint64_t *key = take_room(place_parts(d, threads, buckets), error);
+    uint64_t keys = 0; /* each thread has its place in each bucket, in whole cache lines */
+    for (uint64_t b = 0; b < buckets; b++)
+        for (int t = 0; t < threads; t++) {
+            d[t].first[b] = keys;
+            keys += (d[t].count[b] + LINE_KEYS - 1) / LINE_KEYS * LINE_KEYS;
+        }
+    uint64_t *key = memory_array(keys, sizeof *key, error);
     if (!key)
         return false;
+    struct page_touch pages; /* threads that deal write to all buckets at once */
+    page_touch_begin(&pages);
+    page_touch_add(&pages, key, keys * sizeof *key);
+    page_touch_now(&pages);
 #pragma omp parallel for schedule(static, 1)
     for (int t = 0; t < threads; t++)
         deal_keys(k, &d[t], pass, first_entry(nnz, t, threads), first_entry(nnz, t + 1, threads),

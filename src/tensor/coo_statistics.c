@@ -56,23 +56,6 @@ static void add_values(struct gatherer *g, const struct coo *piece)
 
 /* --- slices --- */
 
-/* Gives each mode enough classes for all threads, each of which fits into memory. */
-static void choose_classes(struct gatherer *g, uint64_t memory)
-{
-    const struct coo_pieces *p = g->pieces;
-    uint64_t threads = (uint64_t)omp_get_max_threads();
-    for (int n = 0; n < p->shape.order; n++) {
-        int most = ordering_bits(p->shape.dims[n]), *bits = &g->bits[n];
-        if (most > MOST_BITS)
-            most = MOST_BITS;
-        for (*bits = 0; *bits < most; ++*bits)
-            if ((uint64_t)p->shape.order << *bits >= threads &&
-                slice_counts_bytes(p->shape.dims[n], p->nnz, *bits) <= memory)
-                break;
-        g->room += UINT64_C(1) << *bits;
-    }
-}
-
 static bool is_left(const struct gatherer *g)
 {
     return g->next.mode < g->pieces->shape.order;
@@ -96,15 +79,6 @@ static void choose_pass(struct gatherer *g, uint64_t memory)
     g->pass++;
 }
 
-static void count_passes(struct gatherer *g, uint64_t memory)
-{
-    while (is_left(g))
-        choose_pass(g, memory);
-    g->passes = g->pass;
-    g->pass = 0;
-    g->next = (struct index_class){0};
-}
-
 static enum status add_indices(struct gatherer *g, const struct coo *piece, struct error *error)
 {
     struct error first = {0};
@@ -120,26 +94,14 @@ static enum status add_indices(struct gatherer *g, const struct coo *piece, stru
     return first.status ? error_set(error, first.status, "%s", first.message) : STATUS_OK;
 }
 
-/* Adds what the pass has counted to the statistics. */
-static void summarise(struct gatherer *g)
-{
-#pragma omp parallel for schedule(dynamic)
-    for (uint64_t i = 0; i < g->count; i++) {
-        uint64_t occurring, most, *empty = &g->s->empty_slices[g->present[i].mode],
-                                  *largest = &g->s->largest_slice[g->present[i].mode];
-        slice_counts_total(&g->counts[i], &occurring, &most);
-#pragma omp critical(coo_statistics_sum)
-        {
-            *empty -= occurring;
-            *largest = most > *largest ? most : *largest;
-        }
-    }
-}
-
 /* --- passes --- */
 
-static void show(struct gatherer *g)
+static enum status take(void *context, struct coo *piece, struct error *error)
 {
+    struct gatherer *g = context;
+    if (g->pass == 1)
+        add_values(g, piece);
+    g->seen += piece->nnz;
     double all = (double)g->pieces->nnz, seen = (double)g->seen;
     double passes = (double)(g->pass - 1) + (all > 0 ? seen / all : 1);
     if (g->passes > 1)
@@ -148,15 +110,6 @@ static void show(struct gatherer *g)
                         (uintmax_t)g->passes);
     else
         progress_update(g->progress, passes, "%.0f million nonzeros", seen / 1e6);
-}
-
-static enum status take(void *context, struct coo *piece, struct error *error)
-{
-    struct gatherer *g = context;
-    if (g->pass == 1)
-        add_values(g, piece);
-    g->seen += piece->nnz;
-    show(g);
     return add_indices(g, piece, error);
 }
 
@@ -170,7 +123,18 @@ static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *e
                                          g->present[i].remainder, error));
     }
     TRY_OR(done, p->each(p->pieces, take, g, error));
-    summarise(g);
+    /* what the pass has counted goes to the statistics */
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < g->count; i++) {
+        uint64_t occurring, most, *empty = &g->s->empty_slices[g->present[i].mode],
+                                  *largest = &g->s->largest_slice[g->present[i].mode];
+        slice_counts_total(&g->counts[i], &occurring, &most);
+#pragma omp critical(coo_statistics_sum)
+        {
+            *empty -= occurring;
+            *largest = most > *largest ? most : *largest;
+        }
+    }
 done:
     for (uint64_t i = 0; i < g->count; i++)
         slice_counts_free(&g->counts[i]);
@@ -224,11 +188,27 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
     memcpy(s->empty_slices, pieces->shape.dims,
            (size_t)pieces->shape.order * sizeof *pieces->shape.dims);
     norm_sum_begin(&g.norm);
-    choose_classes(&g, memory);
+    /* each mode gets enough classes for all threads, each of which fits into memory */
+    const struct coo_pieces *p = g.pieces;
+    uint64_t threads = (uint64_t)omp_get_max_threads();
+    for (int n = 0; n < p->shape.order; n++) {
+        int most = ordering_bits(p->shape.dims[n]), *bits = &g.bits[n];
+        if (most > MOST_BITS)
+            most = MOST_BITS;
+        for (*bits = 0; *bits < most; ++*bits)
+            if ((uint64_t)p->shape.order << *bits >= threads &&
+                slice_counts_bytes(p->shape.dims[n], p->nnz, *bits) <= memory)
+                break;
+        g.room += UINT64_C(1) << *bits;
+    }
     g.present = memory_array(g.room, sizeof *g.present, error);
     g.counts = memory_zeros(g.room, sizeof *g.counts, error);
     TRY_OR(done, error->status);
-    count_passes(&g, memory);
+    while (is_left(&g)) /* counts the passes */
+        choose_pass(&g, memory);
+    g.passes = g.pass;
+    g.pass = 0;
+    g.next = (struct index_class){0};
     while (is_left(&g))
         TRY_OR(done, run_pass(&g, memory, error));
     if (pieces->nnz == s->listed.unknown)
@@ -238,14 +218,6 @@ done:
     memory_free(g.present);
     memory_free(g.counts);
     return error->status;
-}
-
-enum status coo_statistics(const struct coo *x, uint64_t memory, struct coo_statistics *s,
-                           struct progress *progress, struct error *error)
-{
-    struct coo borrowed = *x; /* only read */
-    struct coo_pieces pieces = coo_in_one_piece(&borrowed);
-    return coo_pieces_statistics(&pieces, memory, s, progress, error);
 }
 
 #define SPARSE_FROM  4  /* with more indices for each nonzero, only those that occur are kept */
@@ -294,19 +266,6 @@ void slice_counts_free(struct slice_counts *c)
     *c = (struct slice_counts){0};
 }
 
-static uint32_t class_mask(const struct slice_counts *c)
-{
-    return (uint32_t)((UINT64_C(1) << c->bits) - 1);
-}
-
-static void add_dense(struct slice_counts *c, const uint32_t *index, uint64_t nnz)
-{
-    uint32_t mask = class_mask(c), remainder = c->remainder;
-    for (uint64_t i = 0; i < nnz; i++)
-        if ((index[i] & mask) == remainder)
-            c->dense[(uint64_t)index[i] >> c->bits]++;
-}
-
 /* The place of the index in the table, or the free place for it. Multiplying by an odd constant
  * (2^64 over the golden ratio: Knuth, The Art of Computer Programming 3, 6.4) scatters indices. */
 static struct slice_count *find(const struct slice_counts *c, uint32_t index)
@@ -332,12 +291,15 @@ static enum status grow(struct slice_counts *c, struct error *error)
     return STATUS_OK;
 }
 
-static enum status add_sparse(struct slice_counts *c, const uint32_t *index, uint64_t nnz,
-                              struct error *error)
+enum status slice_counts_add(struct slice_counts *c, const uint32_t *index, uint64_t nnz,
+                             struct error *error)
 {
-    uint32_t mask = class_mask(c);
-    for (uint64_t i = 0; i < nnz; i++) {
-        if ((index[i] & mask) != c->remainder)
+    const uint32_t mask = (uint32_t)((UINT64_C(1) << c->bits) - 1), remainder = c->remainder;
+    for (uint64_t i = 0; i < nnz && !c->sparse; i++)
+        if ((index[i] & mask) == remainder)
+            c->dense[(uint64_t)index[i] >> c->bits]++;
+    for (uint64_t i = 0; i < nnz && c->sparse; i++) {
+        if ((index[i] & mask) != remainder)
             continue;
         struct slice_count *place = find(c, index[i]);
         if (place->count++ > 0)
@@ -346,15 +308,6 @@ static enum status add_sparse(struct slice_counts *c, const uint32_t *index, uin
         if (++c->used > c->room / 4 * 3)
             TRY(grow(c, error));
     }
-    return STATUS_OK;
-}
-
-enum status slice_counts_add(struct slice_counts *c, const uint32_t *index, uint64_t nnz,
-                             struct error *error)
-{
-    if (c->sparse)
-        return add_sparse(c, index, nnz, error);
-    add_dense(c, index, nnz);
     return STATUS_OK;
 }
 

@@ -27,10 +27,6 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
                                   struct coo_statistics *s, struct progress *progress,
                                   struct error *error);
 
-/* Statistics of a tensor in memory, as one piece. */
-enum status coo_statistics(const struct coo *x, uint64_t memory, struct coo_statistics *s,
-                           struct progress *progress, struct error *error);
-
 /* Counts the nonzeros of each slice of a mode, for a class of the mode's indices: those with
  * the same remainder by a power of two. Threads that count different classes never meet, and where
  * the counters of all classes do not fit into memory, each pass over the tensor counts some

@@ -22,15 +22,6 @@ int ordering_line_bits(const struct shape *shape)
     return bits;
 }
 
-static void place_alto(struct ordering *o)
-{
-    uint16_t place = 0;
-    for (int k = 0; k < 32; k++)
-        for (int n = 0; n < o->order; n++)
-            if (k < o->mode_bits[n])
-                o->place[n][k] = place++;
-}
-
 /* Bits [begin, end) of mode n take the next places; returns the place after them. */
 static uint16_t place_bits(struct ordering *o, int n, int begin, int end, uint16_t place)
 {
@@ -169,10 +160,15 @@ void ordering_create_lowest(struct ordering *o, int kind, int lowest, const stru
                             int index_bits)
 {
     begin(o, kind, shape);
-    if (kind == ORDERING_ALTO)
-        place_alto(o);
-    else
+    if (kind == ORDERING_ALTO) {
+        uint16_t place = 0;
+        for (int k = 0; k < 32; k++)
+            for (int n = 0; n < o->order; n++)
+                if (k < o->mode_bits[n])
+                    o->place[n][k] = place++;
+    } else {
         place_mode(o, lowest, shape->dims);
+    }
     cut(o, index_bits);
 }
 

@@ -82,15 +82,6 @@ static double changed(const struct value_change *c, const struct coo *piece, uin
     return piece->value[i];
 }
 
-/* The error names the first value that cannot be changed. */
-static enum status refuse(const struct value_change *c, double value, struct error *error)
-{
-    if (c->rule.kind == VALUES_LOG1P)
-        return error_set(error, STATUS_INPUT,
-                         "--values log1p: a value of %.9g, expected values above -1", value);
-    return error_set(error, STATUS_INPUT, "--values: a value of %.9g becomes too large", value);
-}
-
 enum status value_change_apply(const struct value_change *c, struct coo *piece,
                                const uint64_t *first, struct error *error)
 {
@@ -108,7 +99,13 @@ enum status value_change_apply(const struct value_change *c, struct coo *piece,
         else
             bad = i < bad ? i : bad;
     }
-    return bad < piece->nnz ? refuse(c, piece->value[bad], error) : STATUS_OK;
+    if (bad == piece->nnz)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     c->rule.kind == VALUES_LOG1P
+                         ? "--values log1p: a value of %.9g, expected values above -1"
+                         : "--values: a value of %.9g becomes too large",
+                     piece->value[bad]);
 }
 
 enum status value_change_all(const struct value_rule *rule, struct coo *x, struct error *error)

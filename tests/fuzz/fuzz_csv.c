@@ -34,7 +34,7 @@ static void read_csv(struct result *r, const char *text, size_t size, const char
     char path[FUZZED_PATH];
     const int fd = fuzzed_file(path, text, size);
     struct tensor_reader reader = {
-        .path = path, .tns = &plain, .csv = &options, .format = &csv_format};
+        .path = path, .tns = &plain, .csv = &options, .format = &tensor_csv};
     *r = (struct result){0};
     enum status status = read_whole(&r->x, &r->names, &reader, &r->error);
     close(fd);

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int first = make_file(coords, data + 2, cut);
     const int second = make_file(values, data + 2 + cut, size - 2 - cut);
     struct coo x;
-    struct tensor_reader r = {.path = path, .tns = &options, .format = &npy_format};
+    struct tensor_reader r = {.path = path, .tns = &options, .format = &tensor_npy};
     struct error error = {0};
     enum status status = read_whole(&x, NULL, &r, &error);
     close(first);

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[FUZZED_PATH];
     const int fd = fuzzed_file(path, data, size);
     struct coo x;
-    struct tensor_reader r = {.path = path, .tns = &options, .format = &tns_format};
+    struct tensor_reader r = {.path = path, .tns = &options, .format = &tensor_text};
     struct error error = {0};
     enum status status = read_whole(&x, NULL, &r, &error);
     close(fd);

@@ -49,7 +49,7 @@ static inline enum status read_file(struct coo *x, const struct tns_options *opt
     struct tns_options sized = *options;
     sized.sizes = *sizes;
     *error = (struct error){0};
-    *report = (struct tensor_reader){.format = &tns_format, .path = path, .tns = &sized};
+    *report = (struct tensor_reader){.format = &tensor_text, .path = path, .tns = &sized};
     return read_whole(x, NULL, report, error);
 }
 

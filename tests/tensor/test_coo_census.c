@@ -68,7 +68,8 @@ static void test_census(void **state)
             check_census(&c, &x, most[m]);
             coo_census_free(&c);
         }
-        assert_int_equal(coo_census(&x, most[m], &c, &error), STATUS_OK);
+        const struct coo_pieces one = coo_in_one_piece(&x);
+        assert_int_equal(coo_pieces_census(&one, most[m], &c, &error), STATUS_OK);
         check_census(&c, &x, most[m]);
         coo_census_free(&c);
     }
@@ -124,7 +125,8 @@ static void test_failures(void **state)
     for (long k = 0, fired = 1; fired; k++) {
         error = (struct error){0};
         memory_hook_set(k);
-        enum status status = coo_census(&x, 10, &c, &error);
+        const struct coo_pieces one = coo_in_one_piece(&x);
+        enum status status = coo_pieces_census(&one, 10, &c, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

@@ -87,25 +87,6 @@ static enum status check_names(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Bytes that are not used are zero, so that all files of a tensor are alike. */
-static enum status check_unused(const struct blco_file *f, struct error *error)
-{
-    const struct blco_file_header *h = f->header;
-    bool zero = h->unused == 0;
-    for (uint32_t n = h->order; n < MAX_ORDER; n++)
-        zero = zero && h->dims[n] == 0;
-    if (!zero)
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: a field of the header that is not used is not 0", f->name);
-    if (!all_zero(f->page + sizeof *h, BLCO_NAMES_OFFSET - sizeof *h))
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: the first page is not 0 after the header", f->name);
-    if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: the bytes between data and directory are not 0", f->name);
-    return STATUS_OK;
-}
-
 /* Checks order, lengths and number of nonzeros. */
 static enum status check_tensor(const struct blco_file *f, struct error *error)
 {
@@ -123,20 +104,6 @@ static enum status check_tensor(const struct blco_file *f, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: %ju nonzeros in the header, expected at most %ju", f->name,
                          (uintmax_t)h->nnz, (uintmax_t)MAX_NNZ);
-    return STATUS_OK;
-}
-
-/* Takes what the file lists besides nonzeros from the header. */
-static enum status check_listed(struct blco_file *f, struct error *error)
-{
-    const struct blco_file_header *h = f->header;
-    f->listed = (struct coo_listed){h->unknown, h->zeros, h->dropped};
-    if (f->listed.unknown > h->nnz || f->listed.zeros > h->nnz - f->listed.unknown)
-        return error_set(
-            error, STATUS_INPUT,
-            "%s: damaged: %ju unknown entries and %ju zeros in the header, expected at "
-            "most the %ju nonzeros",
-            f->name, (uintmax_t)f->listed.unknown, (uintmax_t)f->listed.zeros, (uintmax_t)h->nnz);
     return STATUS_OK;
 }
 
@@ -172,23 +139,18 @@ static enum status check_places(const struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* The most bytes of a segment: for each nonzero the low bits of its line and a value, for each
- * group its entry, its bit vector and two words that are not full. */
-static uint64_t most_bytes_of(uint64_t nnz, uint64_t groups, uint64_t stride)
-{
-    uint64_t nonzero = (PACKED_NUMBER_BITS + 64) / 8;
-    uint64_t group = stride + (PACKED_UPPER_WORDS + 2) * sizeof(uint32_t);
-    return nnz * nonzero + groups * group + BLCO_SEGMENT_ALIGN;
-}
-
 /* Whether the segment has enough bytes and groups for its nonzeros; each takes at least a bit, so
- * that no header can claim more nonzeros than eight times the bytes of its file. */
+ * that no header can claim more nonzeros than eight times the bytes of its file. At most, a nonzero
+ * has the low bits of its line and a value; a group its entry, its bit vector and two words that
+ * are not full. */
 static bool segment_is_possible(const struct blco_file_segment *s, uint64_t nnz, uint64_t stride)
 {
+    const uint64_t nonzero = (PACKED_NUMBER_BITS + 64) / 8;
+    const uint64_t group = stride + (PACKED_UPPER_WORDS + 2) * sizeof(uint32_t);
     return s->bytes % BLCO_SEGMENT_ALIGN == 0 && s->ngroups <= nnz &&
            s->ngroups >= (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ &&
            s->ngroups * stride + (nnz + 7) / 8 <= s->bytes &&
-           s->bytes <= most_bytes_of(nnz, s->ngroups, stride);
+           s->bytes <= nnz * nonzero + s->ngroups * group + BLCO_SEGMENT_ALIGN;
 }
 
 /* Checks that the segments fill the data without a gap. */
@@ -222,7 +184,19 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     if (!f->tail)
         return error->status;
     TRY(infile_read(&f->in, f->tail, bytes, end, error));
-    TRY(check_unused(f, error));
+    /* bytes that are not used are zero, so that all files of a tensor are alike */
+    bool zero = h->unused == 0;
+    for (uint32_t n = h->order; n < MAX_ORDER; n++)
+        zero = zero && h->dims[n] == 0;
+    if (!zero)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: a field of the header that is not used is not 0", f->name);
+    if (!all_zero(f->page + sizeof *h, BLCO_NAMES_OFFSET - sizeof *h))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the first page is not 0 after the header", f->name);
+    if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: the bytes between data and directory are not 0", f->name);
     TRY(check_names(f, error));
     f->segment = (const void *)(f->tail + (h->directory_offset - end));
     if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)
@@ -231,24 +205,29 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-static enum status open_and_check(struct blco_file *f, struct error *error)
-{
-    TRY(infile_open(&f->in, f->name, error));
-    TRY(read_page(f, error));
-    TRY(check_version(f, error));
-    TRY(check_tensor(f, error));
-    TRY(check_places(f, error));
-    TRY(read_tail(f, error));
-    TRY(check_listed(f, error));
-    TRY(check_segments(f, error));
-    f->shape = shape_of((int)f->header->order, f->header->dims);
-    return STATUS_OK;
-}
-
 enum status blco_file_open(struct blco_file *f, const char *path, struct error *error)
 {
     *f = (struct blco_file){.name = path};
-    if (open_and_check(f, error) != STATUS_OK)
+    TRY_OR(done, infile_open(&f->in, f->name, error));
+    TRY_OR(done, read_page(f, error));
+    TRY_OR(done, check_version(f, error));
+    TRY_OR(done, check_tensor(f, error));
+    TRY_OR(done, check_places(f, error));
+    TRY_OR(done, read_tail(f, error));
+    const struct blco_file_header *h = f->header;
+    f->listed = (struct coo_listed){h->unknown, h->zeros, h->dropped};
+    if (f->listed.unknown > h->nnz || f->listed.zeros > h->nnz - f->listed.unknown)
+        TRY_OR(
+            done,
+            error_set(error, STATUS_INPUT,
+                      "%s: damaged: %ju unknown entries and %ju zeros in the header, expected at "
+                      "most the %ju nonzeros",
+                      f->name, (uintmax_t)f->listed.unknown, (uintmax_t)f->listed.zeros,
+                      (uintmax_t)h->nnz));
+    TRY_OR(done, check_segments(f, error));
+    f->shape = shape_of((int)f->header->order, f->header->dims);
+done:
+    if (error->status != STATUS_OK)
         blco_file_close(f);
     return error->status;
 }

@@ -60,26 +60,20 @@ uint64_t blco_pieces_nnz(const struct blco_file *f, uint64_t memory)
     return blco_file_nnz(f, 0, segments_within(f, memory));
 }
 
-/* Finds the share's segments, and how many of them a piece has. */
-static void begin_share(const struct tensor_reader *r, struct blco_reading *b)
-{
-    const uint64_t segments = b->file->header->nsegments;
-    const int shares = r->shares > 0 ? r->shares : 1;
-    b->next = even_cut(segments, r->share, shares);
-    b->end = even_cut(segments, r->share + 1, shares);
-    b->length = STEP; /* for TENSOR_STEPS */
-    if (r->cut == TENSOR_WHOLE)
-        b->length = b->end - b->next + 1; /* also of a share without segments */
-    else if (r->cut == TENSOR_PIECES)
-        b->length = segments_within(b->file, r->memory);
-}
-
 static enum status blco_next(struct tensor_reader *r, struct error *error)
 {
     struct blco_reading *b = r->state;
     const struct blco_file *f = b->file;
-    if (b->length == 0)
-        begin_share(r, b);
+    if (b->length == 0) {
+        const uint64_t segments = b->file->header->nsegments;
+        b->next = even_cut(segments, r->share, r->shares);
+        b->end = even_cut(segments, r->share + 1, r->shares);
+        b->length = STEP; /* for TENSOR_STEPS */
+        if (r->cut == TENSOR_WHOLE)
+            b->length = b->end - b->next + 1; /* also of a share without segments */
+        else if (r->cut == TENSOR_PIECES)
+            b->length = segments_within(b->file, r->memory);
+    }
     const uint64_t end = b->next + least_of(b->end - b->next, b->length);
     const uint64_t nnz = blco_file_nnz(f, b->next, end);
     if (nnz > r->room || r->piece.shape.order == 0) {
@@ -97,9 +91,8 @@ static enum status blco_next(struct tensor_reader *r, struct error *error)
     tensor_reader_set_piece(r, nnz, end == b->end);
     const uint64_t all = f->header->nnz;
     if (!r->over && all > 0)
-        progress_update(r->progress,
-                        (double)r->entries * (r->shares > 0 ? r->shares : 1) / (double)all,
-                        "%.1f million", (double)r->entries / 1e6);
+        progress_update(r->progress, (double)r->entries * r->shares / (double)all, "%.1f million",
+                        (double)r->entries / 1e6);
     return STATUS_OK;
 }
 
@@ -123,7 +116,7 @@ static void blco_close(struct tensor_reader *r)
     blco_file_close(&b->own);
 }
 
-const struct tensor_format blco_format = {.name = "blco",
+const struct tensor_format tensor_blco = {.name = "blco",
                                           .what = "a .blco file",
                                           .is_clean = true,
                                           .probe = blco_probe,
@@ -136,7 +129,7 @@ const struct tensor_format blco_format = {.name = "blco",
 enum status blco_pieces_hash(const struct blco_file *f, int share, int shares, uint64_t *hash,
                              struct error *error)
 {
-    struct tensor_reader r = {.format = &blco_format,
+    struct tensor_reader r = {.format = &tensor_blco,
                               .file = f,
                               .cut = TENSOR_PIECES,
                               .memory = HASH_MEMORY,
@@ -178,13 +171,6 @@ static uint64_t first_group(const struct blco_file *f, uint64_t s, uint64_t ever
     return (every - before) % every;
 }
 
-/* How many groups of segment s are taken. */
-static uint64_t groups_taken(const struct blco_file *f, uint64_t s, uint64_t every)
-{
-    uint64_t first = first_group(f, s, every), all = f->segment[s].ngroups;
-    return first < all ? (all - first + every - 1) / every : 0;
-}
-
 /* Reads entry k of the segment's table of groups, and the words of that group, to their places in
  * `bytes`; the decoder checks them. False where they cannot be read, or lie outside. */
 static bool read_group(const struct blco_file *f, uint64_t s, uint64_t k, int line_bits,
@@ -224,58 +210,38 @@ static bool take_groups(const struct sampling *w, uint64_t s)
     return true;
 }
 
-/* Closes the gaps after groups that are not full. */
-static void close_gaps(struct coo *x, const uint32_t *count, uint64_t groups)
-{
-    uint64_t to = 0;
-    for (uint64_t g = 0; g < groups; g++) {
-        uint64_t from = g * PACKED_GROUP_NNZ;
-        for (int n = 0; n < x->shape.order && to < from; n++)
-            memmove(x->index[n] + to, x->index[n] + from, count[g] * sizeof *x->index[n]);
-        if (to < from)
-            memmove(x->value + to, x->value + from, count[g] * sizeof *x->value);
-        to += count[g];
-    }
-    x->nnz = to;
-}
-
-static enum status take_all(const struct sampling *w, struct error *error)
-{
-    uint64_t bad = UINT64_MAX;
-#pragma omp parallel for schedule(dynamic, 16) reduction(min : bad)
-    for (uint64_t s = w->begin; s < w->end; s++)
-        if (!take_groups(w, s) && s < bad)
-            bad = s;
-    return bad < UINT64_MAX ? blco_file_damaged(w->file, bad, error) : STATUS_OK;
-}
-
-static enum status sampling_open(struct sampling *w, struct error *error)
-{
-    const struct blco_file *f = w->file;
-    struct ordering alto;
-    w->place = memory_array(w->end - w->begin, sizeof *w->place, error);
-    if (!w->place)
-        return error->status;
-    for (uint64_t s = w->begin; s < w->end; s++) {
-        w->place[s - w->begin] = w->groups;
-        w->groups += groups_taken(f, s, w->every);
-    }
-    w->count = memory_array(w->groups, sizeof *w->count, error);
-    w->room = blco_file_room(f, error);
-    TRY(error->status);
-    ordering_create(&alto, ORDERING_ALTO, &f->shape, 64);
-    TRY(linear_decoder_create(&w->decoder, &alto, error));
-    return coo_create(w->x, &f->shape, w->groups * PACKED_GROUP_NNZ, error);
-}
-
 enum status blco_sample(struct coo *x, const struct blco_file *f, uint64_t begin, uint64_t end,
                         uint64_t every, struct error *error)
 {
     struct sampling w = {.file = f, .begin = begin, .end = end, .every = every, .x = x};
     *x = (struct coo){0};
-    TRY_OR(done, sampling_open(&w, error));
-    TRY_OR(done, take_all(&w, error));
-    close_gaps(x, w.count, w.groups);
+    struct ordering alto;
+    w.place = memory_array(w.end - w.begin, sizeof *w.place, error);
+    TRY_OR(done, error->status);
+    for (uint64_t s = w.begin; s < w.end; s++) {
+        w.place[s - w.begin] = w.groups;
+        const uint64_t first = first_group(f, s, every), all = f->segment[s].ngroups;
+        w.groups += first < all ? (all - first + every - 1) / every : 0;
+    }
+    w.count = memory_array(w.groups, sizeof *w.count, error);
+    w.room = blco_file_room(f, error);
+    TRY_OR(done, error->status);
+    ordering_create(&alto, ORDERING_ALTO, &f->shape, 64);
+    TRY_OR(done, linear_decoder_create(&w.decoder, &alto, error));
+    TRY_OR(done, coo_create(x, &f->shape, w.groups * PACKED_GROUP_NNZ, error));
+    uint64_t bad = UINT64_MAX;
+#pragma omp parallel for schedule(dynamic, 16) reduction(min : bad)
+    for (uint64_t s = w.begin; s < w.end; s++)
+        if (!take_groups(&w, s) && s < bad)
+            bad = s;
+    TRY_OR(done, bad < UINT64_MAX ? blco_file_damaged(w.file, bad, error) : STATUS_OK);
+    /* closes the gaps after groups that are not full */
+    uint64_t to = 0;
+    for (uint64_t g = 0; g < w.groups; g++) {
+        coo_move(x, to, x, g * PACKED_GROUP_NNZ, w.count[g]);
+        to += w.count[g];
+    }
+    x->nnz = to;
 done:
     if (error->status != STATUS_OK)
         coo_free(x);
@@ -298,11 +264,11 @@ struct copier {
     const struct blco_copying *how;
 };
 
-/* The first nonzero of the piece that does not come after its predecessor, or piece->nnz. */
-static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
+static enum status copy_piece(void *context, struct coo *piece, struct error *error)
 {
-    uint64_t first = piece->nnz;
-#pragma omp parallel for schedule(static) reduction(min : first)
+    struct copier *c = context;
+    uint64_t misplaced = piece->nnz; /* the first that does not come after its predecessor */
+#pragma omp parallel for schedule(static) reduction(min : misplaced)
     for (uint64_t i = 0; i < piece->nnz; i++) {
         uint32_t a[MAX_ORDER], b[MAX_ORDER];
         if (c->done + i == 0)
@@ -311,15 +277,8 @@ static uint64_t first_misplaced(const struct copier *c, const struct coo *piece)
             coo_coordinates(piece, i - 1, a);
         coo_coordinates(piece, i, b);
         if (!ordering_precedes(&c->writer.alto.ordering, i > 0 ? a : c->last, b))
-            first = i < first ? i : first;
+            misplaced = i < misplaced ? i : misplaced;
     }
-    return first;
-}
-
-static enum status copy_piece(void *context, struct coo *piece, struct error *error)
-{
-    struct copier *c = context;
-    uint64_t misplaced = first_misplaced(c, piece);
     if (misplaced < piece->nnz)
         return error_set(error, STATUS_INPUT, "%s: damaged: nonzero number %ju is not in its place",
                          c->from->name, (uintmax_t)(c->done + misplaced + 1));
@@ -339,7 +298,7 @@ enum status blco_copy(const struct blco_file *f, const struct blco_copying *how,
 {
     struct copier c = {.from = f, .how = how};
     const uint64_t part = how->memory / WRITER_PART;
-    struct tensor_reader r = {.format = &blco_format,
+    struct tensor_reader r = {.format = &tensor_blco,
                               .file = f,
                               .cut = TENSOR_PIECES,
                               .memory = how->memory - part > 0 ? how->memory - part : 1};

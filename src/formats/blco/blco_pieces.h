@@ -11,7 +11,7 @@
 /* Reads a file that is open already (tensor_reader's `file`), or opens one. A share is a range of
  * segments. What a file lists besides nonzeros is compared with its header when all shares are
  * read. */
-extern const struct tensor_format blco_format;
+extern const struct tensor_format tensor_blco;
 
 /* The most nonzeros of a piece (TENSOR_PIECES) of `memory` bytes: some segments for each OpenMP
  * thread, or as many as memory holds, but at least one. */

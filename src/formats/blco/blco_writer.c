@@ -10,13 +10,6 @@
 
 #define SEGMENTS_A_THREAD 4 /* that wait, so that all threads have work until the end */
 
-static uint64_t pending_room(const struct blco_writer *w, int order, uint64_t memory)
-{
-    uint64_t segment = BLCO_SEGMENT_NNZ * (4 * (uint64_t)order + 8);
-    uint64_t most = (uint64_t)w->threads * SEGMENTS_A_THREAD, fit = memory / segment;
-    return BLCO_SEGMENT_NNZ * (fit < 1 ? 1 : fit < most ? fit : most);
-}
-
 enum status blco_writer_open(struct blco_writer *w, const char *path, const struct shape *shape,
                              uint64_t memory, struct error *error)
 {
@@ -29,7 +22,10 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, const stru
     if (!w->packed)
         goto done;
     TRY_OR(done, line_encoder_create(&w->alto, &alto, error));
-    TRY_OR(done, coo_create(&w->pending, shape, pending_room(w, shape->order, memory), error));
+    const uint64_t segment = BLCO_SEGMENT_NNZ * (4 * (uint64_t)shape->order + 8);
+    const uint64_t most = (uint64_t)w->threads * SEGMENTS_A_THREAD, fit = memory / segment;
+    const uint64_t segments = fit < 1 ? 1 : fit < most ? fit : most;
+    TRY_OR(done, coo_create(&w->pending, shape, BLCO_SEGMENT_NNZ * segments, error));
     outfile_open(&w->file, path, error);
 done:
     if (error->status != STATUS_OK)
@@ -47,24 +43,17 @@ void blco_writer_discard(struct blco_writer *w)
     *w = (struct blco_writer){.file = {.fd = -1}};
 }
 
-static enum status make_segment_room(struct blco_writer *w, uint64_t more, struct error *error)
-{
-    uint64_t needed = w->nsegments + more;
-    if (needed <= w->segment_room)
-        return STATUS_OK;
-    uint64_t room = needed + needed / 2;
-    TRY(memory_resize(&w->segment, room, sizeof *w->segment, error));
-    w->segment_room = room;
-    return STATUS_OK;
-}
-
 /* Packs and writes nnz nonzeros of x from `from` on; only the last segment of a file is not full.
  * The position of a segment is known when the segments before it are packed. */
 static enum status write_segments(struct blco_writer *w, const struct coo *x, uint64_t from,
                                   uint64_t nnz, struct error *error)
 {
     uint64_t count = (nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
-    TRY(make_segment_room(w, count, error));
+    const uint64_t needed = w->nsegments + count;
+    if (needed > w->segment_room) {
+        TRY(memory_resize(&w->segment, needed + needed / 2, sizeof *w->segment, error));
+        w->segment_room = needed + needed / 2;
+    }
     struct error first = {0};
     const struct coo_listed listed =
         coo_count_listed(&(struct coo){.nnz = nnz, .value = x->value + from});
@@ -96,21 +85,6 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
     return STATUS_OK;
 }
 
-/* Copies nonzeros [from, from + count) of x, or of position[], to the nonzeros that wait. */
-static void copy_pending(struct blco_writer *w, const struct coo *x, const uint64_t *position,
-                         uint64_t from, uint64_t count)
-{
-    struct coo *to = &w->pending;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t at = position ? position[from + i] : from + i;
-        for (int n = 0; n < to->shape.order; n++)
-            to->index[n][w->filled + i] = x->index[n][at];
-        to->value[w->filled + i] = x->value[at];
-    }
-    w->filled += count;
-}
-
 enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const uint64_t *position,
                                uint64_t count, struct error *error)
 {
@@ -123,7 +97,13 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
     while (from < count) {
         uint64_t room = w->pending.nnz - w->filled, left = count - from;
         uint64_t taken = left < room ? left : room;
-        copy_pending(w, x, position, from, taken);
+        struct coo *to = &w->pending;
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < taken; i++) {
+            uint64_t at = position ? position[from + i] : from + i;
+            coo_put(to, w->filled + i, x, at);
+        }
+        w->filled += taken;
         from += taken;
         if (w->filled < w->pending.nnz) /* the room is a number of whole segments */
             break;
@@ -149,18 +129,6 @@ static enum status write_directory(struct blco_writer *w, struct blco_file_heade
     return outfile_write_at(&w->file, w->segment, bytes, h->directory_offset, error);
 }
 
-static enum status write_header(struct blco_writer *w, struct blco_file_header *h,
-                                struct error *error)
-{
-    uint8_t page[BLCO_PAGE] = {0};
-    memcpy(page, h, sizeof *h);
-    if (w->modes)
-        memcpy(page + BLCO_NAMES_OFFSET, w->modes, sizeof *w->modes);
-    h->header_crc = crc64_ecma_refl(0, page, sizeof page);
-    memcpy(page, h, sizeof *h);
-    return outfile_write_at(&w->file, page, sizeof page, 0, error);
-}
-
 enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct error *error)
 {
     TRY_OR(done, write_segments(w, &w->pending, 0, w->filled, error));
@@ -177,7 +145,13 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
     memcpy(h.magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
     memcpy(h.dims, w->pending.shape.dims, (size_t)w->pending.shape.order * sizeof *h.dims);
     TRY_OR(done, write_directory(w, &h, error));
-    TRY_OR(done, write_header(w, &h, error));
+    uint8_t page[BLCO_PAGE] = {0};
+    memcpy(page, &h, sizeof h);
+    if (w->modes)
+        memcpy(page + BLCO_NAMES_OFFSET, w->modes, sizeof *w->modes);
+    h.header_crc = crc64_ecma_refl(0, page, sizeof page);
+    memcpy(page, &h, sizeof h);
+    TRY_OR(done, outfile_write_at(&w->file, page, sizeof page, 0, error));
     outfile_commit(&w->file, error);
     if (bytes)
         *bytes = h.file_bytes;

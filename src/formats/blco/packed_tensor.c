@@ -32,28 +32,6 @@ struct builder {
     int threads;
 };
 
-static void builder_close(struct builder *b)
-{
-    for (int t = 0; b->piece && t < b->threads; t++)
-        coo_free(&b->piece[t]);
-    memory_free(b->piece);
-    line_encoder_free(&b->encoder);
-    blco_free(&b->sorted);
-}
-
-static enum status builder_open(struct builder *b, const struct coo *x, struct error *error)
-{
-    const struct blco_options options = {.kind = b->p->kind};
-    uint64_t room = b->p->nnz < b->p->segment_nnz ? b->p->nnz : b->p->segment_nnz;
-    b->p->segment = memory_array(b->p->nsegments, sizeof *b->p->segment, error);
-    b->piece = memory_zeros((size_t)b->threads, sizeof *b->piece, error);
-    TRY(error->status);
-    for (int t = 0; t < b->threads; t++)
-        TRY(coo_create(&b->piece[t], &x->shape, room, error));
-    TRY(blco_build(&b->sorted, x, &options, error));
-    return line_encoder_create(&b->encoder, &b->sorted.ordering, error);
-}
-
 /* Packs all segments, or only measures them if p->bytes is not yet allocated. */
 static void pack_segments(struct builder *b)
 {
@@ -70,20 +48,9 @@ static void pack_segments(struct builder *b)
             segment->offset = offset;
             segment->crc = crc64_ecma_refl(0, p->bytes + offset, segment->bytes);
         } else {
-            segment_pack_measure(&b->encoder, piece, 0, count, segment);
+            segment_pack(&b->encoder, piece, 0, count, NULL, segment);
         }
     }
-}
-
-/* Gives each measured segment its offset and allocates p->bytes. */
-static enum status place_segments(struct packed_tensor *p, struct error *error)
-{
-    for (uint64_t s = 0; s < p->nsegments; s++) {
-        p->segment[s].offset = p->size;
-        p->size += p->segment[s].bytes;
-    }
-    p->bytes = memory_pages(p->size, error);
-    return error->status;
 }
 
 enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, int kind,
@@ -97,13 +64,31 @@ enum status packed_tensor_build(struct packed_tensor *p, const struct coo *x, in
                                 .segment_nnz = segment_nnz ? segment_nnz : BLCO_SEGMENT_NNZ};
     p->nsegments = (p->nnz + p->segment_nnz - 1) / p->segment_nnz;
     progress_update(progress, -1, "sorting");
-    TRY_OR(done, builder_open(&b, x, error));
+    const struct blco_options options = {.kind = b.p->kind};
+    uint64_t room = b.p->nnz < b.p->segment_nnz ? b.p->nnz : b.p->segment_nnz;
+    b.p->segment = memory_array(b.p->nsegments, sizeof *b.p->segment, error);
+    b.piece = memory_zeros((size_t)b.threads, sizeof *b.piece, error);
+    TRY_OR(done, error->status);
+    for (int t = 0; t < b.threads; t++)
+        TRY_OR(done, coo_create(&b.piece[t], &x->shape, room, error));
+    TRY_OR(done, blco_build(&b.sorted, x, &options, error));
+    TRY_OR(done, line_encoder_create(&b.encoder, &b.sorted.ordering, error));
     progress_update(progress, -1, "packing");
     pack_segments(&b);
-    TRY_OR(done, place_segments(p, error));
+    /* each measured segment gets its offset */
+    for (uint64_t s = 0; s < p->nsegments; s++) {
+        p->segment[s].offset = p->size;
+        p->size += p->segment[s].bytes;
+    }
+    p->bytes = memory_pages(p->size, error);
+    TRY_OR(done, error->status);
     pack_segments(&b);
 done:
-    builder_close(&b);
+    for (int t = 0; b.piece && t < b.threads; t++)
+        coo_free(&b.piece[t]);
+    memory_free(b.piece);
+    line_encoder_free(&b.encoder);
+    blco_free(&b.sorted);
     if (error->status != STATUS_OK)
         packed_tensor_free(p);
     return error->status;

@@ -138,9 +138,8 @@ static void pack_group(const struct lines *l, const double *value, const struct 
     pack_uppers(l, g, word);
 }
 
-/* Packs, or only counts the bytes if `bytes` is NULL. */
-static void pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
-                 uint8_t *bytes, struct blco_file_segment *s)
+void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
+                  uint8_t *bytes, struct blco_file_segment *s)
 {
     int line_bits = e->ordering.line_bits;
     uint64_t stride = blco_group_stride(line_bits);
@@ -166,18 +165,6 @@ static void pack(const struct line_encoder *e, const struct coo *x, uint64_t fir
         memset(bytes + at, 0, s->bytes - at);
 }
 
-void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
-                  uint8_t *bytes, struct blco_file_segment *s)
-{
-    pack(e, x, first, count, bytes, s);
-}
-
-void segment_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
-                          uint32_t count, struct blco_file_segment *s)
-{
-    pack(e, x, first, count, NULL, s);
-}
-
 /* Gives each mode bits of a word, above those of the modes before it. */
 static void place_modes(struct linear_decoder *d, const struct ordering *o)
 {
@@ -201,19 +188,6 @@ static uint64_t *table_of(const struct linear_decoder *d, int word, int byte)
     return d->spread + ((size_t)word * (size_t)d->bytes + (size_t)byte) * 256;
 }
 
-static void fill_tables(struct linear_decoder *d, const struct ordering *o)
-{
-    for (int n = 0; n < o->order; n++) {
-        for (int k = 0; k < o->mode_bits[n]; k++) {
-            int place = o->place[n][k], word = d->mode[n].word;
-            uint64_t *table = table_of(d, word, place / 8);
-            for (unsigned value = 0; value < 256; value++)
-                if (value >> place % 8 & 1)
-                    table[value] |= UINT64_C(1) << (d->mode[n].shift + k);
-        }
-    }
-}
-
 enum status linear_decoder_create(struct linear_decoder *d, const struct ordering *o,
                                   struct error *error)
 {
@@ -225,7 +199,15 @@ enum status linear_decoder_create(struct linear_decoder *d, const struct orderin
         memory_zeros((size_t)d->words * (size_t)d->bytes * 256 + 1, sizeof *d->spread, error);
     if (!d->spread)
         return error->status;
-    fill_tables(d, o);
+    for (int n = 0; n < o->order; n++) {
+        for (int k = 0; k < o->mode_bits[n]; k++) {
+            int place = o->place[n][k], word = d->mode[n].word;
+            uint64_t *table = table_of(d, word, place / 8);
+            for (unsigned value = 0; value < 256; value++)
+                if (value >> place % 8 & 1)
+                    table[value] |= UINT64_C(1) << (d->mode[n].shift + k);
+        }
+    }
     return STATUS_OK;
 }
 

@@ -50,13 +50,10 @@ bool linear_decoder_group(const struct linear_decoder *d, const struct line_grou
 
 /* Packs nonzeros [first, first + count) of x, at most BLCO_SEGMENT_NNZ, to bytes[0..s->bytes),
  * aligned to BLCO_SEGMENT_ALIGN. The nonzeros are in the order of e's ordering and have distinct
- * coordinates. The caller sets offset and checksum of *s. */
+ * coordinates. If `bytes` is NULL, they are only counted. The caller sets offset and checksum of
+ * *s. */
 void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
                   uint8_t *bytes, struct blco_file_segment *s);
-
-/* Sets *s as segment_pack() does, without packing: s->bytes is how many bytes there will be. */
-void segment_pack_measure(const struct line_encoder *e, const struct coo *x, uint64_t first,
-                          uint32_t count, struct blco_file_segment *s);
 
 /* Unpacks a segment, whose bytes are aligned to 8, to nonzeros [first, first + count) of x, which
  * has the room, and the shape of d's ordering. False if segment_pack() does not make such bytes;

@@ -207,9 +207,11 @@ static void add_narrow(const uint32_t *word, const struct packed_group *g, const
         line[i] += base + ((uint64_t)upper[i] << low);
 }
 
-/* Loads the lines of a sound group; lines->line is the line of its entry. */
-static void load_group(const struct linear_decoder *d, const uint8_t *bytes,
-                       const struct packed_group *g, struct line_group *lines)
+/* Unpacks a sound group, whose line is lines->line, to the nonzeros from `to` on. Returns whether
+ * all coordinates are below the lengths of x. */
+static bool unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
+                         const struct packed_group *g, struct line_group *lines, struct coo *x,
+                         uint64_t to)
 {
     uint16_t upper[PACKED_GROUP_NNZ + 8];
     find_uppers(d, bytes, g, upper);
@@ -221,15 +223,6 @@ static void load_group(const struct linear_decoder *d, const uint8_t *bytes,
         add_wide(words_of(bytes, g), g, upper, lines);
     else
         add_narrow(words_of(bytes, g), g, upper, lines);
-}
-
-/* Unpacks a sound group, whose line is lines->line, to the nonzeros from `to` on. Returns whether
- * all coordinates are below the lengths of x. */
-static bool unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
-                         const struct packed_group *g, struct line_group *lines, struct coo *x,
-                         uint64_t to)
-{
-    load_group(d, bytes, g, lines);
     segment_group_values(bytes, g, x->value + to);
     return linear_decoder_group(d, lines, x, to);
 }

@@ -160,22 +160,15 @@ static bool value_of(struct batch *b, const struct csv_field *field, const char 
                      (struct name){field->begin, (size_t)(field->end - field->begin)});
 }
 
-/* Bytes of copies that the row may take. */
-static size_t copies_of(const struct csv_columns *c, const struct csv_field *field)
-{
-    size_t bytes = 0;
-    for (int n = 0; n < c->modes; n++) {
-        bytes += field[n].doubled ? (size_t)(field[n].end - field[n].begin) : 0;
-        bytes += c->mode[n].bin.kind != CSV_BIN_NONE ? CSV_BIN_ROOM : 0;
-    }
-    return bytes;
-}
-
 /* Adds a row to the batch. */
 static bool take_row(struct batch *b, const struct csv_field *field, const char *row)
 {
     const struct csv_columns *c = b->columns;
-    const size_t copies = copies_of(c, field);
+    size_t copies = 0; /* bytes of copies that the row may take */
+    for (int n = 0; n < c->modes; n++) {
+        copies += field[n].doubled ? (size_t)(field[n].end - field[n].begin) : 0;
+        copies += c->mode[n].bin.kind != CSV_BIN_NONE ? CSV_BIN_ROOM : 0;
+    }
     if (b->rows == BATCH || b->own->copies_room - b->copied < copies)
         if (!end_batch(b) || !make_copies_room(b, copies))
             return false;
@@ -254,34 +247,6 @@ static enum status add_names(struct csv_reading *r, int n, struct error *error)
     return STATUS_OK;
 }
 
-/* Gives the names that were fresh in the section the numbers that they have in the table. */
-static void renumber(const struct section_names *own, int modes, const struct coo *x,
-                     uint64_t first)
-{
-    for (int n = 0; n < modes; n++) {
-        uint32_t *index = x->index[n] + first;
-        for (uint64_t i = 0; i < own->rows && own->fresh[n].count > 0; i++)
-            if (index[i] & FRESH)
-                index[i] = own->number[n][index[i] & ~FRESH];
-    }
-}
-
-/* Closes the gaps that text lines without an entry left. */
-static void gather(struct csv_reading *r)
-{
-    const struct coo *x = &r->reader->piece;
-    uint64_t at = r->used;
-    for (size_t i = 0; i < r->text.sections; i++) {
-        const uint64_t from = r->used + r->text.section[i].first_line, rows = r->own[i].rows;
-        for (int n = 0; n < x->shape.order && at != from; n++)
-            memmove(x->index[n] + at, x->index[n] + from, rows * sizeof *x->index[n]);
-        if (at != from)
-            memmove(x->value + at, x->value + from, rows * sizeof *x->value);
-        at += rows;
-    }
-    r->used = at;
-}
-
 /* Parses the window into the piece, which has room for an entry a text line. STATUS_INPUT where a
  * row is at fault: a message about the first one. STATUS_MEMORY. */
 static enum status parse_window(struct csv_reading *r, struct error *error)
@@ -312,9 +277,23 @@ static enum status parse_window(struct csv_reading *r, struct error *error)
         if (failure[n].status != STATUS_OK)
             return error_set(error, failure[n].status, "%s", failure[n].message);
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
-    for (size_t i = 0; i < t->sections; i++)
-        renumber(&r->own[i], modes, &r->reader->piece, r->used + t->section[i].first_line);
-    gather(r);
+    for (size_t i = 0; i < t->sections; i++) {
+        const struct section_names *own = &r->own[i];
+        for (int n = 0; n < modes; n++) {
+            uint32_t *index = r->reader->piece.index[n] + r->used + t->section[i].first_line;
+            for (uint64_t k = 0; k < own->rows && own->fresh[n].count > 0; k++)
+                if (index[k] & FRESH) /* the number that the name has in the table */
+                    index[k] = own->number[n][index[k] & ~FRESH];
+        }
+    }
+    /* closes the gaps that text lines without an entry left */
+    struct coo *x = &r->reader->piece;
+    uint64_t at = r->used;
+    for (size_t i = 0; i < r->text.sections; i++) {
+        coo_move(x, at, x, r->used + r->text.section[i].first_line, r->own[i].rows);
+        at += r->own[i].rows;
+    }
+    r->used = at;
     return STATUS_OK;
 }
 
@@ -341,9 +320,10 @@ static enum status check_times(const struct csv_reading *r, struct error *error)
 }
 
 #define LEAST_WINDOW ((size_t)64 << 10)
-#define WINDOW_PART  64 /* a window takes at most this part of the memory; its new names take more \
-                         */
-#define NAMES_PART 2    /* names, too */
+#define WINDOW_PART                                                                                \
+    64               /* a window takes at most this part of the memory; its new names take more    \
+                      */
+#define NAMES_PART 2 /* names, too */
 
 static enum status check_names(const struct csv_reading *r, struct error *error)
 {
@@ -395,8 +375,7 @@ static enum status open_text(struct csv_reading *r, const char **begin, const ch
                              r->text.name);
         *begin = csv_record_skip_blank(r->text.begin, r->text.end);
     } while (*begin == r->text.end);
-    *end = csv_text_row_end(*begin, r->text.end);
-    csv_text_skip(&r->text, *end);
+    *end = csv_text_take_row(&r->text, *begin);
     return STATUS_OK;
 }
 
@@ -408,22 +387,30 @@ static void name_columns(struct csv_reading *r)
     r->text.columns = r->columns.count;
 }
 
-/* Begins the file again now that all names have their numbers. */
-static enum status begin_again(struct csv_reading *r, struct error *error)
-{
-    struct coo none = {0};
-    const char *begin = NULL, *end = NULL;
-    TRY(csv_columns_number(&r->columns, &none, error));
-    csv_text_close(&r->text);
-    r->names_only = false;
-    r->used = 0;
-    TRY(open_text(r, &begin, &end, error));
-    progress_stage(r->reader->progress, "reading %s again", r->text.name);
-    name_columns(r);
-    return STATUS_OK;
-}
-
 /* --- the format --- */
+
+/* Whether bytes[0..count), the first of a file, begin with a header for sure: a text line of
+ * several fields that begins with a letter or a quote, as no line of a tensor does. */
+static bool header_is_sure(const char *bytes, size_t count)
+{
+    const char *at = bytes, *end = bytes + count;
+    bool has_separator = false;
+    if (count >= UTF8_MARK_BYTES && memcmp(at, UTF8_MARK, UTF8_MARK_BYTES) == 0)
+        at += UTF8_MARK_BYTES;
+    at = csv_record_skip_blank(at, end);
+    if (at == end || !(*at == '"' || *at == '_' || isalpha((unsigned char)*at) || *at & 0x80))
+        return false;
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (tns_is_sptensor(at, stop ? stop : end))
+        return false;
+    for (; at < end && *at != '\n'; at++) {
+        const unsigned char c = (unsigned char)*at;
+        if (c < ' ' && c != '\t' && c != '\r')
+            return false;
+        has_separator |= c == ',' || c == ';' || c == '\t';
+    }
+    return has_separator;
+}
 
 static bool csv_probe(const char *path, const char *bytes, size_t count)
 {
@@ -434,7 +421,7 @@ static bool csv_probe(const char *path, const char *bytes, size_t count)
         if (length > end && strcasecmp(path + length - end, endings[i]) == 0)
             return true;
     }
-    return csv_header_is_sure(bytes, count);
+    return header_is_sure(bytes, count);
 }
 
 static enum status csv_open(struct tensor_reader *t, struct error *error)
@@ -488,8 +475,16 @@ static enum status csv_next(struct tensor_reader *t, struct error *error)
     bool full;
     r->used = 0;
     TRY(read_rows(r, &full, error));
-    if (r->names_only) {
-        TRY(begin_again(r, error));
+    if (r->names_only) { /* begin the file again now that all names have their numbers */
+        struct coo none = {0};
+        const char *begin = NULL, *end = NULL;
+        TRY(csv_columns_number(&r->columns, &none, error));
+        csv_text_close(&r->text);
+        r->names_only = false;
+        r->used = 0;
+        TRY(open_text(r, &begin, &end, error));
+        progress_stage(r->reader->progress, "reading %s again", r->text.name);
+        name_columns(r);
         TRY(read_rows(r, &full, error));
     }
     t->piece.nnz = r->used;
@@ -541,7 +536,7 @@ static void csv_close(struct tensor_reader *t)
     csv_text_close(&r->text);
 }
 
-const struct tensor_format csv_format = {.name = "csv",
+const struct tensor_format tensor_csv = {.name = "csv",
                                          .what = "CSV",
                                          .probe = csv_probe,
                                          .open = csv_open,
@@ -549,24 +544,3 @@ const struct tensor_format csv_format = {.name = "csv",
                                          .end = csv_end,
                                          .names = csv_names,
                                          .close = csv_close};
-
-bool csv_header_is_sure(const char *bytes, size_t count)
-{
-    const char *at = bytes, *end = bytes + count;
-    bool has_separator = false;
-    if (count >= UTF8_MARK_BYTES && memcmp(at, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-        at += UTF8_MARK_BYTES;
-    at = csv_record_skip_blank(at, end);
-    if (at == end || !(*at == '"' || *at == '_' || isalpha((unsigned char)*at) || *at & 0x80))
-        return false;
-    const char *stop = memchr(at, '\n', (size_t)(end - at));
-    if (tns_is_sptensor(at, stop ? stop : end))
-        return false;
-    for (; at < end && *at != '\n'; at++) {
-        const unsigned char c = (unsigned char)*at;
-        if (c < ' ' && c != '\t' && c != '\r')
-            return false;
-        has_separator |= c == ',' || c == ';' || c == '\t';
-    }
-    return has_separator;
-}

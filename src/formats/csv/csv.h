@@ -14,10 +14,6 @@
  * and names are to be sorted, the file is read twice; STATUS_MEMORY where it cannot be, and where
  * the names take more than half of the memory. STATUS_INPUT also where --dims gives other lengths
  * than the names do. */
-extern const struct tensor_format csv_format;
-
-/* Whether bytes[0..count), the first of a file, begin with a header of CSV for sure: a text line of
- * several fields that begins with a letter or a quote, as no line of a tensor does. */
-bool csv_header_is_sure(const char *bytes, size_t count);
+extern const struct tensor_format tensor_csv;
 
 #endif

@@ -30,17 +30,6 @@ static char find_separator(const char *at, const char *end)
     return semicolons > commas ? ';' : ',';
 }
 
-static enum status add_name(struct csv_columns *c, const struct csv_field *field, char **to,
-                            struct error *error)
-{
-    if ((c->count & (c->count + 1)) == 0) /* room for 1, 3, 7, ... is full */
-        TRY(memory_resize(&c->name, 2 * (size_t)c->count + 1, sizeof *c->name, error));
-    const size_t length = csv_field_copy(field, *to);
-    c->name[c->count++] = (struct csv_field){*to, *to + length, false};
-    *to += length;
-    return STATUS_OK;
-}
-
 enum status csv_columns_read(struct csv_columns *c, const char *path, const char *begin,
                              const char *end, struct error *error)
 {
@@ -59,7 +48,11 @@ enum status csv_columns_read(struct csv_columns *c, const char *path, const char
                              "%s: the header's column %d has a quote in the wrong place, expected "
                              "the name in quotes and each quote inside it twice",
                              path, c->count + 1);
-        TRY(add_name(c, &field, &to, error));
+        if ((c->count & (c->count + 1)) == 0) /* room for 1, 3, 7, ... is full */
+            TRY(memory_resize(&c->name, 2 * (size_t)c->count + 1, sizeof *c->name, error));
+        const size_t length = csv_field_copy(&field, to);
+        c->name[c->count++] = (struct csv_field){to, to + length, false};
+        to += length;
         if (*at == '\n')
             return STATUS_OK;
     }
@@ -86,12 +79,6 @@ static char *list_names(const struct csv_columns *c, char text[SHOWN_ROOM])
 
 /* --- the options --- */
 
-static bool is_column(const struct csv_columns *c, int i, const char *name, size_t length)
-{
-    return (size_t)(c->name[i].end - c->name[i].begin) == length &&
-           memcmp(c->name[i].begin, name, length) == 0;
-}
-
 /* *column = the one with this name, which `option` asks for. */
 static enum status find_column(const struct csv_columns *c, const char *option, const char *name,
                                size_t length, int *column, struct error *error)
@@ -100,7 +87,8 @@ static enum status find_column(const struct csv_columns *c, const char *option, 
     const int shown = length < SHOWN_BYTES ? (int)length : SHOWN_BYTES;
     *column = -1;
     for (int i = 0; i < c->count; i++) {
-        if (!is_column(c, i, name, length))
+        if ((size_t)(c->name[i].end - c->name[i].begin) != length ||
+            memcmp(c->name[i].begin, name, length) != 0)
             continue;
         if (*column >= 0)
             return error_set(error, STATUS_INPUT,
@@ -205,45 +193,6 @@ static enum status refuse_twice(const struct csv_columns *c, const struct csv_mo
                      shown_bytes(name), name->begin);
 }
 
-static enum status choose_bin(struct csv_columns *c, const char *setting, struct error *error)
-{
-    struct csv_mode *mode;
-    const char *width;
-    TRY(find_mode(c, "--bin", setting, &mode, &width, error));
-    if (mode->bin.kind != CSV_BIN_NONE)
-        return refuse_twice(c, mode, "--bin", error);
-    if (!csv_bin_parse(&mode->bin, width))
-        return error_set(error, STATUS_INPUT,
-                         "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
-                         "hour-of-week, or a number above 0",
-                         setting);
-    static const enum csv_order natural[] = {[CSV_BIN_TIME] = CSV_SORTED,
-                                             [CSV_BIN_HOUR_OF_WEEK] = CSV_LISTED,
-                                             [CSV_BIN_NUMBER] = CSV_BY_NUMBER};
-    mode->order = natural[mode->bin.kind];
-    return STATUS_OK;
-}
-
-static enum status choose_order(struct csv_columns *c, const char *setting, struct error *error)
-{
-    struct csv_mode *mode;
-    const char *how;
-    TRY(find_mode(c, "--order", setting, &mode, &how, error));
-    if (*how == '\0')
-        return error_set(error, STATUS_INPUT,
-                         "--order: '%s', expected COLUMN=sorted, COLUMN=number or COLUMN=FILE",
-                         setting);
-    if (mode->is_ordered)
-        return refuse_twice(c, mode, "--order", error);
-    mode->is_ordered = true;
-    mode->order = strcmp(how, "sorted") == 0   ? CSV_SORTED
-                  : strcmp(how, "number") == 0 ? CSV_BY_NUMBER
-                                               : CSV_LISTED;
-    if (mode->order == CSV_LISTED)
-        mode->file = how;
-    return STATUS_OK;
-}
-
 /* Numbers the names that are listed before the file is read. */
 static enum status list_mode(struct csv_mode *mode, struct error *error)
 {
@@ -278,46 +227,63 @@ static const char *suggest_columns(const struct csv_columns *c, char word[WORD_R
     return shell_word(row, word, WORD_ROOM);
 }
 
-/* No columns are named: says what the file has, and the command that reads it. */
-static enum status refuse_unnamed(const struct csv_columns *c, struct error *error)
-{
-    char names[SHOWN_ROOM], path[WORD_ROOM], some[WORD_ROOM];
-    return error_set(
-        error, STATUS_INPUT,
-        "%s: is CSV with the columns %s, expected --columns to say which are the modes, "
-        "as in: blco convert %s OUT.blco --columns %s",
-        c->path, list_names(c, names), shell_word(c->path, path, sizeof path),
-        suggest_columns(c, some));
-}
-
-static enum status choose(struct csv_columns *c, const struct csv_options *options,
-                          struct error *error)
-{
-    TRY(choose_modes(c, options->columns, error));
-    if (options->value) {
-        TRY(find_column(c, "--value", options->value, strlen(options->value), &c->value, error));
-        TRY(take_column(c, c->value, error));
-    }
-    for (int i = 0; i < options->bins; i++)
-        TRY(choose_bin(c, options->bin[i], error));
-    for (int i = 0; i < options->orders; i++)
-        TRY(choose_order(c, options->order[i], error));
-    for (int n = 0; n < c->modes; n++)
-        TRY(list_mode(&c->mode[n], error));
-    return STATUS_OK;
-}
-
 enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *options,
                                struct error *error)
 {
-    if (!options || !options->columns)
-        return refuse_unnamed(c, error);
+    if (!options || !options->columns) {
+        char names[SHOWN_ROOM], path[WORD_ROOM], some[WORD_ROOM];
+        return error_set(
+            error, STATUS_INPUT,
+            "%s: is CSV with the columns %s, expected --columns to say which are the modes, "
+            "as in: blco convert %s OUT.blco --columns %s",
+            c->path, list_names(c, names), shell_word(c->path, path, sizeof path),
+            suggest_columns(c, some));
+    }
     c->slot = memory_array((size_t)c->count, sizeof *c->slot, error);
     if (!c->slot)
         return error->status;
     for (int i = 0; i < c->count; i++)
         c->slot[i] = -1;
-    TRY(choose(c, options, error));
+    TRY(choose_modes(c, options->columns, error));
+    if (options->value) {
+        TRY(find_column(c, "--value", options->value, strlen(options->value), &c->value, error));
+        TRY(take_column(c, c->value, error));
+    }
+    for (int i = 0; i < options->bins; i++) {
+        struct csv_mode *mode;
+        const char *width;
+        TRY(find_mode(c, "--bin", options->bin[i], &mode, &width, error));
+        if (mode->bin.kind != CSV_BIN_NONE)
+            return refuse_twice(c, mode, "--bin", error);
+        if (!csv_bin_parse(&mode->bin, width))
+            return error_set(error, STATUS_INPUT,
+                             "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
+                             "hour-of-week, or a number above 0",
+                             options->bin[i]);
+        static const enum csv_order natural[] = {[CSV_BIN_TIME] = CSV_SORTED,
+                                                 [CSV_BIN_HOUR_OF_WEEK] = CSV_LISTED,
+                                                 [CSV_BIN_NUMBER] = CSV_BY_NUMBER};
+        mode->order = natural[mode->bin.kind];
+    }
+    for (int i = 0; i < options->orders; i++) {
+        struct csv_mode *mode;
+        const char *how;
+        TRY(find_mode(c, "--order", options->order[i], &mode, &how, error));
+        if (*how == '\0')
+            return error_set(error, STATUS_INPUT,
+                             "--order: '%s', expected COLUMN=sorted, COLUMN=number or COLUMN=FILE",
+                             options->order[i]);
+        if (mode->is_ordered)
+            return refuse_twice(c, mode, "--order", error);
+        mode->is_ordered = true;
+        mode->order = strcmp(how, "sorted") == 0   ? CSV_SORTED
+                      : strcmp(how, "number") == 0 ? CSV_BY_NUMBER
+                                                   : CSV_LISTED;
+        if (mode->order == CSV_LISTED)
+            mode->file = how;
+    }
+    for (int n = 0; n < c->modes; n++)
+        TRY(list_mode(&c->mode[n], error));
     for (int i = 0; i < c->count; i++)
         if (c->slot[i] < 0)
             c->slot[i] = c->format.wanted;

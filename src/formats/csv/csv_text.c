@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -176,11 +177,6 @@ static const char *next_row(const char *at, const char *end, bool inside)
     return end;
 }
 
-const char *csv_text_row_end(const char *at, const char *end)
-{
-    return next_row(at, end, false);
-}
-
 /* Cuts [begin, end) into sections, and counts the quotes before each. Returns whether the text ends
  * inside a quoted field. */
 static enum status count_quotes(struct csv_text *t, const char *begin, const char *end,
@@ -224,30 +220,9 @@ static const char *last_row(const struct csv_text *t, const char *begin, const c
     return begin;
 }
 
-/* Gives each section the rows that begin in it. */
-static void cut_rows(struct csv_text *t)
+const char *csv_text_take_row(struct csv_text *t, const char *row)
 {
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
-    for (size_t i = 0; i < t->sections; i++) {
-        struct csv_section *s = &t->section[i];
-        const bool begins = i == 0 || (!s->inside && s->at[-1] == '\n');
-        s->begin = begins ? s->at : s->at < t->end ? next_row(s->at, t->end, s->inside) : t->end;
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
-    for (size_t i = 0; i < t->sections; i++) {
-        struct csv_section *s = &t->section[i];
-        s->end = i + 1 < t->sections ? s[1].begin : t->end;
-        s->lines = line_count(s->begin, s->end);
-    }
-    t->window_lines = 0;
-    for (size_t i = 0; i < t->sections; i++) {
-        t->section[i].first_line = t->window_lines;
-        t->window_lines += t->section[i].lines;
-    }
-}
-
-void csv_text_skip(struct csv_text *t, const char *at)
-{
+    const char *at = next_row(row, t->end, false);
     for (size_t i = 0; i < t->sections; i++) {
         struct csv_section *s = &t->section[i];
         const char *begin = s->begin > at ? s->begin : at < s->end ? at : s->end;
@@ -256,22 +231,10 @@ void csv_text_skip(struct csv_text *t, const char *at)
         s->lines -= skipped;
         s->first_line += skipped;
     }
+    return at;
 }
 
 /* --- windows --- */
-
-/* The first window: another kind of file is refused, a mark of UTF-8 skipped. */
-static enum status begin_text(struct csv_text *t, struct line_window *window, struct error *error)
-{
-    t->begun = true;
-    const size_t count = window->overlong ? line_reader_window_bytes(t->reader)
-                                          : (size_t)(window->end - window->begin);
-    const bool gzip = line_reader_gzip(t->reader);
-    TRY(foreign_file_refuse(t->name, window->begin, count, gzip, error));
-    if (count >= UTF8_MARK_BYTES && memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-        window->begin += UTF8_MARK_BYTES;
-    return STATUS_OK;
-}
 
 static enum status refuse_long(const struct csv_text *t, struct error *error)
 {
@@ -338,14 +301,6 @@ static enum status check_rest(const struct csv_text *t, bool over, struct error 
     return csv_text_explain(t, &fault, error);
 }
 
-static enum status next_window(struct csv_text *t, struct line_window *window, struct error *error)
-{
-    TRY(line_reader_next(t->reader, window, error));
-    if (!t->begun)
-        TRY(begin_text(t, window, error));
-    return window->overlong ? refuse_long(t, error) : STATUS_OK;
-}
-
 enum status csv_text_next(struct csv_text *t, struct error *error)
 {
     t->lines += t->window_lines;
@@ -354,12 +309,42 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
         struct line_window window;
         bool inside = false;
         TRY(keep_rest(t, error));
-        TRY(next_window(t, &window, error));
+        TRY(line_reader_next(t->reader, &window, error));
+        if (!t->begun) {
+            t->begun = true;
+            const size_t count = window.overlong ? line_reader_window_bytes(t->reader)
+                                                 : (size_t)(window.end - window.begin);
+            const bool gzip = line_reader_gzip(t->reader);
+            TRY(foreign_file_refuse(t->name, window.begin, count, gzip, error));
+            if (count >= UTF8_MARK_BYTES && memcmp(window.begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
+                window.begin += UTF8_MARK_BYTES;
+        }
+        if (window.overlong)
+            return refuse_long(t, error);
         const bool over = window.begin == window.end;
         TRY(join(t, &window, &t->begin, &t->rest_end, error));
         TRY(count_quotes(t, t->begin, t->rest_end, &inside, error));
         t->rest = t->end = inside ? last_row(t, t->begin, t->rest_end) : t->rest_end;
-        cut_rows(t);
+        /* each section gets the rows that begin in it */
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+        for (size_t i = 0; i < t->sections; i++) {
+            struct csv_section *s = &t->section[i];
+            const bool begins = i == 0 || (!s->inside && s->at[-1] == '\n');
+            s->begin = begins           ? s->at
+                       : s->at < t->end ? next_row(s->at, t->end, s->inside)
+                                        : t->end;
+        }
+#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+        for (size_t i = 0; i < t->sections; i++) {
+            struct csv_section *s = &t->section[i];
+            s->end = i + 1 < t->sections ? s[1].begin : t->end;
+            s->lines = line_count(s->begin, s->end);
+        }
+        t->window_lines = 0;
+        for (size_t i = 0; i < t->sections; i++) {
+            t->section[i].first_line = t->window_lines;
+            t->window_lines += t->section[i].lines;
+        }
         if (over && t->rest == t->rest_end)
             return STATUS_OK;
         if (t->begin == t->end)

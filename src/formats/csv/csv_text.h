@@ -121,11 +121,9 @@ enum status csv_text_open(struct csv_text *t, const char *path, const struct tns
  * not end, or a row has more bytes than a window; STATUS_MEMORY. */
 enum status csv_text_next(struct csv_text *t, struct error *error);
 
-/* Where the row at `at` ends: after its newline, or at `end`. */
-const char *csv_text_row_end(const char *at, const char *end);
-
-/* Takes the window's bytes before `at`, where a row begins, from its sections. */
-void csv_text_skip(struct csv_text *t, const char *at);
+/* Takes the window's bytes up to the end of the row that begins at `row` from its sections. Returns
+ * that end: after the row's newline, or the window's end. */
+const char *csv_text_take_row(struct csv_text *t, const char *row);
 
 /* Fails with a message about *fault, a row of the window. Returns STATUS_INPUT. */
 enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *fault,

@@ -35,21 +35,6 @@ static const char *name_end(const char *name)
     return end;
 }
 
-/* Adds the file named in name[0..length). */
-static enum status add_file(struct labels *l, uint64_t mode, const char *name, size_t length,
-                            struct error *error)
-{
-    if (mode < 1 || mode > MAX_ORDER)
-        return error_set(error, STATUS_INPUT, "--labels: mode %" PRIu64 ", expected 1 to %d", mode,
-                         MAX_ORDER);
-    char **path = &l->mode[mode - 1].path;
-    if (*path)
-        return error_set(error, STATUS_INPUT,
-                         "--labels: mode %" PRIu64 " twice, expected one file for each mode", mode);
-    *path = memory_text(error, "%.*s", (int)length, name);
-    return error->status;
-}
-
 enum status labels_add(struct labels *l, const char *text, struct error *error)
 {
     const char *at = text, *name, *end;
@@ -66,7 +51,16 @@ enum status labels_add(struct labels *l, const char *text, struct error *error)
                              "--labels: '%s', expected MODE=FILE, as 1=dates.map, or several of "
                              "them separated by commas, or none",
                              text);
-        TRY(add_file(l, mode, name, (size_t)(end - name), error));
+        if (mode < 1 || mode > MAX_ORDER)
+            return error_set(error, STATUS_INPUT, "--labels: mode %" PRIu64 ", expected 1 to %d",
+                             mode, MAX_ORDER);
+        char **path = &l->mode[mode - 1].path;
+        if (*path)
+            return error_set(error, STATUS_INPUT,
+                             "--labels: mode %" PRIu64 " twice, expected one file for each mode",
+                             mode);
+        *path = memory_text(error, "%.*s", (int)(end - name), name);
+        TRY(error->status);
         at = end + 1;
     } while (*end);
     return STATUS_OK;
@@ -137,22 +131,6 @@ static enum status take_window(struct label_file *f, struct mode_labels *m,
     return STATUS_OK;
 }
 
-/* Reads the open file; of its labels *m takes `most` at most. */
-static enum status read_labels(struct label_file *f, struct mode_labels *m, uint64_t most,
-                               struct error *error)
-{
-    struct line_window window = {0};
-    m->first = memory_array(most, sizeof *m->first, error);
-    if (!m->first)
-        return error->status;
-    m->count = most;
-    do {
-        TRY(line_reader_next(f->reader, &window, error));
-        TRY(take_window(f, m, &window, error));
-    } while (window.begin < window.end);
-    return STATUS_OK;
-}
-
 static enum status check_count(const struct label_file *f, uint64_t expected, const char *of,
                                struct error *error)
 {
@@ -170,7 +148,14 @@ static enum status read_file(struct mode_labels *m, uint64_t count, const char *
     struct label_file f = {0};
     TRY(line_reader_open(&f.reader, m->path, WINDOW, error));
     f.name = line_reader_name(f.reader);
-    TRY_OR(done, read_labels(&f, m, count, error));
+    struct line_window window = {0};
+    m->first = memory_array(count, sizeof *m->first, error);
+    TRY_OR(done, error->status);
+    m->count = count;
+    do {
+        TRY_OR(done, line_reader_next(f.reader, &window, error));
+        TRY_OR(done, take_window(&f, m, &window, error));
+    } while (window.begin < window.end);
     check_count(&f, count, of, error);
 done:
     if (error->status != STATUS_OK)
@@ -276,32 +261,29 @@ enum status labels_find_tensor(struct labels *l, const char *path, int order, st
 
 /* --- names of CSV --- */
 
-static enum status take_mode(struct mode_labels *m, struct name_table *names, struct error *error)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < names->count; i++)
-        bytes += name_table_get(names, i).length + 1;
-    m->first = memory_array(names->count, sizeof *m->first, error);
-    m->text = memory_array(bytes, 1, error);
-    TRY(error->status);
-    char *at = m->text;
-    for (uint32_t i = 0; i < names->count; i++) {
-        const struct name name = name_table_get(names, i);
-        m->first[i] = (uint64_t)(at - m->text);
-        at = mempcpy(at, name.text, name.length);
-        *at++ = '\0';
-    }
-    m->count = names->count;
-    name_table_free(names);
-    return STATUS_OK;
-}
-
 enum status labels_take(struct labels *l, struct tensor_names *names, struct error *error)
 {
     l->modes = names->modes;
     l->order = names->order;
-    for (int n = 0; n < names->order; n++)
-        TRY(take_mode(&l->mode[n], &names->index[n], error));
+    for (int n = 0; n < names->order; n++) {
+        struct mode_labels *m = &l->mode[n];
+        struct name_table *from = &names->index[n];
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < from->count; i++)
+            bytes += name_table_get(from, i).length + 1;
+        m->first = memory_array(from->count, sizeof *m->first, error);
+        m->text = memory_array(bytes, 1, error);
+        TRY(error->status);
+        char *at = m->text;
+        for (uint32_t i = 0; i < from->count; i++) {
+            const struct name name = name_table_get(from, i);
+            m->first[i] = (uint64_t)(at - m->text);
+            at = mempcpy(at, name.text, name.length);
+            *at++ = '\0';
+        }
+        m->count = from->count;
+        name_table_free(from);
+    }
     tensor_names_free(names);
     return STATUS_OK;
 }

@@ -67,45 +67,6 @@ struct list {
     char *text;       /* (NAME_LONGEST * 4) of a name; owned */
 };
 
-static enum status take_name(struct list *l, struct name_table *t, const char *begin,
-                             const char *end, struct error *error)
-{
-    uint32_t number;
-    l->lines++;
-    const size_t length = name_of_line(begin, end, l->lines == 1, l->text);
-    if (memchr(l->text, 0, length))
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": a byte of value 0, expected a name: text, plain or gzip",
-                         l->name, l->lines);
-    if (length > NAME_LONGEST)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": a name of %zu bytes, expected %zu at most", l->name,
-                         l->lines, length, NAME_LONGEST);
-    TRY(name_table_add(t, (struct name){l->text, length}, name_hash(l->text, length), &number,
-                       error));
-    if (number + 1 != l->lines)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": the name of line %" PRIu64 " again, expected each name "
-                         "once",
-                         l->name, l->lines, (uint64_t)number + 1);
-    return STATUS_OK;
-}
-
-static enum status take_window(struct list *l, struct name_table *t,
-                               const struct line_window *window, struct error *error)
-{
-    if (window->overlong)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": a name of more than %zu bytes, expected a shorter one",
-                         l->name, l->lines + 1, NAME_LONGEST);
-    for (const char *at = window->begin; at < window->end;) {
-        const char *end = memchr(at, '\n', (size_t)(window->end - at));
-        TRY(take_name(l, t, at, end, error));
-        at = end + 1;
-    }
-    return STATUS_OK;
-}
-
 enum status name_list_read(struct name_table *t, const char *path, struct error *error)
 {
     struct line_reader *reader = NULL;
@@ -117,7 +78,35 @@ enum status name_list_read(struct name_table *t, const char *path, struct error 
     l.name = line_reader_name(reader);
     do {
         TRY_OR(done, line_reader_next(reader, &window, error));
-        TRY_OR(done, take_window(&l, t, &window, error));
+        if (window.overlong)
+            TRY_OR(done, error_set(error, STATUS_INPUT,
+                                   "%s:%" PRIu64
+                                   ": a name of more than %zu bytes, expected a shorter one",
+                                   l.name, l.lines + 1, NAME_LONGEST));
+        for (const char *at = window.begin; at < window.end;) {
+            const char *end = memchr(at, '\n', (size_t)(window.end - at));
+            uint32_t number;
+            l.lines++;
+            const size_t length = name_of_line(at, end, l.lines == 1, l.text);
+            if (memchr(l.text, 0, length))
+                TRY_OR(done, error_set(error, STATUS_INPUT,
+                                       "%s:%" PRIu64
+                                       ": a byte of value 0, expected a name: text, plain or gzip",
+                                       l.name, l.lines));
+            if (length > NAME_LONGEST)
+                TRY_OR(done, error_set(error, STATUS_INPUT,
+                                       "%s:%" PRIu64 ": a name of %zu bytes, expected %zu at most",
+                                       l.name, l.lines, length, NAME_LONGEST));
+            TRY_OR(done, name_table_add(t, (struct name){l.text, length}, name_hash(l.text, length),
+                                        &number, error));
+            if (number + 1 != l.lines)
+                TRY_OR(done, error_set(error, STATUS_INPUT,
+                                       "%s:%" PRIu64 ": the name of line %" PRIu64
+                                       " again, expected each name "
+                                       "once",
+                                       l.name, l.lines, (uint64_t)number + 1));
+            at = end + 1;
+        }
     } while (window.begin < window.end);
     if (t->count == 0)
         error_set(error, STATUS_INPUT, "%s: is empty, expected names, one on each text line",

@@ -57,11 +57,6 @@ uint32_t name_hash(const char *text, size_t length)
 
 #define LENGTH_BITS 24
 
-static uint64_t name_place(uint64_t at, size_t length)
-{
-    return at << LENGTH_BITS | length;
-}
-
 static struct name name_at(const struct name_table *t, uint64_t place)
 {
     return (struct name){t->text + (place >> LENGTH_BITS),
@@ -131,8 +126,11 @@ static enum status grow_slots(struct name_table *t, struct error *error)
     return STATUS_OK;
 }
 
-static enum status make_room(struct name_table *t, size_t length, struct error *error)
+enum status name_table_add(struct name_table *t, struct name name, uint32_t hash, uint32_t *number,
+                           struct error *error)
 {
+    if (name_table_find(t, name, hash, number))
+        return STATUS_OK;
     if (2 * ((uint64_t)t->count + 1) > t->slots)
         TRY(grow_slots(t, error));
     if (t->count == t->place_room) {
@@ -140,23 +138,14 @@ static enum status make_room(struct name_table *t, size_t length, struct error *
         TRY(memory_resize(&t->place, room, sizeof *t->place, error));
         t->place_room = room;
     }
-    if (t->room - t->used < length) {
-        uint64_t room = t->used + length + t->used / 2 + LEAST_SLOTS;
+    if (t->room - t->used < name.length) {
+        uint64_t room = t->used + name.length + t->used / 2 + LEAST_SLOTS;
         TRY(memory_resize(&t->text, room, 1, error));
         t->room = room;
     }
-    return STATUS_OK;
-}
-
-enum status name_table_add(struct name_table *t, struct name name, uint32_t hash, uint32_t *number,
-                           struct error *error)
-{
-    if (name_table_find(t, name, hash, number))
-        return STATUS_OK;
-    TRY(make_room(t, name.length, error));
     struct name_slot *slot = &t->slot[find_slot(t, name, hash)];
     *number = t->count++;
-    *slot = (struct name_slot){hash, t->count, name_place(t->used, name.length)};
+    *slot = (struct name_slot){hash, t->count, t->used << LENGTH_BITS | name.length};
     t->place[*number] = slot->place;
     if (name.length > 0)
         memcpy(t->text + t->used, name.text, name.length);

@@ -250,36 +250,15 @@ static void take_indices(struct span *s, int n, const void *from, uint64_t strid
     s->largest[n] = largest;
 }
 
-static void take_values(struct span *s, const void *from)
-{
-    double *to = s->x->value + s->at;
-#define TAKE(type)                                                                                 \
-    for (uint64_t i = 0; i < s->count; i++) {                                                      \
-        const double value = (double)((const type *)from)[i];                                      \
-        to[i] = isnan(value) ? COO_UNKNOWN : value;                                                \
-        if (isinf(value))                                                                          \
-            note_wrong(s, i);                                                                      \
-    }
-    OF_TYPE(s->t->values.type, TAKE)
-#undef TAKE
-}
-
-static enum status read_column(struct span *s, int n, void *bytes, struct error *error)
-{
-    const struct npy_file *c = &s->t->coords;
-    const uint64_t size = npy_entry_bytes(c->type);
-    const uint64_t at = c->contents + ((uint64_t)n * c->rows + s->first) * size;
-    TRY(infile_read(&c->in, bytes, s->count * size, at, error));
-    take_indices(s, n, bytes, 1);
-    return STATUS_OK;
-}
-
 static enum status read_indices(struct span *s, unsigned char *bytes, struct error *error)
 {
     const struct npy_file *c = &s->t->coords;
     const uint64_t size = npy_entry_bytes(c->type), row = c->cols * size;
-    for (int n = 0; n < s->t->order && c->column_major; n++)
-        TRY(read_column(s, n, bytes, error));
+    for (int n = 0; n < s->t->order && c->column_major; n++) {
+        const uint64_t at = c->contents + ((uint64_t)n * c->rows + s->first) * size;
+        TRY(infile_read(&c->in, bytes, s->count * size, at, error));
+        take_indices(s, n, bytes, 1);
+    }
     if (c->column_major)
         return STATUS_OK;
     TRY(infile_read(&c->in, bytes, s->count * row, c->contents + s->first * row, error));
@@ -288,8 +267,10 @@ static enum status read_indices(struct span *s, unsigned char *bytes, struct err
     return STATUS_OK;
 }
 
-static enum status read_values(struct span *s, void *bytes, struct error *error)
+static enum status read_span(struct span *s, struct error *error)
 {
+    _Alignas(8) unsigned char bytes[SOME_BYTES];
+    TRY(read_indices(s, bytes, error));
     const struct npy_file *v = &s->t->values;
     const uint64_t size = npy_entry_bytes(v->type);
     const double each = s->t->options->values_optional ? COO_UNKNOWN : 1;
@@ -298,15 +279,17 @@ static enum status read_values(struct span *s, void *bytes, struct error *error)
     if (!s->t->name[1])
         return STATUS_OK;
     TRY(infile_read(&v->in, bytes, s->count * size, v->contents + s->first * size, error));
-    take_values(s, bytes);
+    double *to = s->x->value + s->at;
+#define TAKE(type)                                                                                 \
+    for (uint64_t i = 0; i < s->count; i++) {                                                      \
+        const double value = (double)((const type *)bytes)[i];                                     \
+        to[i] = isnan(value) ? COO_UNKNOWN : value;                                                \
+        if (isinf(value))                                                                          \
+            note_wrong(s, i);                                                                      \
+    }
+    OF_TYPE(s->t->values.type, TAKE)
+#undef TAKE
     return STATUS_OK;
-}
-
-static enum status read_span(struct span *s, struct error *error)
-{
-    _Alignas(8) unsigned char bytes[SOME_BYTES];
-    TRY(read_indices(s, bytes, error));
-    return read_values(s, bytes, error);
 }
 
 /* Explains index n of entry i, which was read to x. */
@@ -338,17 +321,6 @@ static enum status explain_index(const struct npy_tensor *t, uint64_t i, int n, 
                      t->options->dims[n] ? " says" : "");
 }
 
-static enum status explain(const struct npy_tensor *t, uint64_t i, double value,
-                           struct error *error)
-{
-    for (int n = 0; n < t->order; n++)
-        TRY(explain_index(t, i, n, error));
-    return error_set(error, STATUS_INPUT,
-                     "%s: entry [%" PRIu64 "] is %g, expected a finite number, or nan where the "
-                     "value is unknown",
-                     t->name[1] ? t->name[1] : t->name[0], i, value);
-}
-
 /* The part of `all` that begins at its entry `from`. */
 static struct span span_of(const struct span *all, uint64_t from, uint64_t most)
 {
@@ -357,15 +329,6 @@ static struct span span_of(const struct span *all, uint64_t from, uint64_t most)
     s.at += from;
     s.count = all->count - from < most ? all->count - from : most;
     return s;
-}
-
-static void merge(struct span *all, const struct span *s)
-{
-    if (s->wrong < all->wrong)
-        all->wrong = s->wrong;
-    for (int n = 0; n < s->t->order; n++)
-        if (s->largest[n] > all->largest[n])
-            all->largest[n] = s->largest[n];
 }
 
 /* Reads entries first to first + count - 1, of any type and order of the arrays, to x, from its
@@ -386,12 +349,23 @@ static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t c
         {
             if (status != STATUS_OK)
                 *error = own;
-            merge(&all, &s);
+            if (s.wrong < all.wrong)
+                all.wrong = s.wrong;
+            for (int n = 0; n < s.t->order; n++)
+                if (s.largest[n] > all.largest[n])
+                    all.largest[n] = s.largest[n];
         }
     }
     TRY(error->status);
-    if (all.wrong != UINT64_MAX)
-        return explain(t, all.wrong, x->value[at + (all.wrong - first)], error);
+    if (all.wrong != UINT64_MAX) {
+        for (int n = 0; n < t->order; n++)
+            TRY(explain_index(t, all.wrong, n, error));
+        return error_set(
+            error, STATUS_INPUT,
+            "%s: entry [%" PRIu64 "] is %g, expected a finite number, or nan where the "
+            "value is unknown",
+            t->name[1] ? t->name[1] : t->name[0], all.wrong, x->value[at + (all.wrong - first)]);
+    }
     for (int n = 0; n < t->order; n++)
         if (all.largest[n] > t->largest[n])
             t->largest[n] = all.largest[n];
@@ -403,10 +377,9 @@ static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t c
 static enum status npy_next(struct tensor_reader *r, struct error *error)
 {
     struct npy_tensor *t = r->state;
-    const int shares = r->shares > 0 ? r->shares : 1;
     if (t->end == 0) {
-        t->next = even_cut(t->entries, r->share, shares);
-        t->end = even_cut(t->entries, r->share + 1, shares);
+        t->next = even_cut(t->entries, r->share, r->shares);
+        t->end = even_cut(t->entries, r->share + 1, r->shares);
     }
     uint64_t most = r->cut == TENSOR_STEPS ? 0 : tensor_reader_most(r, t->order, 0);
     most = most > STEP ? most : STEP;
@@ -438,7 +411,7 @@ static enum status npy_end(struct tensor_reader *r, struct error *error)
     return error->status;
 }
 
-const struct tensor_format npy_format = {.name = "npy",
+const struct tensor_format tensor_npy = {.name = "npy",
                                          .what = "a NumPy array",
                                          .has_indices = true,
                                          .probe = npy_probe,

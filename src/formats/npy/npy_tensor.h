@@ -23,6 +23,6 @@ int npy_tensor_index_base(const struct tns_options *options);
 
 /* Every process reads its share of the entries. Of several bad entries the message names the first
  * one, counted from 0, as NumPy does. */
-extern const struct tensor_format npy_format;
+extern const struct tensor_format tensor_npy;
 
 #endif

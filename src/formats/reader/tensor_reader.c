@@ -17,6 +17,7 @@ const char *tensor_reader_name(const struct tensor_reader *r)
 enum status tensor_reader_open(struct tensor_reader *r, struct error *error)
 {
     r->memory = machine_memory_budget(r->memory);
+    r->shares = r->shares > 0 ? r->shares : 1;
     return r->format->open(r, error);
 }
 

@@ -30,7 +30,8 @@ struct tensor_reader {
     enum tensor_cut cut;
     uint64_t memory;   /* bytes that the entries of a piece may take; 0: what the machine has  */
     uint64_t overhead; /* bytes of an entry, beside 4 for each mode and 8 for the value         */
-    int share, shares; /* which share is read; 0 of 0: all. To be set before the first piece    */
+    int share,
+        shares; /* which share is read; 0 of 0, or of 1: all. To be set before the first piece */
     struct progress *progress; /* may be NULL */
 
     /* Set by opening. */

@@ -30,16 +30,6 @@ static void gzip_member_free(struct gzip_member *g)
     *g = (struct gzip_member){0};
 }
 
-/* The caller frees *g, which is empty on failure. STATUS_MEMORY. */
-static enum status gzip_member_create(struct gzip_member *g, struct error *error)
-{
-    g->stream = memory_array(1, sizeof *g->stream, error);
-    g->level_buffer = memory_array(LEVEL_ROOM, 1, error);
-    if (!g->stream || !g->level_buffer)
-        gzip_member_free(g);
-    return error->status;
-}
-
 /* The most bytes that a member of `size` bytes of text takes. */
 static size_t gzip_member_room(size_t size)
 {
@@ -89,43 +79,6 @@ struct line_writer {
     struct section_buffer *buffer; /* (threads); owned */
 };
 
-static enum status prepare(struct line_writer *w, const char *path, struct error *error)
-{
-    size_t room = w->sections.bytes;
-    w->buffer = memory_zeros((size_t)w->threads, sizeof *w->buffer, error);
-    if (!w->buffer)
-        return error->status;
-    for (int t = 0; t < w->threads; t++) {
-        w->buffer[t].text = memory_array(room, 1, error);
-        if (w->gzip)
-            w->buffer[t].gzipped = memory_array(gzip_member_room(room), 1, error);
-        if (w->gzip)
-            gzip_member_create(&w->buffer[t].gzip, error);
-        TRY(error->status);
-    }
-    return w->to_stdout ? STATUS_OK : outfile_open(&w->file, path, error);
-}
-
-/* A section as it goes into the file. */
-struct section {
-    const char *bytes;      /* (size), in a buffer */
-    size_t size, text_size; /* text_size: before compression */
-};
-
-/* Formats the text lines from `begin` on into the thread's buffer. */
-static void make_section(const struct line_writer *w, const struct line_piece *piece,
-                         uint64_t begin, struct section_buffer *b, struct section *s,
-                         struct error *error)
-{
-    const uint64_t end = least_of(begin + w->sections.lines, piece->lines);
-    s->bytes = b->text;
-    s->size = s->text_size = (size_t)(piece->format(piece->context, begin, end, b->text) - b->text);
-    if (!w->gzip)
-        return;
-    s->bytes = b->gzipped;
-    gzip_member_write(&b->gzip, b->text, s->text_size, b->gzipped, &s->size, error);
-}
-
 /* The position of a section in the file is known when the sections before it are formatted. Then
  * each thread writes its own; standard output, which has no positions, is written in turn. */
 enum status line_writer_append(struct line_writer *w, const struct line_piece *piece,
@@ -137,23 +90,29 @@ enum status line_writer_append(struct line_writer *w, const struct line_piece *p
 #pragma omp parallel for ordered schedule(dynamic)
     for (uint64_t s = 0; s < sections; s++) {
         struct error own = {0};
-        struct section made = {0};
-        size_t position = 0;
+        struct section_buffer *b = &w->buffer[omp_get_thread_num()];
+        const char *bytes = w->gzip ? b->gzipped : b->text; /* as they go into the file */
+        size_t size = 0, text_size = 0, position = 0;
         bool skip;
 #pragma omp atomic read
         skip = failed;
-        if (!skip)
-            make_section(w, piece, s * lines, &w->buffer[omp_get_thread_num()], &made, &own);
+        if (!skip) {
+            const uint64_t begin = s * lines, end = least_of(begin + lines, piece->lines);
+            size = text_size =
+                (size_t)(piece->format(piece->context, begin, end, b->text) - b->text);
+            if (w->gzip)
+                gzip_member_write(&b->gzip, b->text, text_size, b->gzipped, &size, &own);
+        }
 #pragma omp ordered
         {
             position = w->position;
-            w->position += made.size;
-            w->text_bytes += made.text_size;
+            w->position += size;
+            w->text_bytes += text_size;
             if (w->to_stdout && !skip && own.status == STATUS_OK)
-                outfile_write(&w->file, made.bytes, made.size, &own);
+                outfile_write(&w->file, bytes, size, &own);
         }
         if (!w->to_stdout && !skip && own.status == STATUS_OK)
-            outfile_write_at(&w->file, made.bytes, made.size, position, &own);
+            outfile_write_at(&w->file, bytes, size, position, &own);
         if (own.status != STATUS_OK) {
 #pragma omp critical(line_writer_error)
             error_set(error, own.status, "%s", own.message);
@@ -200,7 +159,22 @@ enum status line_writer_open(struct line_writer **writer, const char *path,
     if (w->to_stdout)
         w->file = (struct outfile){.fd = STDOUT_FILENO, .path = stdout_name};
     progress_stage(sections->progress, "writing %s", w->to_stdout ? stdout_name : path);
-    if (prepare(w, path, error) != STATUS_OK) {
+    w->buffer = memory_zeros((size_t)w->threads, sizeof *w->buffer, error);
+    TRY_OR(done, error->status);
+    for (int t = 0; t < w->threads; t++) {
+        struct section_buffer *b = &w->buffer[t];
+        b->text = memory_array(sections->bytes, 1, error);
+        if (w->gzip) {
+            b->gzipped = memory_array(gzip_member_room(sections->bytes), 1, error);
+            b->gzip.stream = memory_array(1, sizeof *b->gzip.stream, error);
+            b->gzip.level_buffer = memory_array(LEVEL_ROOM, 1, error);
+        }
+        TRY_OR(done, error->status);
+    }
+    if (!w->to_stdout)
+        outfile_open(&w->file, path, error);
+done:
+    if (error->status != STATUS_OK) {
         line_writer_free(w);
         *writer = NULL;
     }

@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/page_touch.h"
 #include "formats/tns/tns_text.h"
 
@@ -54,7 +56,7 @@ static enum status tns_open(struct tensor_reader *r, struct error *error)
     choose_window(r, &t->options.sizes);
     TRY(tns_text_open(&t->text, r->path, &t->options, error));
     r->gzip = line_reader_gzip(t->text.reader);
-    r->has_shares = tns_text_has_shares(&t->text) && strcmp(r->path, "-") != 0;
+    r->has_shares = !line_reader_threaded(t->text.reader) && strcmp(r->path, "-") != 0;
     if (!r->has_shares)
         return STATUS_OK;
     TRY(next_window(t, error)); /* after the header */
@@ -98,7 +100,10 @@ static enum status tns_next(struct tensor_reader *r, struct error *error)
         page_touch_now(&pages);
         TRY(tns_text_parse(text, window, &r->piece, &used, error));
         t->waits = false;
-        tns_text_progress(text, r->progress);
+        const uint64_t bytes = line_reader_bytes(text->reader);
+        const double rate = (double)bytes / (clock_now() - r->start);
+        progress_update(r->progress, line_reader_fraction(text->reader), "%s, %s/s",
+                        NUMBER_SIZE(bytes), NUMBER_SIZE(number_whole(rate)));
     }
     for (int n = 0; n < r->piece.shape.order; n++) {
         r->largest[n] = text->largest[n];
@@ -114,14 +119,21 @@ static enum status tns_end(struct tensor_reader *r, struct error *error)
 {
     const struct tns_reading *reading = r->state;
     const struct tns_text *t = &reading->text;
+    const struct tns_format *f = &t->head.format;
+    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
     TRY(tns_text_end(t, r->entries, error));
     if (t->negative > 0 && r->shares <= 1)
         return error_set(error, STATUS_INPUT,
                          "%" PRIu64 " value%s negative; %s (first: %s:%" PRIu64 ")", t->negative,
                          t->negative == 1 ? " is" : "s are", t->nonneg, t->name, t->negative_line);
-    r->shape = tns_text_shape(t, r->largest);
+    r->shape = shape_of(f->order, f->limit);
+    for (int n = 0; n < f->order; n++)
+        if (!f->limit_origin[n])
+            r->shape.dims[n] = (uint64_t)r->largest[n] + 1;
     r->header = (int)t->head.dialect;
-    tns_text_done(t, r->progress, r->entries, r->bytes);
+    progress_done(r->progress, "%" PRIu64 " entr%s, %s of text%s", r->entries,
+                  r->entries == 1 ? "y" : "ies", number_size(r->bytes, size),
+                  pace_bytes(r->bytes, "", clock_now() - r->start, how_fast));
     return STATUS_OK;
 }
 
@@ -131,11 +143,11 @@ static void tns_close(struct tensor_reader *r)
     tns_text_close(&t->text);
 }
 
-const struct tensor_format tns_format = {.name = "text",
-                                         .what = "text",
-                                         .has_indices = true,
-                                         .probe = tns_probe,
-                                         .open = tns_open,
-                                         .next = tns_next,
-                                         .end = tns_end,
-                                         .close = tns_close};
+const struct tensor_format tensor_text = {.name = "text",
+                                          .what = "text",
+                                          .has_indices = true,
+                                          .probe = tns_probe,
+                                          .open = tns_open,
+                                          .next = tns_next,
+                                          .end = tns_end,
+                                          .close = tns_close};

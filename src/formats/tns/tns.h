@@ -7,6 +7,6 @@
 
 /* Every process parses the text lines that begin in its share of the bytes. Gzip, standard input
  * and pipes have no shares. */
-extern const struct tensor_format tns_format;
+extern const struct tensor_format tensor_text;
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "base/digits.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -16,12 +15,6 @@
 /* --- text lines: entries are parsed fast, and errors are explained --- */
 
 #define MAX_COLUMNS (MAX_ORDER + 1)
-
-/* Arrays to which entries are parsed: the first entry at [0]. */
-struct place {
-    uint32_t *index[MAX_ORDER];
-    double *value;
-};
 
 /* A column of a text line. */
 struct token {
@@ -105,7 +98,7 @@ enum line_kind { LINE_EMPTY, LINE_ENTRY, LINE_BAD };
 
 /* Parses a text line that fast_line() has refused. */
 static enum line_kind parse_line(const struct tns_format *f, const char *line, const char *end,
-                                 const struct place *place, uint64_t at)
+                                 const struct coo *place, uint64_t at)
 {
     struct token token[MAX_COLUMNS];
     uint64_t columns = cut_columns(line, end, token);
@@ -128,18 +121,6 @@ static enum line_kind parse_line(const struct tns_format *f, const char *line, c
         return LINE_BAD;
     place->value[at] = value;
     return LINE_ENTRY;
-}
-
-static enum status explain_columns(const struct tns_format *f, uint64_t number, uint64_t columns,
-                                   bool cut_off, struct error *error)
-{
-    return error_set(error, STATUS_INPUT,
-                     "%s:%" PRIu64 ": %s%" PRIu64 " column%s, expected %" PRIu64 ": %d ind%s %s "
-                     "value, as %s says",
-                     f->name, number, cut_off ? "the last line is cut off: " : "", columns,
-                     columns == 1 ? "" : "s", columns_of(f), f->order,
-                     f->order == 1 ? "ex" : "ices", f->valueless ? "without a" : "and a",
-                     f->order_origin);
 }
 
 /* Explains what is wrong with an index of mode n; STATUS_OK if nothing is. */
@@ -182,8 +163,16 @@ static enum status explain_line(const struct tns_format *f, const char *line, co
                          "%s:%" PRIu64 ": a carriage return within the line, expected lines that "
                          "end in LF or CR LF",
                          f->name, number);
-    if (columns != columns_of(f))
-        return explain_columns(f, number, columns, cut_off && columns < columns_of(f), error);
+    if (columns != columns_of(f)) {
+        cut_off = cut_off && columns < columns_of(f);
+        return error_set(
+            error, STATUS_INPUT,
+            "%s:%" PRIu64 ": %s%" PRIu64 " column%s, expected %" PRIu64 ": %d ind%s %s "
+            "value, as %s says",
+            f->name, number, cut_off ? "the last line is cut off: " : "", columns,
+            columns == 1 ? "" : "s", columns_of(f), f->order, f->order == 1 ? "ex" : "ices",
+            f->valueless ? "without a" : "and a", f->order_origin);
+    }
     for (int n = 0; n < f->order; n++)
         TRY(explain_index(f, number, n, token[n], error));
 
@@ -245,7 +234,7 @@ static inline const char *skip_blanks(const char *p)
 /* Parses the entry of the text line at p into place [at]. Returns the beginning of the next line,
  * or NULL if the line is not a plain entry. The newline that ends every line ends each loop. */
 static inline const char *fast_line(const struct tns_format *f, const char *p, const char *readable,
-                                    const struct place *place, uint64_t at)
+                                    const struct coo *place, uint64_t at)
 {
     const int columns = (int)columns_of(f);
     p = skip_blanks(p);
@@ -276,7 +265,7 @@ static inline const char *fast_line(const struct tns_format *f, const char *p, c
  * *entries is the number of entries. Returns end, or the beginning of the first bad line; entries
  * before that line are parsed. Bytes up to `readable`, which is end or later, may be read. */
 static const char *parse_lines(const struct tns_format *f, const char *begin, const char *end,
-                               const char *readable, const struct place *place, uint64_t *entries)
+                               const char *readable, const struct coo *place, uint64_t *entries)
 {
     uint64_t at = 0;
     const char *line = begin;
@@ -425,18 +414,6 @@ static enum status header_lengths(struct tns_head *h, const struct token *token,
     return STATUS_OK;
 }
 
-static enum status header_count(struct tns_head *h, struct token token, uint64_t columns,
-                                uint64_t number, struct error *error)
-{
-    char quoted[QUOTED_BYTES];
-    if (columns != 1 || !read_unsigned(token, &h->count) || h->count > MAX_NNZ)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64
-                         ": %s, expected the header's number of entries, 0 to %" PRIu64,
-                         h->name, number, quote(token, quoted), MAX_NNZ);
-    return ready(h, h->shape.order, "the header", error);
-}
-
 /* A text line of one column cannot be an entry, so it begins a header, unless it can be an index
  * without a value; any other is the first entry. */
 static enum status head_begins(struct tns_head *h, const struct token *token, uint64_t columns,
@@ -480,6 +457,7 @@ static enum status tns_head_line(struct tns_head *h, const char *line, const cha
                                  uint64_t number, bool *is_entry, struct error *error)
 {
     struct token token[MAX_COLUMNS];
+    char quoted[QUOTED_BYTES];
     uint64_t columns = cut_columns(line, end, token);
     *is_entry = false;
     if (columns == 0)
@@ -492,7 +470,12 @@ static enum status tns_head_line(struct tns_head *h, const char *line, const cha
     case TNS_AWAIT_LENGTHS:
         return header_lengths(h, token, columns, number, error);
     case TNS_AWAIT_COUNT:
-        return header_count(h, token[0], columns, number, error);
+        if (columns != 1 || !read_unsigned(token[0], &h->count) || h->count > MAX_NNZ)
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64
+                             ": %s, expected the header's number of entries, 0 to %" PRIu64,
+                             h->name, number, quote(token[0], quoted), MAX_NNZ);
+        return ready(h, h->shape.order, "the header", error);
     case TNS_AWAIT_ENTRY:
         *is_entry = true;
         return first_entry(h, columns, number, error);
@@ -524,7 +507,7 @@ enum status tns_text_open(struct tns_text *t, const char *path, const struct tns
                           struct error *error)
 {
     const struct tns_sizes *sizes = &options->sizes;
-    *t = (struct tns_text){.nonneg = options->nonneg, .start = clock_now()};
+    *t = (struct tns_text){.nonneg = options->nonneg};
     t->section_bytes = sizes->section ? sizes->section : TNS_SECTION;
     TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW, error));
     t->name = line_reader_name(t->reader);
@@ -534,11 +517,6 @@ enum status tns_text_open(struct tns_text *t, const char *path, const struct tns
         t->threads = 1;
     t->head = (struct tns_head){.name = t->name, .options = options};
     return STATUS_OK;
-}
-
-bool tns_text_has_shares(const struct tns_text *t)
-{
-    return !line_reader_threaded(t->reader);
 }
 
 enum status tns_text_take_share(struct tns_text *t, int share, int shares, struct error *error)
@@ -570,28 +548,22 @@ static enum status read_head(struct tns_text *t, struct line_window *window, str
     return STATUS_OK;
 }
 
-/* Checks the first bytes of the file: another kind of file is refused, a mark of UTF-8 skipped. */
-static enum status begin_text(struct tns_text *t, struct line_window *window, struct error *error)
-{
-    t->begun = true;
-    size_t count = window->overlong ? line_reader_window_bytes(t->reader)
-                                    : (size_t)(window->end - window->begin);
-    const bool gzip = line_reader_gzip(t->reader);
-    TRY(foreign_file_refuse(t->name, window->begin, count, gzip, error));
-    if (count >= UTF8_MARK_BYTES && !window->overlong &&
-        memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
-        window->begin += UTF8_MARK_BYTES;
-        t->head_bytes = UTF8_MARK_BYTES;
-    }
-    return STATUS_OK;
-}
-
 enum status tns_text_next(struct tns_text *t, struct line_window *window, struct error *error)
 {
     for (;;) {
         TRY(line_reader_next(t->reader, window, error));
-        if (!t->begun)
-            TRY(begin_text(t, window, error));
+        if (!t->begun) {
+            t->begun = true;
+            size_t count = window->overlong ? line_reader_window_bytes(t->reader)
+                                            : (size_t)(window->end - window->begin);
+            const bool gzip = line_reader_gzip(t->reader);
+            TRY(foreign_file_refuse(t->name, window->begin, count, gzip, error));
+            if (count >= UTF8_MARK_BYTES && !window->overlong &&
+                memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
+                window->begin += UTF8_MARK_BYTES;
+                t->head_bytes = UTF8_MARK_BYTES;
+            }
+        }
         if (window->overlong)
             return error_set(error, STATUS_INPUT,
                              "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
@@ -624,18 +596,10 @@ static const char *line_end(const char *line, const char *end)
     return memchr(line, '\n', (size_t)(end - line));
 }
 
-static struct place place_at(const struct coo *x, uint64_t at)
-{
-    struct place place = {.value = x->value + at};
-    for (int n = 0; n < x->shape.order; n++)
-        place.index[n] = x->index[n] + at;
-    return place;
-}
-
 static void parse_section(struct tns_section *c, const struct tns_format *f, const char *readable,
                           const struct coo *x, uint64_t used)
 {
-    struct place place = place_at(x, used + c->first_line);
+    const struct coo place = coo_slice(x, used + c->first_line, c->lines);
     c->bad = parse_lines(f, c->begin, c->end, readable, &place, &c->entries);
     for (int n = 0; n < f->order; n++) {
         uint32_t largest = 0;
@@ -651,16 +615,10 @@ static void gather(struct tns_text *t, struct coo *x, uint64_t *used)
     uint64_t at = *used;
     for (size_t i = 0; i < t->count; i++) {
         const struct tns_section *c = &t->section[i];
-        struct place from = place_at(x, *used + c->first_line);
-        struct place to = place_at(x, at);
-        for (int n = 0; n < x->shape.order; n++) {
-            if (to.value != from.value)
-                memmove(to.index[n], from.index[n], c->entries * sizeof *to.index[n]);
+        coo_move(x, at, x, *used + c->first_line, c->entries);
+        for (int n = 0; n < x->shape.order; n++)
             if (c->largest[n] > t->largest[n])
                 t->largest[n] = c->largest[n];
-        }
-        if (to.value != from.value)
-            memmove(to.value, from.value, c->entries * sizeof *to.value);
         at += c->entries;
     }
     *used = at;
@@ -672,7 +630,7 @@ static uint64_t lines_before(const struct tns_section *c, const struct tns_forma
 {
     uint32_t index[MAX_ORDER];
     double value;
-    struct place one = {.value = &value};
+    struct coo one = {.value = &value};
     uint64_t lines = 0, entries = 0, found;
     for (int n = 0; n < f->order; n++)
         one.index[n] = &index[n];
@@ -715,19 +673,6 @@ enum status tns_text_cut(struct tns_text *t, const struct line_window *window, u
     return STATUS_OK;
 }
 
-/* Explains the first bad text line of the window. Sections before it were parsed to their ends. */
-static enum status explain_bad(const struct tns_text *t, const struct line_window *window,
-                               struct error *error)
-{
-    const struct tns_section *c = t->section;
-    while (c->bad == c->end)
-        c++;
-    const uint64_t number = first_line(t) + c->first_line + line_count(c->begin, c->bad);
-    const char *stop = line_end(c->bad, c->end);
-    const bool cut_off = window->unterminated && stop + 1 == window->end;
-    return explain_line(&t->head.format, c->bad, stop, number, cut_off, error);
-}
-
 /* Counts the values below 0 of the window, whose entries begin at x's entry `from`. */
 static void count_negative(struct tns_text *t, const struct coo *x, uint64_t from)
 {
@@ -752,8 +697,15 @@ enum status tns_text_parse(struct tns_text *t, const struct line_window *window,
     for (size_t i = 0; i < t->count; i++)
         parse_section(&t->section[i], &t->head.format, window->end, x, from);
     for (size_t i = 0; i < t->count; i++)
-        if (t->section[i].bad != t->section[i].end)
-            return explain_bad(t, window, error);
+        if (t->section[i].bad != t->section[i].end) {
+            const struct tns_section *c = t->section;
+            while (c->bad == c->end)
+                c++;
+            const uint64_t number = first_line(t) + c->first_line + line_count(c->begin, c->bad);
+            const char *stop = line_end(c->bad, c->end);
+            const bool cut_off = window->unterminated && stop + 1 == window->end;
+            return explain_line(&t->head.format, c->bad, stop, number, cut_off, error);
+        }
     gather(t, x, used);
     if (t->nonneg)
         count_negative(t, x, from);
@@ -773,33 +725,6 @@ enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct erro
     if (entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no entries after the header", t->name);
     return STATUS_OK;
-}
-
-struct shape tns_text_shape(const struct tns_text *t, const uint32_t *largest)
-{
-    const struct tns_format *f = &t->head.format;
-    struct shape shape = shape_of(f->order, f->limit);
-    for (int n = 0; n < f->order; n++)
-        if (!f->limit_origin[n])
-            shape.dims[n] = (uint64_t)largest[n] + 1;
-    return shape;
-}
-
-void tns_text_progress(const struct tns_text *t, struct progress *progress)
-{
-    const uint64_t bytes = line_reader_bytes(t->reader);
-    const double rate = (double)bytes / (clock_now() - t->start);
-    progress_update(progress, line_reader_fraction(t->reader), "%s, %s/s", NUMBER_SIZE(bytes),
-                    NUMBER_SIZE(number_whole(rate)));
-}
-
-void tns_text_done(const struct tns_text *t, struct progress *progress, uint64_t entries,
-                   uint64_t bytes)
-{
-    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    progress_done(progress, "%" PRIu64 " entr%s, %s of text%s", entries, entries == 1 ? "y" : "ies",
-                  number_size(bytes, size),
-                  pace_bytes(bytes, "", clock_now() - t->start, how_fast));
 }
 
 void tns_text_close(struct tns_text *t)

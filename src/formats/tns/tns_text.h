@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 
-#include "base/progress.h"
 #include "formats/tns/line_reader.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/coo.h"
@@ -62,7 +61,6 @@ struct tns_text {
     const char *nonneg;     /* of the options                                           */
     uint64_t negative;      /* values below 0 so far, where there is `nonneg`           */
     uint64_t negative_line; /* the number of the first text line with one              */
-    double start;           /* clock_now() when the text was opened */
 };
 
 /* Whether [line, end) is the first text line of a header with the word `sptensor`. */
@@ -73,9 +71,6 @@ bool tns_is_sptensor(const char *line, const char *end);
  * STATUS_INPUT, STATUS_MEMORY, STATUS_INTERNAL as from line_reader_open. */
 enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
                           struct error *error);
-
-/* Whether several ranks can read the file, each a share. */
-bool tns_text_has_shares(const struct tns_text *t);
 
 /* Begins again with share number `share` of `shares` of the entries' text: the text lines that
  * begin in this share of the bytes after the header. Call it once, when the header is read; the
@@ -100,17 +95,6 @@ enum status tns_text_parse(struct tns_text *t, const struct line_window *window,
 /* Checks at the end of a file of `entries` entries that the header was complete, that it gave this
  * number if it gave any, and that there are entries. STATUS_INPUT. */
 enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct error *error);
-
-/* The shape of a tensor with these largest indices (order), or with the lengths that --dims or the
- * header gives. */
-struct shape tns_text_shape(const struct tns_text *t, const uint32_t *largest);
-
-/* Shows how much has been read. */
-void tns_text_progress(const struct tns_text *t, struct progress *progress);
-
-/* Ends the stage: `entries` were read from `bytes` of text. */
-void tns_text_done(const struct tns_text *t, struct progress *progress, uint64_t entries,
-                   uint64_t bytes);
 
 /* Accepts an empty *t. */
 void tns_text_close(struct tns_text *t);

@@ -40,7 +40,7 @@ static enum status join(void *context, struct coo *piece, struct error *error)
 static enum status join_file(struct joined *j, const char *path, uint64_t length,
                              struct error *error)
 {
-    struct tensor_reader r = {.format = &blco_format,
+    struct tensor_reader r = {.format = &tensor_blco,
                               .path = path,
                               .cut = TENSOR_PIECES,
                               .memory = length * BLCO_SEGMENT_NNZ * 20};

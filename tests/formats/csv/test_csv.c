@@ -28,7 +28,7 @@ static struct result read_text(const char *text, const struct csv_options *optio
 {
     const struct tns_options plain = {.sizes = *sizes};
     struct tensor_reader reader = {
-        .path = scratch_text("x.csv", text), .tns = &plain, .csv = options, .format = &csv_format};
+        .path = scratch_text("x.csv", text), .tns = &plain, .csv = options, .format = &tensor_csv};
     struct result r = {.error = {0}};
     read_whole(&r.x, &r.names, &reader, &r.error);
     return r;

@@ -133,7 +133,7 @@ static void test_pieces(void **state)
     make_coo(&expected, &(struct shape){2, {300, 100}}, 9000000);
     const char *path = npy_write_coo(&expected, "<i2", false, 0, "|b1");
     struct tensor_reader r = {
-        .path = path, .tns = &plain, .format = &npy_format, .cut = TENSOR_PIECES, .memory = 1};
+        .path = path, .tns = &plain, .format = &tensor_npy, .cut = TENSOR_PIECES, .memory = 1};
     if (tensor_reader_each(&r, compare, &joined, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_true(joined.pieces == 3 && joined.at == expected.nnz);

@@ -17,7 +17,7 @@
 static enum status read_as_text(struct coo *x, const char *name, const struct tns_options *options,
                                 struct error *error)
 {
-    struct tensor_reader r = {.format = &tns_format, .path = name, .tns = options};
+    struct tensor_reader r = {.format = &tensor_text, .path = name, .tns = options};
     return read_whole(x, NULL, &r, error);
 }
 

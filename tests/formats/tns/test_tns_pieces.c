@@ -49,7 +49,7 @@ static uint64_t check(uint64_t memory, const struct tns_options *options)
 {
     struct coo all;
     struct tensor_reader report,
-        r = {.path = path, .tns = options, .format = &tns_format, .cut = TENSOR_PIECES};
+        r = {.path = path, .tns = options, .format = &tensor_text, .cut = TENSOR_PIECES};
     struct error error;
     assert_int_equal(read_file(&all, options, &usual, &report, &error), STATUS_OK);
     struct collector c = {0};
@@ -116,7 +116,7 @@ static void write_sptensor(int count)
 static struct tensor_reader in_pieces(void)
 {
     return (struct tensor_reader){
-        .path = path, .tns = &one_based, .format = &tns_format, .cut = TENSOR_PIECES, .memory = 1};
+        .path = path, .tns = &one_based, .format = &tensor_text, .cut = TENSOR_PIECES, .memory = 1};
 }
 
 static void test_header_counts_all_pieces(void **state)
