@@ -11,33 +11,6 @@
 
 #define WRITER_MEMORY (UINT64_C(1) << 20)
 
-static enum status write_tensor(const struct coo *x, const char *path, struct error *error)
-{
-    static const struct tensor_write_options options = {
-        .text = {.index_base = 1, .header = TNS_HEADER_DIMS}, .memory = WRITER_MEMORY};
-    struct tensor_writer writer;
-    struct line_writer_report report;
-    TRY(tensor_writer_open(&writer, path, &x->shape, x->nnz, &options, error));
-    TRY_OR(done, tensor_writer_append(&writer, x, error));
-    tensor_writer_commit(&writer, &report, error);
-done:
-    tensor_writer_free(&writer);
-    return error->status;
-}
-
-static enum status read_back(const struct coo *x, const char *path, const char *name,
-                             struct verdict *f, struct error *error)
-{
-    static const struct tns_options options = {.index_base = 1};
-    struct tensor_input input;
-    TRY_OR(done, tensor_input_open(&input, path, &options, NULL, NULL, error));
-    TRY_OR(done, tensor_input_read(&input, NULL, error));
-    verdict_same_tensor(f, &input.x, x, name);
-done:
-    tensor_input_close(&input);
-    return error->status;
-}
-
 /* Scattered nonzeros in alto order, the order in which files are written. */
 static enum status make_sorted(struct coo *x, struct error *error)
 {
@@ -55,14 +28,28 @@ done:
     return error->status;
 }
 
+/* Writes x to a file, and reads it back. */
 static enum status check_tensor_file(const struct selftest_place *p, const struct coo *x,
                                      const char *name, struct verdict *f, struct error *error)
 {
+    static const struct tensor_write_options options = {
+        .text = {.index_base = 1, .header = TNS_HEADER_DIMS}, .memory = WRITER_MEMORY};
+    static const struct tns_options read_options = {.index_base = 1};
+    struct tensor_writer writer;
+    struct tensor_input input = {0};
+    struct line_writer_report report;
     char *path = memory_text(error, "%s/%s", p->folder, name);
     if (!path)
         return error->status;
-    TRY_OR(done, write_tensor(x, path, error));
-    read_back(x, path, name, f, error);
+    TRY_OR(done, tensor_writer_open(&writer, path, &x->shape, x->nnz, &options, error));
+    if (tensor_writer_append(&writer, x, error) == STATUS_OK)
+        tensor_writer_commit(&writer, &report, error);
+    tensor_writer_free(&writer);
+    TRY_OR(done, error->status);
+    if (tensor_input_open(&input, path, &read_options, NULL, NULL, error) == STATUS_OK &&
+        tensor_input_read(&input, NULL, error) == STATUS_OK)
+        verdict_same_tensor(f, &input.x, x, name);
+    tensor_input_close(&input);
 done:
     memory_free(path);
     return error->status;
@@ -141,19 +128,6 @@ static const uint64_t lines[NONZEROS] = {0, 4, 48, 5, 33, 12, 62, 11, 15, 57, 61
 static const uint64_t sorted_index[NONZEROS] = {0, 16, 17, 7, 18, 23, 1, 8, 11, 27, 30, 31};
 static const double sorted_value[NONZEROS] = {1, 2, 4, 8, 6, 9, 5, 3, 10, 11, 7, 12};
 
-static void compare_blocks(const struct blco *b, struct verdict *f)
-{
-    verdict_equal(f, b->nblocks, 2, "figure 6, blocks");
-    for (uint64_t k = 0; k < b->nblocks; k++) {
-        verdict_equal(f, b->block[k].count, 6, "figure 6, nonzeros of block %d", (int)k);
-        verdict_equal(f, b->block[k].base[2], 2 * k, "figure 6, base of mode 3, block %d", (int)k);
-    }
-    for (int i = 0; i < NONZEROS; i++) {
-        verdict_equal(f, b->index[0][i], sorted_index[i], "figure 6, index %d", i);
-        verdict_near(f, b->value[i], sorted_value[i], 0, "figure 6, value %d", i);
-    }
-}
-
 enum status check_ordering(const struct selftest_place *p, int which, struct verdict *f,
                            struct error *error)
 {
@@ -175,7 +149,15 @@ enum status check_ordering(const struct selftest_place *p, int which, struct ver
         x.value[i] = i + 1;
     }
     TRY_OR(done, blco_build(&b, &x, &options, error));
-    compare_blocks(&b, f);
+    verdict_equal(f, b.nblocks, 2, "figure 6, blocks");
+    for (uint64_t k = 0; k < b.nblocks; k++) {
+        verdict_equal(f, b.block[k].count, 6, "figure 6, nonzeros of block %d", (int)k);
+        verdict_equal(f, b.block[k].base[2], 2 * k, "figure 6, base of mode 3, block %d", (int)k);
+    }
+    for (int i = 0; i < NONZEROS; i++) {
+        verdict_equal(f, b.index[0][i], sorted_index[i], "figure 6, index %d", i);
+        verdict_near(f, b.value[i], sorted_value[i], 0, "figure 6, value %d", i);
+    }
 done:
     blco_free(&b);
     coo_free(&x);

@@ -27,35 +27,13 @@ bool place_refuses(const struct selftest_place *p, const struct coo *x,
     return backend_plan(&plan, p->kind, &tensor, &options, why) == STATUS_INPUT;
 }
 
-/* The rank that compares takes the model, which ranks that share memory have in common. All ranks
- * wait until it is complete, and then until it is taken. */
-static enum status take_model(const struct selftest_place *p, struct ktensor *from,
-                              struct ktensor *model, struct error *error)
-{
-    int unused = 0;
-    TRY(comm_allreduce_max(p->comm, &unused, error));
-    if (place_compares(p)) {
-        *model = *from;
-        *from = (struct ktensor){0};
-    }
-    return comm_allreduce_max(p->comm, &unused, error);
-}
-
-/* Makes one start. */
-static enum status make_start(const struct selftest_place *p, struct rank_tensor *t,
-                              const struct backend_options *options, const struct decomposition *d,
-                              struct starts *s, struct error *error)
-{
-    struct backend b;
-    struct rank_report report;
-    TRY(backend_prepare(&b, p->kind, t, options, NULL, error));
-    return decompose(&b, t, d, s, &report, error);
-}
-
 enum status place_decompose(const struct selftest_place *p, const struct coo *x,
                             const struct problem *problem, const struct decomposition *d,
                             struct place_outcome *o, struct error *error)
 {
+    struct backend b;
+    struct rank_report report;
+    int unused = 0;
     struct rank_tensor t = {0};
     struct starts s = {0};
     const struct backend_options options = options_of(p, problem);
@@ -68,9 +46,17 @@ enum status place_decompose(const struct selftest_place *p, const struct coo *x,
     TRY_OR(done, comm_end_phase(p->comm, error));
     TRY_OR(done, rank_tensor_share(&t, p->comm, x, &request, error));
     t.rows.devices = p->devices;
-    TRY_OR(done, make_start(p, &t, &options, d, &s, error));
+    TRY_OR(done, backend_prepare(&b, p->kind, &t, &options, NULL, error));
+    TRY_OR(done, decompose(&b, &t, d, &s, &report, error));
     o->result = s.start[0].result;
-    take_model(p, &s.model[0], &o->model, error);
+    /* The rank that compares takes the model, which ranks that share memory have in common. All
+     * ranks wait until it is complete, and then until it is taken. */
+    TRY_OR(done, comm_allreduce_max(p->comm, &unused, error));
+    if (place_compares(p)) {
+        o->model = s.model[0];
+        s.model[0] = (struct ktensor){0};
+    }
+    comm_allreduce_max(p->comm, &unused, error);
 done:
     starts_free(&s);
     rank_tensor_close(&t);
