@@ -153,16 +153,6 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
     return STATUS_OK;
 }
 
-static void list_presets(void)
-{
-    printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
-    for (const struct generate_preset *p = generate_presets; p->name; p++) {
-        printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
-        cmd_print_lengths(&p->spec.shape);
-        printf("\n");
-    }
-}
-
 /* The file that is made. */
 struct output {
     const char *path;
@@ -286,10 +276,17 @@ static int run_command(int argc, char **argv, struct error *error)
     if (!cmd_parse(&line, &cmd_generate, &settings.common, error))
         return (int)error->status;
     if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0)) {
-        if (cli_no_operand(&line, error) == STATUS_OK)
-            list_presets();
-    } else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK)
+        if (cli_no_operand(&line, error) != STATUS_OK)
+            return (int)error->status;
+        printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
+        for (const struct generate_preset *p = generate_presets; p->name; p++) {
+            printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
+            cmd_print_lengths(&p->spec.shape);
+            printf("\n");
+        }
+    } else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK) {
         generate(&settings, path, error);
+    }
     return (int)error->status;
 }
 
