@@ -91,40 +91,6 @@ static enum status check_options(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* NumPy arrays: without that of the values there are no residuals; the output counts as they do. */
-static enum status check_coordinates(struct job *job, enum tensor_format format,
-                                     struct error *error)
-{
-    if (format != TENSOR_NPY)
-        return STATUS_OK;
-    job->common.tns.index_base = npy_tensor_index_base(&job->common.tns);
-    if (!job->residuals || npy_tensor_has_values(job->coordinates))
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
-                     job->coordinates);
-}
-
-/* Where the text lines go; NULL: nowhere. */
-static const char *target(const struct job *job)
-{
-    return job->output ? job->output : job->count ? NULL : "-";
-}
-
-static enum status check_target(const struct job *job, struct error *error)
-{
-    struct file_roles files = {0};
-    if (!target(job))
-        return STATUS_OK;
-    file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
-    file_roles_add(&files, FILE_TENSOR_READ, job->coordinates, error);
-    for (int n = 0; n < MAX_ORDER; n++)
-        file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
-    tensor_target_check(target(job), &files, job->force, error);
-    file_roles_free(&files);
-    return error->status;
-}
-
 /* --- the entries, some at a time --- */
 
 static enum residual_kind kind_of(const struct job *job)
@@ -167,36 +133,7 @@ static enum status take(void *context, struct coo *piece, struct error *error)
     return STATUS_OK;
 }
 
-static enum status take_all(struct job *job, enum tensor_format format, struct error *error)
-{
-    const struct model_entries entries = {.path = job->coordinates,
-                                          .format = format,
-                                          .tns = &job->common.tns,
-                                          .shape = &job->model.shape,
-                                          .values_optional = !job->residuals,
-                                          .memory = cmd_host_memory(&job->common),
-                                          .overhead = ENTRY_OVERHEAD,
-                                          .take = take,
-                                          .context = job,
-                                          .progress = &job->progress};
-    return model_entries_each(&entries, error);
-}
-
 /* --- the result --- */
-
-static enum status make_json(struct json *j, const struct job *job,
-                             const struct residual_view *view, struct error *error)
-{
-    json_begin(j, error);
-    json_put_object(j, NULL);
-    json_put_string(j, "model", job->stem);
-    json_put_string(j, "coordinates", job->coordinates);
-    json_put_unsigneds(j, "lengths", job->model.shape.dims, (size_t)job->model.shape.order);
-    json_put_unsigned(j, "index_base", (uint64_t)view->index_base);
-    residual_put_json(j, view);
-    json_end(j);
-    return error->status;
-}
 
 /* Gives the output file its name when all that may fail is done. */
 static enum status finish(struct job *job, struct error *error)
@@ -211,8 +148,17 @@ static enum status finish(struct job *job, struct error *error)
     residuals_rank(&job->sums);
     for (int n = 0; job->count && n < job->model.shape.order; n++)
         TRY_OR(done, residuals_slices(&slices[n], &job->sums, n, error));
-    if (job->json)
-        TRY_OR(done, make_json(&j, job, &view, error));
+    if (job->json) {
+        json_begin(&j, error);
+        json_put_object(&j, NULL);
+        json_put_string(&j, "model", job->stem);
+        json_put_string(&j, "coordinates", job->coordinates);
+        json_put_unsigneds(&j, "lengths", job->model.shape.dims, (size_t)job->model.shape.order);
+        json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
+        residual_put_json(&j, &view);
+        json_end(&j);
+        TRY_OR(done, error->status);
+    }
     if (job->writes)
         TRY_OR(done, prediction_file_commit(&job->file, error));
     progress_clear(&job->progress);
@@ -229,31 +175,52 @@ done:
     return error->status;
 }
 
-static enum status open_outputs(struct job *job, struct error *error)
-{
-    const struct prediction_form form = {.order = job->model.shape.order,
-                                         .labels = &job->labels,
-                                         .index_base = job->common.tns.index_base,
-                                         .residuals = job->residuals,
-                                         .kind = kind_of(job)};
-    job->writes = target(job) != NULL;
-    if (job->residuals)
-        TRY(residuals_begin(&job->sums, &job->model.shape, kind_of(job), job->count, error));
-    return job->writes ? prediction_file_open(&job->file, target(job), &form, error) : STATUS_OK;
-}
-
 static enum status predict(struct job *job, struct error *error)
 {
+    const char *target = job->output ? job->output : job->count ? NULL : "-"; /* of text lines */
+    struct tns_options *tns = &job->common.tns;
+    struct file_roles files = {0};
     enum tensor_format format;
     TRY(model_entries_format(&format, job->coordinates, error));
-    TRY(check_coordinates(job, format, error));
-    TRY(check_target(job, error));
+    if (format == TENSOR_NPY) /* the output counts as the arrays do */
+        tns->index_base = npy_tensor_index_base(tns);
+    if (format == TENSOR_NPY && job->residuals && !npy_tensor_has_values(job->coordinates))
+        return error_set(error, STATUS_INPUT,
+                         "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
+                         job->coordinates);
+    file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
+    file_roles_add(&files, FILE_TENSOR_READ, job->coordinates, error);
+    for (int n = 0; n < MAX_ORDER; n++)
+        file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
+    if (target)
+        tensor_target_check(target, &files, job->force, error);
+    file_roles_free(&files);
+    TRY(error->status);
     TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
     TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
     TRY(labels_read(&job->labels, &job->model.shape, error));
     cmd_show_progress(&job->progress, &job->common);
-    TRY(open_outputs(job, error));
-    TRY(take_all(job, format, error));
+    const struct prediction_form form = {.order = job->model.shape.order,
+                                         .labels = &job->labels,
+                                         .index_base = tns->index_base,
+                                         .residuals = job->residuals,
+                                         .kind = kind_of(job)};
+    const struct model_entries entries = {.path = job->coordinates,
+                                          .format = format,
+                                          .tns = tns,
+                                          .shape = &job->model.shape,
+                                          .values_optional = !job->residuals,
+                                          .memory = cmd_host_memory(&job->common),
+                                          .overhead = ENTRY_OVERHEAD,
+                                          .take = take,
+                                          .context = job,
+                                          .progress = &job->progress};
+    job->writes = target != NULL;
+    if (job->residuals)
+        TRY(residuals_begin(&job->sums, &job->model.shape, kind_of(job), job->count, error));
+    if (job->writes)
+        TRY(prediction_file_open(&job->file, target, &form, error));
+    TRY(model_entries_each(&entries, error));
     return finish(job, error);
 }
 

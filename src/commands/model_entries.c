@@ -45,21 +45,6 @@ static enum status text_each(const struct model_entries *e, struct error *error)
     return error->status;
 }
 
-static enum status check_shape(const struct model_entries *e, const struct shape *shape,
-                               struct error *error)
-{
-    const struct shape *model = e->shape;
-    if (shape->order != model->order)
-        return error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d", e->path,
-                         shape->order, shape->order == 1 ? "" : "s", model->order);
-    for (int n = 0; n < model->order; n++)
-        if (shape->dims[n] > model->dims[n])
-            return error_set(error, STATUS_INPUT,
-                             "%s: mode %d: length %ju, expected at most %ju, as the model has it",
-                             e->path, n + 1, (uintmax_t)shape->dims[n], (uintmax_t)model->dims[n]);
-    return STATUS_OK;
-}
-
 /* Progress through a file whose number of entries is known. */
 struct reading {
     const struct model_entries *entries;
@@ -80,12 +65,22 @@ static enum status take_piece(void *context, struct coo *piece, struct error *er
 
 static enum status blco_each(const struct model_entries *e, struct error *error)
 {
+    const struct shape *model = e->shape;
     struct blco_file f;
     double start = clock_now();
     TRY(blco_file_open(&f, e->path, error));
     const struct blco_pieces pieces = blco_pieces_of(&f, piece_memory(e));
     struct reading reading = {.entries = e, .all = f.header->nnz};
-    TRY_OR(done, check_shape(e, &f.shape, error));
+    if (f.shape.order != model->order)
+        TRY_OR(done, error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d", e->path,
+                               f.shape.order, f.shape.order == 1 ? "" : "s", model->order));
+    for (int n = 0; n < model->order; n++)
+        if (f.shape.dims[n] > model->dims[n])
+            TRY_OR(done,
+                   error_set(error, STATUS_INPUT,
+                             "%s: mode %d: length %ju, expected at most %ju, as the model has it",
+                             e->path, n + 1, (uintmax_t)f.shape.dims[n],
+                             (uintmax_t)model->dims[n]));
     progress_stage(e->progress, "reading %s", e->path);
     TRY_OR(done, blco_pieces_each(&pieces, take_piece, &reading, error));
     blco_file_note_read(&f, clock_now() - start, e->progress);
