@@ -235,24 +235,19 @@ done:
     return error->status;
 }
 
-static enum status check_output(const struct settings *s, const char *path, struct error *error)
-{
-    struct file_roles files = {0};
-    TRY(text_output_check(&s->text, path, error));
-    const struct tensor_maps maps = {.in = "-", .out = path, .force = s->force};
-    if (tensor_target_check(path, &files, s->force, error) == STATUS_OK)
-        tensor_maps_check(&maps, error);
-    file_roles_free(&files);
-    return error->status;
-}
-
 static enum status generate(const struct settings *s, const char *path, struct error *error)
 {
+    const struct tensor_maps maps = {.in = "-", .out = path, .force = s->force};
+    struct file_roles files = {0};
     struct generate_spec spec;
     struct output out = {.path = path};
     char how_fast[PACE_TEXT];
     TRY(make_spec(s, &spec, error));
-    TRY(check_output(s, path, error));
+    TRY(text_output_check(&s->text, path, error));
+    if (tensor_target_check(path, &files, s->force, error) == STATUS_OK)
+        tensor_maps_check(&maps, error);
+    file_roles_free(&files);
+    TRY(error->status);
     cmd_set_threads(s->common.threads, 1);
     TRY(threads_start(error));
     cmd_show_progress(&out.progress, &s->common);

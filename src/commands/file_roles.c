@@ -32,15 +32,6 @@ static bool is_output(enum file_role role)
     return words[role].subject != NULL;
 }
 
-/* Adds the file `path`, which is taken over. */
-static void add(struct file_roles *f, enum file_role role, char *path, struct error *error)
-{
-    if (memory_resize(&f->file, (size_t)f->count + 1, sizeof *f->file, error) == STATUS_OK)
-        f->file[f->count++] = (struct file_with_role){role, path};
-    else
-        memory_free(path);
-}
-
 void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
                     struct error *error)
 {
@@ -52,8 +43,9 @@ void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
     else
         name[0] = memory_text(error, "%s", path);
     for (int i = 0; i < 2; i++)
-        if (error->status == STATUS_OK && name[i])
-            add(f, role, name[i], error);
+        if (name[i] && error->status == STATUS_OK &&
+            memory_resize(&f->file, (size_t)f->count + 1, sizeof *f->file, error) == STATUS_OK)
+            f->file[f->count++] = (struct file_with_role){role, name[i]};
         else
             memory_free(name[i]);
 }

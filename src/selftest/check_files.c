@@ -69,28 +69,22 @@ done:
     return error->status;
 }
 
-static enum status write_model(const struct ktensor *k, const char *stem, unsigned format,
-                               struct error *error)
-{
-    struct stem_lock lock;
-    struct ktensor_files files = {0};
-    TRY(outfile_set_lock(&lock, stem, error));
-    ktensor_write(k, NULL, &lock, format, &files, error);
-    ktensor_files_free(&files);
-    stem_lock_release(&lock);
-    return error->status;
-}
-
 static enum status check_model_file(const struct selftest_place *p, const struct ktensor *k,
                                     const struct ktensor_format *format, struct verdict *f,
                                     struct error *error)
 {
     struct ktensor read = {0};
+    struct stem_lock lock;
+    struct ktensor_files files = {0};
     const char *name = word_of(ktensor_format_words, (int)format->flag);
     char *stem = memory_text(error, "%s/%s", p->folder, name);
     if (!stem)
         return error->status;
-    TRY_OR(done, write_model(k, stem, format->flag, error));
+    TRY_OR(done, outfile_set_lock(&lock, stem, error));
+    ktensor_write(k, NULL, &lock, format->flag, &files, error);
+    ktensor_files_free(&files);
+    stem_lock_release(&lock);
+    TRY_OR(done, error->status);
     TRY_OR(done, ktensor_read(&read, stem, 3, error));
     verdict_same_model(f, &read, k, 0, name);
 done:

@@ -109,18 +109,6 @@ static double sum_of(const double *x, uint64_t count)
     return sum;
 }
 
-static void compare_counts(const struct coo *x, const struct known_run *run,
-                           const struct place_outcome *o, struct verdict *f)
-{
-    const int rank = (int)run->rank;
-    const char *solver = run->solver == SOLVER_MU ? "mu" : "newton";
-    verdict_near(f, o->result.deviance, run->expected, run->tolerance, "%s, rank %d: deviance",
-                 solver, rank);
-    if (run->solver == SOLVER_MU) /* each multiplicative step keeps the total */
-        verdict_near(f, sum_of(o->model.lambda, run->rank), sum_of(x->value, x->nnz), 1e-8,
-                     "%s, rank %d: sum of the weights", solver, rank);
-}
-
 /* Compares the fit with the known one and with the oracle's for the model, and the model with the
  * planted one. */
 static enum status compare_fit(const struct coo *x, const struct ktensor *planted,
@@ -147,6 +135,7 @@ static enum status make_run(const struct selftest_place *p, const struct known_r
     struct ktensor planted = {0}, start = {0};
     struct place_outcome o = {0};
     struct error why;
+    const char *solver = word_of(solver_words, (int)run->solver);
     struct problem problem = {.rank = run->rank, .loss = run->loss, .solver = run->solver};
     const struct decomposition d = {
         .guess = {.kind = GUESS_MODEL, .model = &start},
@@ -170,10 +159,14 @@ static enum status make_run(const struct selftest_place *p, const struct known_r
     TRY_OR(done, place_decompose(p, &x, &problem, &d, &o, error));
     if (!place_compares(p))
         goto done;
-    if (run->loss == LOSS_POISSON)
-        compare_counts(&x, run, &o, f);
+    if (run->loss != LOSS_POISSON)
+        TRY_OR(done, compare_fit(&x, &planted, run, &o, f, error));
     else
-        compare_fit(&x, &planted, run, &o, f, error);
+        verdict_near(f, o.result.deviance, run->expected, run->tolerance, "%s, rank %d: deviance",
+                     solver, (int)run->rank);
+    if (run->loss == LOSS_POISSON && run->solver == SOLVER_MU) /* each step keeps the total */
+        verdict_near(f, sum_of(o.model.lambda, run->rank), sum_of(x.value, x.nnz), 1e-8,
+                     "%s, rank %d: sum of the weights", solver, (int)run->rank);
 done:
     ktensor_free(&o.model);
     ktensor_free(&start);

@@ -67,28 +67,6 @@ static const char *argument_of(const struct cli_option *o, const struct cli_line
     return next;
 }
 
-/* Refuses an option --word: either several names begin so, or none is near, or one is. */
-static enum status refuse_name(const struct tables *t, const char *word, struct error *error)
-{
-    const char *names[MAX_OPTIONS];
-    struct word begun[MAX_OPTIONS + 1] = {{0}};
-    char list[256] = "";
-    int several = 0;
-    for (int i = 0; i < t->count; i++) {
-        names[i] = t->longs[i].name;
-        if (*word && strncmp(names[i], word, strlen(word)) == 0)
-            begun[several++].text = names[i];
-    }
-    words_list(list, sizeof list, begun, ", ", " or ");
-    if (several > 0)
-        return error_set(error, STATUS_INPUT, "option --%s is ambiguous: %s", word, list);
-    const char *nearest = cli_nearest(word, names, t->count);
-    if (!nearest || nearest[0] != word[0])
-        return error_set(error, STATUS_INPUT, "unknown option --%s", word);
-    return error_set(error, STATUS_INPUT, "unknown option --%s (did you mean --%s?)", word,
-                     nearest);
-}
-
 static enum status refuse_option(const struct tables *tables, int answer, const char *given,
                                  struct error *error)
 {
@@ -104,7 +82,23 @@ static enum status refuse_option(const struct tables *tables, int answer, const 
     if (!is_long || length - 2 > MOST_NAME)
         return error_set(error, STATUS_INPUT, "unknown option %.*s", length, name);
     snprintf(word, sizeof word, "%.*s", length - 2, name + 2);
-    return refuse_name(tables, word, error);
+    const char *names[MAX_OPTIONS];
+    struct word begun[MAX_OPTIONS + 1] = {{0}}; /* the names that begin so */
+    char list[256] = "";
+    int several = 0;
+    for (int i = 0; i < tables->count; i++) {
+        names[i] = tables->longs[i].name;
+        if (*word && strncmp(names[i], word, strlen(word)) == 0)
+            begun[several++].text = names[i];
+    }
+    words_list(list, sizeof list, begun, ", ", " or ");
+    if (several > 0)
+        return error_set(error, STATUS_INPUT, "option --%s is ambiguous: %s", word, list);
+    const char *nearest = cli_nearest(word, names, tables->count);
+    if (!nearest || nearest[0] != word[0])
+        return error_set(error, STATUS_INPUT, "unknown option --%s", word);
+    return error_set(error, STATUS_INPUT, "unknown option --%s (did you mean --%s?)", word,
+                     nearest);
 }
 
 enum status cli_hint(const struct cli_line *line, struct error *error)
