@@ -14,17 +14,12 @@ double bench_gathered_bytes(const struct bench_result *r)
            (double)(r->rank * precision_bytes(r->precision));
 }
 
-/* Of a nonzero: its coordinates without unused bits, and a value in single precision, in which most
- * tensors' values are exact. */
-static double nonzero_bytes(const struct bench_result *r)
-{
-    return ordering_line_bits(&r->shape) / 8.0 + sizeof(float);
-}
-
 struct bench_floor bench_floor_of(const struct bench_result *r, int mode)
 {
     const double row = (double)(r->rank * precision_bytes(r->precision));
-    double bytes = (double)r->nnz * nonzero_bytes(r);
+    /* Of a nonzero, its coordinates without unused bits, and a value in single precision, in which
+     * most tensors' values are exact. */
+    double bytes = (double)r->nnz * (ordering_line_bits(&r->shape) / 8.0 + sizeof(float));
     for (int n = 0; n < r->shape.order; n++) {
         const uint64_t rows = r->shape.dims[n];
         bytes += row * (double)(n == mode ? rows : least_of(rows, r->nnz));

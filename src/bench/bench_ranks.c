@@ -4,20 +4,10 @@
 
 #include "base/memory.h"
 
-static struct bench_rank summarise(const struct bench_result *r)
-{
-    struct bench_rank mine = {.nnz = r->nnz, .communication = r->communication};
-    for (int n = 0; n < r->shape.order; n++) {
-        mine.mttkrp[n] = r->als.own.mode[n].statistics.median;
-        mine.update[n] = r->als.operation[OP_UPDATE][n];
-    }
-    return mine;
-}
-
 enum status bench_ranks_gather(struct bench_ranks *ranks, const struct rank_tensor *t,
                                const struct bench_result *result, struct error *error)
 {
-    const struct bench_rank mine = summarise(result);
+    struct bench_rank mine = {.nnz = result->nnz, .communication = result->communication};
     struct comm *c = t->comm;
     uint64_t largest = 0;
     *ranks = (struct bench_ranks){.ranks = c->size,
@@ -26,6 +16,10 @@ enum status bench_ranks_gather(struct bench_ranks *ranks, const struct rank_tens
                                   .cost = t->cost,
                                   .read_seconds = t->input.read_seconds,
                                   .exchange_seconds = t->exchange_seconds};
+    for (int n = 0; n < result->shape.order; n++) {
+        mine.mttkrp[n] = result->als.own.mode[n].statistics.median;
+        mine.update[n] = result->als.operation[OP_UPDATE][n];
+    }
     memcpy(ranks->parts, t->grid.parts, sizeof ranks->parts);
     ranks->rank = memory_array((size_t)c->size, sizeof *ranks->rank, error);
     if (!ranks->rank) {

@@ -139,15 +139,6 @@ static void force(const struct bench_request *q, enum conflict conflict,
     options->forced.replicas_at_once = ordered;
 }
 
-/* Whether the plan gives this conflict resolution to some mode. */
-static bool gives(const struct plan *plan, enum conflict conflict)
-{
-    bool given = false;
-    for (int n = 0; n < plan->request.tensor.shape.order; n++)
-        given |= resolves(plan, n, conflict);
-    return given;
-}
-
 /* Measures MTTKRP of each mode that can have this conflict resolution, into the next
  * bench_resolution of the result. */
 static enum status measure_resolution(struct bench_job *job, enum conflict conflict,
@@ -165,7 +156,10 @@ static enum status measure_resolution(struct bench_job *job, enum conflict confl
     c->conflict = conflict;
     c->name = conflict_name(conflict);
     r->resolutions++;
-    if (!plan.fits || !gives(&plan, conflict))
+    bool given = false; /* to some mode */
+    for (int n = 0; n < tensor.shape.order; n++)
+        given |= resolves(&plan, n, conflict);
+    if (!plan.fits || !given)
         return STATUS_OK;
 
     struct backend b = {0};

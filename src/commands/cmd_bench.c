@@ -193,26 +193,19 @@ static enum status show(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static enum status run(struct job *job, struct error *error)
-{
-    cmd_show_progress(&job->progress, &job->common);
-    TRY_OR(done, prepare(job, error));
-    TRY_OR(done, measure(job, error));
-    TRY_OR(done, write_record(job, error));
-    progress_done(&job->progress, "done");
-    show(job, error);
-done:
-    progress_clear(&job->progress);
-    return error->status;
-}
-
 static int run_command(int argc, char **argv, struct error *error)
 {
     struct job job = {.file = {.fd = -1}, .line = {.argc = argc, .argv = argv}};
     if (!cmd_parse(&job.line, &cmd_bench, &job.common, error))
         goto done;
     TRY_OR(done, cli_single_operand(&job.line, "tensor", &job.tensor, error));
-    run(&job, error);
+    cmd_show_progress(&job.progress, &job.common);
+    if (prepare(&job, error) == STATUS_OK && measure(&job, error) == STATUS_OK &&
+        write_record(&job, error) == STATUS_OK) {
+        progress_done(&job.progress, "done");
+        show(&job, error);
+    }
+    progress_clear(&job.progress);
 done:
     outfile_discard(&job.file);
     bench_free(&job.result);

@@ -102,15 +102,6 @@ static void print_json(const struct settings *s, const struct ktensor *model,
     json_free(&j);
 }
 
-/* The names of the modes are those of A, or of B where A has none. */
-static enum status find_names(struct labels *names, const struct settings *s, int order,
-                              struct error *error)
-{
-    for (int i = 0; i < 2; i++)
-        TRY(ktensor_find_labels(names, s->name[i], order, error));
-    return STATUS_OK;
-}
-
 /* Where only some modes have different lengths, the others can be compared. */
 static enum status advise(const struct ktensor *a, const struct ktensor *b, struct error *error)
 {
@@ -125,16 +116,6 @@ static enum status advise(const struct ktensor *a, const struct ktensor *b, stru
                  : error->status;
 }
 
-static enum status match_models(struct ktensor_match *match, const struct settings *s,
-                                const struct ktensor model[2], struct error *error)
-{
-    const bool *modes = s->modes ? s->mode : NULL;
-    if (ktensor_match(match, &model[0], &model[1], !s->no_weights, modes, error) == STATUS_INPUT &&
-        !modes)
-        return advise(&model[0], &model[1], error);
-    return error->status;
-}
-
 static enum status compare(const struct settings *s, struct error *error)
 {
     struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
@@ -147,8 +128,13 @@ static enum status compare(const struct settings *s, struct error *error)
                   s->name[0], model[0].shape.order, model[0].shape.order == 1 ? "" : "s");
         goto done;
     }
-    TRY_OR(done, match_models(&match, s, model, error));
-    TRY_OR(done, find_names(&names, s, model[0].shape.order, error));
+    if (ktensor_match(&match, &model[0], &model[1], !s->no_weights, s->modes ? s->mode : NULL,
+                      error) == STATUS_INPUT &&
+        !s->modes)
+        advise(&model[0], &model[1], error);
+    TRY_OR(done, error->status);
+    for (int i = 0; i < 2; i++) /* names of the modes are those of A, or of B where A has none */
+        TRY_OR(done, ktensor_find_labels(&names, s->name[i], model[0].shape.order, error));
     if (s->json)
         print_json(s, model, &match, &names, error);
     else

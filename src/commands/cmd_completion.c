@@ -164,14 +164,6 @@ static const struct cli_option *find_option(const struct command *command, const
     return NULL;
 }
 
-static void offer_options(const struct last_word *w, const struct command *command)
-{
-    char help[CLI_HELP_ROOM];
-    for (const struct cli_section *s = command->sections; s->title; s++)
-        for (const struct cli_option *o = s->options; o->name; o++)
-            offer(w, o->name, strlen(o->name), cli_help_text(o, help));
-}
-
 /* `previous` is the word before the last one. */
 static void offer_of_command(struct last_word *w, const struct command *command,
                              const char *previous)
@@ -180,35 +172,20 @@ static void offer_of_command(struct last_word *w, const struct command *command,
     const char *name = sign ? w->text : previous;
     const struct cli_option *o =
         find_option(command, name, sign ? (size_t)(sign - name) : strlen(name));
+    char help[CLI_HELP_ROOM];
     if (sign)
         w->head = (size_t)(sign - w->text) + 1;
     if (o)
         offer_argument(w, o);
     else if (w->text[0] == '-' && !sign)
-        offer_options(w, command);
+        for (const struct cli_section *s = command->sections; s->title; s++)
+            for (const struct cli_option *p = s->options; p->name; p++)
+                offer(w, p->name, strlen(p->name), cli_help_text(p, help));
     else if (command->words)
         for (const struct word *word = command->words; word->text; word++)
             offer(w, word->text, strlen(word->text), NULL);
     else if (command->operands && !sign)
         offer_files(w, command->operands);
-}
-
-/* *w = the last word, joined with those before it where a sign "=" stands between them. Returns how
- * many words are before it. */
-static int join_last(struct last_word *w, int count, char **words)
-{
-    int first = count - 1;
-    while (first > 0 && (strcmp(words[first], "=") == 0 || strcmp(words[first - 1], "=") == 0))
-        first--;
-    for (int i = first; i < count; i++) {
-        const size_t used = strlen(w->text);
-        if (i == count - 1)
-            w->hidden = used + (strcmp(words[i], "=") == 0);
-        snprintf(w->text + used, ROOM - used, "%s", words[i]);
-    }
-    if (first == count - 1)
-        w->hidden = 0;
-    return first;
 }
 
 /* Prints what may stand in place of the last of words[0..count), which follow `blco` on a command
@@ -218,8 +195,17 @@ static int join_last(struct last_word *w, int count, char **words)
 static void print_words(FILE *stream, int count, char **words)
 {
     struct last_word w = {.stream = stream};
-    const int before = count > 0 ? join_last(&w, count, words) : 0;
+    int before = count > 0 ? count - 1 : 0; /* words before the last one */
     const char *name = NULL;
+    /* Words with a sign "=" between them are one. */
+    while (before > 0 && (strcmp(words[before], "=") == 0 || strcmp(words[before - 1], "=") == 0))
+        before--;
+    for (int i = before; i < count; i++) {
+        const size_t used = strlen(w.text);
+        if (i == count - 1 && i > before)
+            w.hidden = used + (strcmp(words[i], "=") == 0);
+        snprintf(w.text + used, ROOM - used, "%s", words[i]);
+    }
     for (int i = 0; i < before && !name; i++)
         if (words[i][0] && words[i][0] != '-')
             name = words[i];
@@ -277,19 +263,6 @@ static void put_option(struct json *j, const struct cli_option *o)
     json_end(j);
 }
 
-static void put_command(struct json *j, const struct command *command)
-{
-    json_put_object(j, NULL);
-    json_put_string(j, "name", command->name);
-    json_put_string(j, "summary", command->summary);
-    json_put_array(j, "options");
-    for (const struct cli_section *s = command->sections; s->title; s++)
-        for (const struct cli_option *o = s->options; o->name; o++)
-            put_option(j, o);
-    json_end(j);
-    json_end(j);
-}
-
 /* Prints the commands and their options as JSON, as blco(1) describes. STATUS_MEMORY. */
 static enum status print_json(FILE *stream, struct error *error)
 {
@@ -298,8 +271,17 @@ static enum status print_json(FILE *stream, struct error *error)
     json_put_object(&j, NULL);
     json_put_string(&j, "version", version_number);
     json_put_array(&j, "commands");
-    for (const struct command *const *c = command_table; *c; c++)
-        put_command(&j, *c);
+    for (const struct command *const *c = command_table; *c; c++) {
+        json_put_object(&j, NULL);
+        json_put_string(&j, "name", (*c)->name);
+        json_put_string(&j, "summary", (*c)->summary);
+        json_put_array(&j, "options");
+        for (const struct cli_section *s = (*c)->sections; s->title; s++)
+            for (const struct cli_option *o = s->options; o->name; o++)
+                put_option(&j, o);
+        json_end(&j);
+        json_end(&j);
+    }
     json_end(&j);
     json_end(&j);
     if (error->status == STATUS_OK)

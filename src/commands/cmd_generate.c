@@ -153,16 +153,6 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
     return STATUS_OK;
 }
 
-static void list_presets(void)
-{
-    printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
-    for (const struct generate_preset *p = generate_presets; p->name; p++) {
-        printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
-        cmd_print_lengths(&p->spec.shape);
-        printf("\n");
-    }
-}
-
 /* The file that is made. */
 struct output {
     const char *path;
@@ -245,24 +235,19 @@ done:
     return error->status;
 }
 
-static enum status check_output(const struct settings *s, const char *path, struct error *error)
-{
-    struct file_roles files = {0};
-    TRY(text_output_check(&s->text, path, error));
-    const struct tensor_maps maps = {.in = "-", .out = path, .force = s->force};
-    if (tensor_target_check(path, &files, s->force, error) == STATUS_OK)
-        tensor_maps_check(&maps, error);
-    file_roles_free(&files);
-    return error->status;
-}
-
 static enum status generate(const struct settings *s, const char *path, struct error *error)
 {
+    const struct tensor_maps maps = {.in = "-", .out = path, .force = s->force};
+    struct file_roles files = {0};
     struct generate_spec spec;
     struct output out = {.path = path};
     char how_fast[PACE_TEXT];
     TRY(make_spec(s, &spec, error));
-    TRY(check_output(s, path, error));
+    TRY(text_output_check(&s->text, path, error));
+    if (tensor_target_check(path, &files, s->force, error) == STATUS_OK)
+        tensor_maps_check(&maps, error);
+    file_roles_free(&files);
+    TRY(error->status);
     cmd_set_threads(s->common.threads, 1);
     TRY(threads_start(error));
     cmd_show_progress(&out.progress, &s->common);
@@ -286,10 +271,17 @@ static int run_command(int argc, char **argv, struct error *error)
     if (!cmd_parse(&line, &cmd_generate, &settings.common, error))
         return (int)error->status;
     if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0)) {
-        if (cli_no_operand(&line, error) == STATUS_OK)
-            list_presets();
-    } else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK)
+        if (cli_no_operand(&line, error) != STATUS_OK)
+            return (int)error->status;
+        printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
+        for (const struct generate_preset *p = generate_presets; p->name; p++) {
+            printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
+            cmd_print_lengths(&p->spec.shape);
+            printf("\n");
+        }
+    } else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK) {
         generate(&settings, path, error);
+    }
     return (int)error->status;
 }
 

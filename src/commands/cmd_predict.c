@@ -92,40 +92,6 @@ static enum status check_options(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* NumPy arrays: without that of the values there are no residuals; the output counts as they do. */
-static enum status check_coordinates(struct job *job, const struct tensor_format *format,
-                                     struct error *error)
-{
-    if (format != &tensor_npy)
-        return STATUS_OK;
-    job->common.tns.index_base = npy_tensor_index_base(&job->common.tns);
-    if (!job->residuals || npy_tensor_has_values(job->coordinates))
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
-                     job->coordinates);
-}
-
-/* Where the text lines go; NULL: nowhere. */
-static const char *target(const struct job *job)
-{
-    return job->output ? job->output : job->count ? NULL : "-";
-}
-
-static enum status check_target(const struct job *job, struct error *error)
-{
-    struct file_roles files = {0};
-    if (!target(job))
-        return STATUS_OK;
-    file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
-    file_roles_add(&files, FILE_TENSOR_READ, job->coordinates, error);
-    for (int n = 0; n < MAX_ORDER; n++)
-        file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
-    tensor_target_check(target(job), &files, job->force, error);
-    file_roles_free(&files);
-    return error->status;
-}
-
 /* --- the entries, some at a time --- */
 
 static const struct loss *loss_of_job(const struct job *job)
@@ -209,33 +175,39 @@ done:
     return error->status;
 }
 
-static enum status open_outputs(struct job *job, struct error *error)
-{
-    const struct prediction_form form = {.order = job->model.shape.order,
-                                         .labels = &job->labels,
-                                         .index_base = job->common.tns.index_base,
-                                         .residuals = job->residuals,
-                                         .loss = loss_of_job(job)};
-    job->writes = target(job) != NULL;
-    if (job->residuals)
-        TRY(residuals_begin(&job->sums, &job->model.shape, loss_of_job(job), job->count, error));
-    return job->writes ? prediction_file_open(&job->file, target(job), &form, error) : STATUS_OK;
-}
-
 static enum status predict(struct job *job, struct error *error)
 {
+    const char *target = job->output ? job->output : job->count ? NULL : "-"; /* of text lines */
+    struct tns_options *tns = &job->common.tns;
+    struct file_roles files = {0};
     const struct tensor_format *format;
     TRY(model_entries_format(&format, job->coordinates, error));
-    TRY(check_coordinates(job, format, error));
-    TRY(check_target(job, error));
+    if (format == &tensor_npy) /* the output counts as the arrays do */
+        tns->index_base = npy_tensor_index_base(tns);
+    if (format == &tensor_npy && job->residuals && !npy_tensor_has_values(job->coordinates))
+        return error_set(error, STATUS_INPUT,
+                         "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
+                         job->coordinates);
+    file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
+    file_roles_add(&files, FILE_TENSOR_READ, job->coordinates, error);
+    for (int n = 0; n < MAX_ORDER; n++)
+        file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
+    if (target)
+        tensor_target_check(target, &files, job->force, error);
+    file_roles_free(&files);
+    TRY(error->status);
     TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
     TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
     TRY(labels_read(&job->labels, &job->model.shape, error));
     cmd_show_progress(&job->progress, &job->common);
-    TRY(open_outputs(job, error));
+    const struct prediction_form form = {.order = job->model.shape.order,
+                                         .labels = &job->labels,
+                                         .index_base = tns->index_base,
+                                         .residuals = job->residuals,
+                                         .loss = loss_of_job(job)};
     const struct model_entries entries = {.path = job->coordinates,
                                           .format = format,
-                                          .tns = &job->common.tns,
+                                          .tns = tns,
                                           .shape = &job->model.shape,
                                           .values_optional = !job->residuals,
                                           .memory = cmd_host_memory(&job->common),
@@ -243,6 +215,11 @@ static enum status predict(struct job *job, struct error *error)
                                           .take = take,
                                           .context = job,
                                           .progress = &job->progress};
+    job->writes = target != NULL;
+    if (job->residuals)
+        TRY(residuals_begin(&job->sums, &job->model.shape, loss_of_job(job), job->count, error));
+    if (job->writes)
+        TRY(prediction_file_open(&job->file, target, &form, error));
     TRY(model_entries_each(&entries, error));
     return finish(job, error);
 }

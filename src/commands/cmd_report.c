@@ -74,7 +74,7 @@ static bool on_standard_output(const struct job *job)
 }
 
 /* STEM.suffix; of a stem that is the name of a file, without the ending of this name. */
-static char *beside(const char *stem, const char *suffix, struct error *error)
+static char *path_beside(const char *stem, const char *suffix, struct error *error)
 {
     char *name = ktensor_stem(stem, error);
     char *path = name ? memory_text(error, "%s.%s", name, suffix) : NULL;
@@ -85,22 +85,11 @@ static char *beside(const char *stem, const char *suffix, struct error *error)
 /* The same, or NULL where there is no such file. */
 static char *found_beside(const char *stem, const char *suffix, struct error *error)
 {
-    char *path = beside(stem, suffix, error);
+    char *path = path_beside(stem, suffix, error);
     if (!path || access(path, F_OK) == 0)
         return path;
     memory_free(path);
     return NULL;
-}
-
-/* Finds the names of what is read beside the model, and of the page. */
-static enum status name_files(struct job *job, struct error *error)
-{
-    job->output_path =
-        job->output ? memory_text(error, "%s", job->output) : beside(job->stem, "html", error);
-    job->record_path = job->record ? memory_text(error, "%s", job->record)
-                                   : found_beside(job->stem, "json", error);
-    job->ranks_path = found_beside(job->stem, "ranks.json", error);
-    return error->status;
 }
 
 /* Refuses to replace what is read. */
@@ -120,31 +109,8 @@ static enum status check_output(const struct job *job, struct error *error)
     return outfile_check(job->output_path, error);
 }
 
-static enum status check_ordered(const struct job *job, struct error *error)
-{
-    for (int n = job->model.shape.order; n < MAX_ORDER; n++)
-        if (job->order[n] == VIEW_ORDERED)
-            return error_set(error, STATUS_INPUT, "--ordered: mode %d, but the model has %d mode%s",
-                             n + 1, job->model.shape.order, job->model.shape.order == 1 ? "" : "s");
-    return STATUS_OK;
-}
-
-static enum status read_all(struct job *job, struct error *error)
-{
-    progress_stage(&job->progress, "reading %s", job->stem);
-    TRY(ktensor_read(&job->model, job->stem, 0, error));
-    TRY(check_ordered(job, error));
-    TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
-    TRY(labels_read(&job->labels, &job->model.shape, error));
-    if (job->record_path) {
-        TRY(json_read(&job->json, job->record_path, error));
-        TRY(page_check_record(job->json, &job->model, job->record_path, error));
-    }
-    return ktensor_arrange(&job->model, error);
-}
-
-/* What is about one model has no place on the page of several. */
-static enum status check_ranks(const struct job *job, struct error *error)
+/* Reads the table of ranks. What is about one model has no place on the page of several. */
+static enum status prepare_ranks(struct job *job, struct error *error)
 {
     const char *option = job->record ? "--record" : job->top_given;
     for (int n = 0; n < MAX_ORDER; n++)
@@ -155,33 +121,38 @@ static enum status check_ranks(const struct job *job, struct error *error)
             error, STATUS_INPUT,
             "%s is for the page of one model, but %s has several ranks: %s.rR expected", option,
             job->stem, job->stem);
-    return STATUS_OK;
+    TRY(json_read(&job->json, job->ranks_path, error));
+    return page_ranks_check(job->json, job->ranks_path, error);
 }
 
-static enum status prepare(struct job *job, struct error *error)
+/* Reads the model, its labels and its record. */
+static enum status prepare_model(struct job *job, struct error *error)
 {
-    if (job->ranks_path) {
-        TRY(check_ranks(job, error));
-        TRY(json_read(&job->json, job->ranks_path, error));
-        return page_ranks_check(job->json, job->ranks_path, error);
+    progress_stage(&job->progress, "reading %s", job->stem);
+    TRY(ktensor_read(&job->model, job->stem, 0, error));
+    for (int n = job->model.shape.order; n < MAX_ORDER; n++)
+        if (job->order[n] == VIEW_ORDERED)
+            return error_set(error, STATUS_INPUT, "--ordered: mode %d, but the model has %d mode%s",
+                             n + 1, job->model.shape.order, job->model.shape.order == 1 ? "" : "s");
+    TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
+    TRY(labels_read(&job->labels, &job->model.shape, error));
+    if (job->record_path) {
+        TRY(json_read(&job->json, job->record_path, error));
+        TRY(page_check_record(job->json, &job->model, job->record_path, error));
     }
-    TRY(read_all(job, error));
+    TRY(ktensor_arrange(&job->model, error));
     return mode_views_make(job->view, &job->model, job->order, job->top, error);
-}
-
-/* Whether two files are in one folder, as far as their names tell. */
-static bool same_folder(const char *a, const char *b)
-{
-    const char *end_a = strrchr(a, '/'), *end_b = strrchr(b, '/');
-    size_t length = end_a ? (size_t)(end_a - a) : 0;
-    return !end_a == !end_b && length == (end_b ? (size_t)(end_b - b) : 0) &&
-           strncmp(a, b, length) == 0;
 }
 
 static void put_page(FILE *to, const struct job *job, struct error *error)
 {
-    const struct page_ranks ranks = {
-        .stem = job->stem, .file = job->json, .beside = same_folder(job->output_path, job->stem)};
+    /* Whether the page is in the folder of the models, as far as their names tell. */
+    const char *page_end = strrchr(job->output_path, '/'), *stem_end = strrchr(job->stem, '/');
+    const size_t length = page_end ? (size_t)(page_end - job->output_path) : 0;
+    const bool beside = !page_end == !stem_end &&
+                        length == (stem_end ? (size_t)(stem_end - job->stem) : 0) &&
+                        strncmp(job->output_path, job->stem, length) == 0;
+    const struct page_ranks ranks = {.stem = job->stem, .file = job->json, .beside = beside};
     const struct page page = {.stem = job->stem,
                               .model = &job->model,
                               .labels = &job->labels,
@@ -210,9 +181,14 @@ static enum status run(struct job *job, struct error *error)
     cmd_set_threads(job->common.threads, 1);
     TRY(threads_start(error));
     cmd_show_progress(&job->progress, &job->common);
-    TRY_OR(done, name_files(job, error));
+    job->output_path =
+        job->output ? memory_text(error, "%s", job->output) : path_beside(job->stem, "html", error);
+    job->record_path = job->record ? memory_text(error, "%s", job->record)
+                                   : found_beside(job->stem, "json", error);
+    job->ranks_path = found_beside(job->stem, "ranks.json", error);
+    TRY_OR(done, error->status);
     TRY_OR(done, check_output(job, error));
-    TRY_OR(done, prepare(job, error));
+    TRY_OR(done, (job->ranks_path ? prepare_ranks : prepare_model)(job, error));
     TRY_OR(done, write_page(job, error));
     progress_done(&job->progress, "%s",
                   on_standard_output(job) ? "standard output" : job->output_path);

@@ -64,42 +64,32 @@ static void run_files(struct selftest *t, const struct tested *tested, const cha
     selftest_run_files(t);
 }
 
-static void run_host(struct selftest *t)
-{
-    char where[32];
-    selftest_run_alone(t, &backend_host, 0, "host");
-    for (int ranks = 2; ranks <= MOST_HOST_RANKS; ranks++) {
-        snprintf(where, sizeof where, "host, %d ranks", ranks);
-        selftest_run_team(t, &backend_host, ranks, NULL, where);
-    }
-}
-
-static void run_gpus(struct selftest *t, const struct cmd_gpus *gpus)
-{
-    char where[32];
-    for (int i = 0; i < gpus->count; i++) {
-        snprintf(where, sizeof where, "GPU %d", gpus->device[i]);
-        selftest_run_alone(t, &backend_cuda, gpus->device[i], where);
-    }
-    snprintf(where, sizeof where, "%d GPUs together", gpus->count);
-    if (gpus->count > 1)
-        selftest_run_team(t, &backend_cuda, gpus->count, gpus->device, where);
-}
-
 /* In one process. */
 static enum status run_process(struct settings *s, struct selftest *t, struct error *error)
 {
+    const struct cmd_gpus *gpus = &s->common.gpus;
     struct tested tested = {0};
-    char folder[SCRATCH_ROOM];
+    char folder[SCRATCH_ROOM], where[32];
     TRY(choose(s, &tested, error));
     cmd_set_threads(s->common.threads, 1);
     TRY(threads_start(error));
     TRY(scratch_folder_make(folder, error));
     run_files(t, &tested, folder);
-    if (tested.host)
-        run_host(t);
-    if (tested.cuda)
-        run_gpus(t, &s->common.gpus);
+    if (tested.host) {
+        selftest_run_alone(t, &backend_host, 0, "host");
+        for (int ranks = 2; ranks <= MOST_HOST_RANKS; ranks++) {
+            snprintf(where, sizeof where, "host, %d ranks", ranks);
+            selftest_run_team(t, &backend_host, ranks, NULL, where);
+        }
+    }
+    for (int i = 0; i < gpus->count && tested.cuda; i++) {
+        snprintf(where, sizeof where, "GPU %d", gpus->device[i]);
+        selftest_run_alone(t, &backend_cuda, gpus->device[i], where);
+    }
+    if (tested.cuda && gpus->count > 1) {
+        snprintf(where, sizeof where, "%d GPUs together", gpus->count);
+        selftest_run_team(t, &backend_cuda, gpus->count, gpus->device, where);
+    }
     scratch_folder_remove(folder);
     return STATUS_OK;
 }
@@ -131,34 +121,25 @@ done:
     return error->status;
 }
 
-/* Rank 0 makes a folder; *seen says whether all ranks see it. */
-static enum status share_folder(char *folder, bool *seen, struct comm *c, struct error *error)
-{
-    if (c->rank == 0)
-        scratch_folder_make(folder, error);
-    TRY(comm_end_phase(c, error));
-    TRY(comm_bcast(c, 0, folder, SCRATCH_ROOM, error));
-    int unseen = access(folder, W_OK) != 0;
-    comm_allreduce_max(c, &unseen, error);
-    *seen = !unseen;
-    return error->status;
-}
-
 /* In several processes, all of which test CUDA where all can. */
 static enum status run_processes(struct settings *s, struct selftest *t, struct comm *c,
                                  struct error *error)
 {
     struct tested tested = {0};
     char folder[SCRATCH_ROOM] = "";
-    bool seen = false;
     choose(s, &tested, error);
     int without = !tested.cuda;
     TRY(comm_end_phase(c, error));
     TRY(comm_allreduce_max(c, &without, error));
-    TRY_OR(done, share_folder(folder, &seen, c, error));
+    if (c->rank == 0)
+        scratch_folder_make(folder, error);
+    TRY_OR(done, comm_end_phase(c, error));
+    TRY_OR(done, comm_bcast(c, 0, folder, SCRATCH_ROOM, error));
+    int unseen = access(folder, W_OK) != 0; /* on any rank */
+    TRY_OR(done, comm_allreduce_max(c, &unseen, error));
     if (c->rank == 0)
         run_files(t, &tested, folder);
-    t->folder = seen ? folder : NULL;
+    t->folder = unseen ? NULL : folder;
     if (tested.host)
         TRY_OR(done, run_together(s, t, &backend_host, c, error));
     if (!without)
@@ -167,33 +148,6 @@ done:
     if (c->rank == 0)
         scratch_folder_remove(folder);
     return error->status;
-}
-
-/* Ends the array of checks, and the object. */
-static void print_json(const struct selftest *t, double seconds)
-{
-    json_end(t->json);
-    json_put_unsigned(t->json, "passed", (uint64_t)t->passed);
-    json_put_unsigned(t->json, "failed", (uint64_t)t->failed);
-    json_put_number(t->json, "seconds", seconds);
-    json_end(t->json);
-    cmd_print_json(t->json);
-}
-
-/* What rank 0 has found out is the verdict of all. */
-static void conclude(const struct selftest *t, double start, struct comm *world,
-                     struct error *error)
-{
-    if (comm_world_rank() == 0) {
-        const double seconds = clock_now() - start;
-        if (t->json)
-            print_json(t, seconds);
-        else if (!t->quiet)
-            printf("%d checks passed, %d failed, in %.1f s\n", t->passed, t->failed, seconds);
-        selftest_verdict(t, error);
-    }
-    if (world)
-        comm_end_phase(world, error);
 }
 
 static enum status run(struct settings *s, const struct cli_line *line, struct error *error)
@@ -214,26 +168,34 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
     json_put_array(&j, "checks");
     world ? run_processes(s, &t, world, error) : run_process(s, &t, error);
     TRY_OR(done, error->status);
-    conclude(&t, start, world, error);
+    if (comm_world_rank() == 0) { /* what it has found out is the verdict of all */
+        const double seconds = clock_now() - start;
+        json_end(&j);
+        json_put_unsigned(&j, "passed", (uint64_t)t.passed);
+        json_put_unsigned(&j, "failed", (uint64_t)t.failed);
+        json_put_number(&j, "seconds", seconds);
+        json_end(&j);
+        if (t.json)
+            cmd_print_json(&j);
+        else if (!t.quiet)
+            printf("%d checks passed, %d failed, in %.1f s\n", t.passed, t.failed, seconds);
+        selftest_verdict(&t, error);
+    }
+    if (world)
+        comm_end_phase(world, error);
 done:
     json_free(&j);
     comm_finalize(world);
     return error->status;
 }
 
-static enum status parse(struct settings *s, struct cli_line *line, struct error *error)
-{
-    TRY(cli_parse(line, sections, s, error));
-    if (s->common.help || s->common.version)
-        return STATUS_OK;
-    return cli_no_operand(line, error);
-}
-
 static int run_command(int argc, char **argv, struct error *error)
 {
     struct settings settings = {0};
     struct cli_line line = {.argc = argc, .argv = argv};
-    parse(&settings, &line, error);
+    if (cli_parse(&line, sections, &settings, error) == STATUS_OK && !settings.common.help &&
+        !settings.common.version)
+        cli_no_operand(&line, error);
     if (error->status != STATUS_OK || !cmd_answered(&cmd_selftest, &settings.common))
         run(&settings, &line, error);
     return (int)error->status;

@@ -66,52 +66,40 @@ static const struct cli_section sections[] = {{"Entries", top_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-static enum status choose(const struct settings *s, struct top_view *view, struct error *error)
-{
-    const struct ktensor *k = view->model;
-    if (s->component > k->rank)
-        return error_set(error, STATUS_INPUT, "--component: %ju, expected 1 to %ju",
-                         (uintmax_t)s->component, (uintmax_t)k->rank);
-    if (s->mode > (uint64_t)k->shape.order)
-        return error_set(error, STATUS_INPUT, "--mode: %ju, expected 1 to %d", (uintmax_t)s->mode,
-                         k->shape.order);
-    view->component = s->component ? s->component - 1 : 0;
-    view->end_component = s->component ? s->component : k->rank;
-    view->mode = s->mode ? (int)s->mode - 1 : 0;
-    view->end_mode = s->mode ? (int)s->mode : k->shape.order;
-    return STATUS_OK;
-}
-
-static void print_json(const char *stem, const struct top_view *view, struct error *error)
-{
-    const struct ktensor *k = view->model;
-    struct json j;
-    json_begin(&j, error);
-    json_put_object(&j, NULL);
-    json_put_string(&j, "model", stem);
-    json_put_unsigned(&j, "rank", k->rank);
-    json_put_unsigneds(&j, "lengths", k->shape.dims, (size_t)k->shape.order);
-    json_put_unsigned(&j, "index_base", (uint64_t)view->index_base);
-    top_put_json(&j, view);
-    json_end(&j);
-    cmd_print_json(&j);
-    json_free(&j);
-}
-
 static enum status show_components(const struct settings *s, const struct ktensor *model,
                                    const char *stem, struct error *error)
 {
     struct top_entries top[MAX_ORDER] = {{0}};
     struct top_view view = {
         .model = model, .labels = &s->labels, .top = top, .index_base = s->common.tns.index_base};
-    TRY(choose(s, &view, error));
+    struct json j;
+    if (s->component > model->rank)
+        return error_set(error, STATUS_INPUT, "--component: %ju, expected 1 to %ju",
+                         (uintmax_t)s->component, (uintmax_t)model->rank);
+    if (s->mode > (uint64_t)model->shape.order)
+        return error_set(error, STATUS_INPUT, "--mode: %ju, expected 1 to %d", (uintmax_t)s->mode,
+                         model->shape.order);
+    view.component = s->component ? s->component - 1 : 0;
+    view.end_component = s->component ? s->component : model->rank;
+    view.mode = s->mode ? (int)s->mode - 1 : 0;
+    view.end_mode = s->mode ? (int)s->mode : model->shape.order;
     for (int n = view.mode; n < view.end_mode; n++)
         TRY_OR(done, top_entries_find(&top[n], model->factor[n], model->shape.dims[n], model->rank,
                                       s->count, error));
-    if (s->json)
-        print_json(stem, &view, error);
-    else
+    if (!s->json) {
         top_print(stdout, &view);
+        goto done;
+    }
+    json_begin(&j, error);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "model", stem);
+    json_put_unsigned(&j, "rank", model->rank);
+    json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
+    json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
+    top_put_json(&j, &view);
+    json_end(&j);
+    cmd_print_json(&j);
+    json_free(&j);
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         top_entries_free(&top[n]);
@@ -194,22 +182,6 @@ static enum status note(void *slice, struct coo *piece, struct error *error)
     return unlisted_slice_note(slice, piece, error);
 }
 
-static void print_unlisted_json(const struct ktensor *model, const char *stem,
-                                const struct unlisted_view *view, struct error *error)
-{
-    struct json j;
-    json_begin(&j, error);
-    json_put_object(&j, NULL);
-    json_put_string(&j, "model", stem);
-    json_put_string(&j, "tensor", view->tensor);
-    json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
-    json_put_unsigned(&j, "index_base", (uint64_t)view->index_base);
-    unlisted_put_json(&j, view);
-    json_end(&j);
-    cmd_print_json(&j);
-    json_free(&j);
-}
-
 /* Reads the tensor, finds the entries of the slice and prints them. */
 static enum status show_unlisted(const struct settings *s, const struct ktensor *model,
                                  const char *stem, const char *tensor, struct error *error)
@@ -218,6 +190,7 @@ static enum status show_unlisted(const struct settings *s, const struct ktensor 
     struct unlisted_slice slice = {.shape = model->shape};
     struct unlisted_best best = {0};
     struct progress progress;
+    struct json j;
     const struct tensor_format *format;
     cmd_show_progress(&progress, &s->common);
     TRY(model_entries_format(&format, tensor, error));
@@ -245,10 +218,20 @@ static enum status show_unlisted(const struct settings *s, const struct ktensor 
                                        .labels = &s->labels,
                                        .tensor = tensor,
                                        .index_base = tns.index_base};
-    if (s->json)
-        print_unlisted_json(model, stem, &view, error);
-    else
+    if (!s->json) {
         unlisted_print(stdout, &view);
+        goto done;
+    }
+    json_begin(&j, error);
+    json_put_object(&j, NULL);
+    json_put_string(&j, "model", stem);
+    json_put_string(&j, "tensor", view.tensor);
+    json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
+    json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
+    unlisted_put_json(&j, &view);
+    json_end(&j);
+    cmd_print_json(&j);
+    json_free(&j);
 done:
     progress_clear(&progress);
     unlisted_best_free(&best);

@@ -32,40 +32,22 @@ static bool is_output(enum file_role role)
     return words[role].subject != NULL;
 }
 
-/* Adds the file `path`, which is taken over. */
-static void add(struct file_roles *f, enum file_role role, char *path, struct error *error)
-{
-    if (memory_resize(&f->file, (size_t)f->count + 1, sizeof *f->file, error) == STATUS_OK)
-        f->file[f->count++] = (struct file_with_role){role, path};
-    else
-        memory_free(path);
-}
-
-/* Adds a tensor in NumPy arrays, which are several files. */
-static void add_arrays(struct file_roles *f, enum file_role role, const char *path,
-                       struct error *error)
-{
-    char *name[2] = {NULL, NULL};
-    npy_tensor_paths(path, name, error);
-    for (int i = 0; i < 2; i++)
-        if (error->status == STATUS_OK && name[i])
-            add(f, role, name[i], error);
-        else
-            memory_free(name[i]);
-}
-
 void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
                     struct error *error)
 {
     if (!path || error->status != STATUS_OK)
         return;
-    if (role == FILE_TENSOR_READ && npy_tensor_named(path)) {
-        add_arrays(f, role, path, error);
-        return;
-    }
-    char *copy = memory_text(error, "%s", path);
-    if (copy)
-        add(f, role, copy, error);
+    char *name[2] = {NULL, NULL}; /* NumPy arrays are several files */
+    if (role == FILE_TENSOR_READ && npy_tensor_named(path))
+        npy_tensor_paths(path, name, error);
+    else
+        name[0] = memory_text(error, "%s", path);
+    for (int i = 0; i < 2; i++)
+        if (name[i] && error->status == STATUS_OK &&
+            memory_resize(&f->file, (size_t)f->count + 1, sizeof *f->file, error) == STATUS_OK)
+            f->file[f->count++] = (struct file_with_role){role, name[i]};
+        else
+            memory_free(name[i]);
 }
 
 void file_roles_add_order(struct file_roles *f, const struct csv_options *csv, struct error *error)
@@ -118,25 +100,20 @@ struct place {
     const char *name; /* of a file that is not there yet; points into its path */
 };
 
-static struct place folder_place(const char *path, struct error *error)
-{
-    const char *slash = strrchr(path, '/');
-    struct stat s;
-    char *folder = memory_text(error, "%.*s.", slash ? (int)(slash + 1 - path) : 0, path);
-    bool known = folder && stat(folder, &s) == 0;
-    memory_free(folder);
-    return known ? (struct place){true, s.st_dev, s.st_ino, slash ? slash + 1 : path}
-                 : (struct place){.known = false};
-}
-
 static struct place find_place(const char *path, enum file_role role, struct error *error)
 {
     struct stat s;
-    int standard = is_output(role) ? STDOUT_FILENO : STDIN_FILENO;
-    bool dash = strcmp(path, "-") == 0;
-    if ((dash ? fstat(standard, &s) : stat(path, &s)) == 0)
+    const char *slash = strrchr(path, '/');
+    const bool dash = strcmp(path, "-") == 0;
+    if ((dash ? fstat(is_output(role) ? STDOUT_FILENO : STDIN_FILENO, &s) : stat(path, &s)) == 0)
         return (struct place){S_ISREG(s.st_mode), s.st_dev, s.st_ino, NULL};
-    return dash ? (struct place){.known = false} : folder_place(path, error);
+    if (dash)
+        return (struct place){.known = false};
+    char *folder = memory_text(error, "%.*s.", slash ? (int)(slash + 1 - path) : 0, path);
+    const bool known = folder && stat(folder, &s) == 0;
+    memory_free(folder);
+    return known ? (struct place){true, s.st_dev, s.st_ino, slash ? slash + 1 : path}
+                 : (struct place){.known = false};
 }
 
 static bool same_place(const struct place *a, const struct place *b)
@@ -164,27 +141,21 @@ static enum status refuse(const struct file_with_role *output, const struct file
                      words[other->role].object, one_name ? "" : ", ", one_name ? "" : name);
 }
 
-static enum status check(const struct file_roles *f, struct place *place, struct error *error)
+enum status file_roles_check(const struct file_roles *f, struct error *error)
 {
-    for (int i = 0; i < f->count; i++)
-        place[i] = find_place(f->file[i].path, f->file[i].role, error);
     TRY(error->status);
+    struct place *place = memory_array((size_t)f->count, sizeof *place, error);
+    for (int i = 0; place && i < f->count; i++)
+        place[i] = find_place(f->file[i].path, f->file[i].role, error);
+    TRY_OR(done, error->status);
     for (int i = 0; i < f->count; i++)
         for (int k = 0; k < i; k++) {
             int first = f->file[k].role <= f->file[i].role ? k : i, second = i + k - first;
             if (same_place(&place[i], &place[k]) &&
                 !may_be_one(f->file[first].role, f->file[second].role))
-                return refuse(&f->file[second], &f->file[first], error);
+                TRY_OR(done, refuse(&f->file[second], &f->file[first], error));
         }
-    return STATUS_OK;
-}
-
-enum status file_roles_check(const struct file_roles *f, struct error *error)
-{
-    TRY(error->status);
-    struct place *place = memory_array((size_t)f->count, sizeof *place, error);
-    if (place)
-        check(f, place, error);
+done:
     memory_free(place);
     return error->status;
 }

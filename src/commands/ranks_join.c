@@ -25,14 +25,6 @@ struct request {
     char *text; /* the text lines; owned */
 };
 
-static void list_options(struct request *r, const struct cli_section *sections)
-{
-    for (; sections->title; sections++)
-        for (const struct cli_option *o = sections->options; o->name; o++)
-            if (!o->may_differ && r->options < MOST_OPTIONS)
-                r->option[r->options++] = o;
-}
-
 /* A cli_taker. Each value of an option that is given several times counts. */
 static enum status note_option(void *request, const struct cli_option *o, const char *text,
                                struct error *error)
@@ -64,16 +56,13 @@ static enum status add_line(struct request *r, const char *name, const char *val
     return error->status;
 }
 
-static const char *without_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static enum status describe(struct request *r, struct cli_line *line,
                             const struct cli_section *sections, struct error *error)
 {
-    list_options(r, sections);
+    for (const struct cli_section *s = sections; s->title; s++)
+        for (const struct cli_option *o = s->options; o->name; o++)
+            if (!o->may_differ && r->options < MOST_OPTIONS)
+                r->option[r->options++] = o;
     TRY(cli_each(line, sections, note_option, r, error));
     TRY(add_line(r, "blco", line->argv[0], error));
     TRY(add_line(r, "version", version_text, error));
@@ -81,7 +70,8 @@ static enum status describe(struct request *r, struct cli_line *line,
         TRY(add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error));
     if (line->operands == 0)
         return STATUS_OK;
-    return add_line(r, "file", without_folder(line->operand[0]), error);
+    const char *slash = strrchr(line->operand[0], '/');
+    return add_line(r, "file", slash ? slash + 1 : line->operand[0], error);
 }
 
 /* The next text line of *text, of `length` bytes; of length 0 at the end. */
@@ -109,38 +99,31 @@ static enum status compare(const char *mine, const char *first, struct error *er
     return STATUS_OK;
 }
 
-/* Compares r with rank 0's; the ranks that differ fail. */
-static enum status compare_with_first(const struct request *r, struct comm *world,
-                                      struct error *error)
-{
-    uint64_t size = r->text ? strlen(r->text) + 1 : 0;
-    TRY(comm_bcast(world, 0, &size, sizeof size, error));
-    char *first = memory_zeros(size, 1, error);
-    if (!first) {
-        comm_abort(world, error);
-        return error->status;
-    }
-    if (world->rank == 0)
-        memcpy(first, r->text, size);
-    TRY_OR(done, comm_bcast(world, 0, first, size, error));
-    compare(r->text, first, error);
-done:
-    memory_free(first);
-    return error->status;
-}
-
+/* Compares the request with rank 0's; the ranks that differ fail. */
 static enum status compare_requests(struct comm *world, struct cli_line line,
                                     const struct cli_section *sections, struct error *error)
 {
     struct request mine = {0};
+    char *first = NULL;
     describe(&mine, &line, sections, error);
     TRY_OR(done, comm_end_phase(world, error));
-    compare_with_first(&mine, world, error);
+    uint64_t size = mine.text ? strlen(mine.text) + 1 : 0;
+    TRY_OR(done, comm_bcast(world, 0, &size, sizeof size, error));
+    first = memory_zeros(size, 1, error);
+    if (!first) {
+        comm_abort(world, error);
+        goto done;
+    }
+    if (world->rank == 0)
+        memcpy(first, mine.text, size);
+    if (comm_bcast(world, 0, first, size, error) == STATUS_OK)
+        compare(mine.text, first, error);
     comm_end_phase(world, error);
 done:
     for (int i = 0; i < mine.options; i++)
         memory_free(mine.value[i]);
     memory_free(mine.text);
+    memory_free(first);
     return error->status;
 }
 
@@ -190,8 +173,8 @@ static enum status find_device(struct rank_place *p, const struct comm *c,
     return STATUS_OK;
 }
 
-/* Every rank has a GPU, or none has. */
-static enum status check_kinds(const struct rank_place *place, int ranks, struct error *error)
+/* Every rank has a GPU of its own, or none has one. */
+static enum status check_devices(const struct rank_place *place, int ranks, struct error *error)
 {
     for (int i = 1; i < ranks; i++)
         if (!place[i].device_bus[0] != !place[0].device_bus[0])
@@ -200,11 +183,6 @@ static enum status check_kinds(const struct rank_place *place, int ranks, struct
                              "--backend host, or give each rank a GPU",
                              i, place[i].host, place[i].device_bus[0] ? "a GPU" : "cores",
                              place[0].host, place[0].device_bus[0] ? "a GPU" : "cores");
-    return STATUS_OK;
-}
-
-static enum status check_devices(const struct rank_place *place, int ranks, struct error *error)
-{
     for (int i = 0; i < ranks; i++)
         for (int j = 0; j < i && place[i].device_bus[0]; j++)
             if (strcmp(place[i].host, place[j].host) == 0 &&
@@ -216,24 +194,6 @@ static enum status check_devices(const struct rank_place *place, int ranks, stru
     return STATUS_OK;
 }
 
-/* How many of the ranks may run on the cores of rank r. */
-static int count_sharers(const struct rank_place *place, int ranks, int r)
-{
-    int sharers = 0;
-    for (int i = 0; i < ranks; i++)
-        sharers += place[i].cores == place[r].cores && strcmp(place[i].host, place[r].host) == 0;
-    return sharers;
-}
-
-/* Sets place[] of all ranks to where they are. */
-static enum status exchange_places(struct rank_place *place, const struct rank_place *mine,
-                                   struct comm *c, struct error *error)
-{
-    TRY(comm_allgather(c, mine, sizeof *mine, place, error));
-    TRY(check_kinds(place, c->size, error));
-    return check_devices(place, c->size, error);
-}
-
 enum status rank_places(struct rank_place *place, struct comm *c, const struct cmd_common *common,
                         const struct backend_kind *kind, struct error *error)
 {
@@ -241,36 +201,33 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
     gethostname(mine.host, sizeof mine.host - 1);
     find_device(&mine, c, &common->gpus, kind, error);
     TRY(comm_end_phase(c, error));
-    exchange_places(place, &mine, c, error);
+    if (comm_allgather(c, &mine, sizeof mine, place, error) == STATUS_OK)
+        check_devices(place, c->size, error);
     TRY(comm_end_phase(c, error));
     mine.threads = omp_get_max_threads(); /* of threads of one process, already divided */
     if (comm_world_expected()) {
-        mine.threads = cmd_set_threads(common->threads, count_sharers(place, c->size, c->rank));
+        int sharers = 0; /* of the cores of this rank */
+        for (int i = 0; i < c->size; i++)
+            sharers += place[i].cores == mine.cores && strcmp(place[i].host, mine.host) == 0;
+        mine.threads = cmd_set_threads(common->threads, sharers);
         threads_start(error);
         TRY(comm_end_phase(c, error));
     }
     return comm_allgather(c, &mine, sizeof mine, place, error);
 }
 
-static bool are_on_one_host(const struct rank_place *place, int ranks)
-{
-    for (int i = 1; i < ranks; i++)
-        if (strcmp(place[i].host, place[0].host) != 0)
-            return false;
-    return true;
-}
-
 struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
                                const struct rank_place *place, const struct comm *c)
 {
     const enum precision precision = precision_last(common->options.problem.precision);
-    struct rank_request request = {.modes = common->ranks.modes,
-                                   .row_bytes =
-                                       common->options.problem.rank * precision_bytes(precision),
-                                   .packed = kind->takes_parts,
-                                   .machine = {.device = kind->device != NULL,
-                                               .one_host = are_on_one_host(place, c->size),
-                                               .threads = place[c->rank].threads}};
+    struct rank_request request = {
+        .modes = common->ranks.modes,
+        .row_bytes = common->options.problem.rank * precision_bytes(precision),
+        .packed = kind->takes_parts,
+        .machine = {
+            .device = kind->device != NULL, .one_host = true, .threads = place[c->rank].threads}};
+    for (int i = 1; i < c->size; i++)
+        request.machine.one_host &= strcmp(place[i].host, place[0].host) == 0;
     memcpy(request.parts, common->ranks.parts, sizeof request.parts);
     return request;
 }

@@ -32,51 +32,33 @@ enum status text_output_check(const struct text_output *t, const char *path, str
     return STATUS_OK;
 }
 
-/* Where maps are: of IN, or of OUT. */
-struct stems {
-    char *in, *out; /* owned; `in` NULL: there are no maps beside IN */
-};
-
-static enum status find_stems(struct stems *s, const struct tensor_maps *m, struct error *error)
-{
-    *s = (struct stems){0};
-    s->out = name_maps_stem(m->out, error);
-    if (!m->csv && strcmp(m->in, "-") != 0)
-        s->in = name_maps_stem(m->in, error);
-    return error->status;
-}
-
 static bool is_there(const char *path)
 {
     struct stat s;
     return lstat(path, &s) == 0;
 }
 
-static enum status check_target(const struct tensor_maps *m, const char *map, struct error *error)
-{
-    struct file_roles files = {0};
-    file_roles_add(&files, FILE_TENSOR_READ, m->in, error);
-    if (m->csv)
-        file_roles_add_order(&files, m->csv, error);
-    tensor_target_check(map, &files, m->force, error);
-    file_roles_free(&files);
-    return error->status;
-}
-
-/* Checks map i: OUT gets it from IN, or has none. */
-static enum status check_map(const struct tensor_maps *m, const struct stems *s, int i,
+/* Checks map i: OUT gets it from IN, or has none. `in`, `out`: the stems of the maps; `in` is NULL
+ * where there are none beside IN. */
+static enum status check_map(const struct tensor_maps *m, const char *in, const char *out, int i,
                              struct error *error)
 {
-    char *from = s->in ? name_maps_path(s->in, i, error) : NULL;
-    char *to = error->status == STATUS_OK ? name_maps_path(s->out, i, error) : NULL;
+    struct file_roles files = {0};
+    char *from = in ? name_maps_path(in, i, error) : NULL;
+    char *to = error->status == STATUS_OK ? name_maps_path(out, i, error) : NULL;
     const bool gets = m->csv || (from && is_there(from));
     if (!to || (from && strcmp(from, to) == 0))
         goto done;
-    if (gets)
-        check_target(m, to, error);
-    else if (is_there(to))
+    if (gets) {
+        file_roles_add(&files, FILE_TENSOR_READ, m->in, error);
+        if (m->csv)
+            file_roles_add_order(&files, m->csv, error);
+        tensor_target_check(to, &files, m->force, error);
+        file_roles_free(&files);
+    } else if (is_there(to)) {
         error_set(error, STATUS_OUTPUT, "%s: would be picked up as the names of %s: move it away",
                   to, m->out);
+    }
 done:
     memory_free(from);
     memory_free(to);
@@ -85,15 +67,14 @@ done:
 
 enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
 {
-    struct stems s;
     if (strcmp(m->out, "-") == 0)
         return STATUS_OK;
-    TRY_OR(done, find_stems(&s, m, error));
-    for (int i = 0; i < NAME_MAPS; i++)
-        TRY_OR(done, check_map(m, &s, i, error));
-done:
-    memory_free(s.in);
-    memory_free(s.out);
+    char *out = name_maps_stem(m->out, error);
+    char *in = m->csv || strcmp(m->in, "-") == 0 ? NULL : name_maps_stem(m->in, error);
+    for (int i = 0; i < NAME_MAPS && error->status == STATUS_OK; i++)
+        check_map(m, in, out, i, error);
+    memory_free(in);
+    memory_free(out);
     return error->status;
 }
 
@@ -109,21 +90,6 @@ enum status tensor_maps_find(struct tensor_maps *m, struct tensor_names *names,
     return labels_read(&m->names, shape, error);
 }
 
-/* Writes map i of the stem, unless it is there. */
-static enum status write_map(struct tensor_maps *m, const char *stem, int i, struct error *error)
-{
-    bool same = false;
-    char *path = name_maps_path(stem, i, error);
-    if (!path)
-        return error->status;
-    if (map_is_same(&same, path, &m->names, i, error) == STATUS_OK && !same)
-        outfile_open(&m->file[m->count++], path, error);
-    memory_free(path);
-    if (error->status != STATUS_OK || same)
-        return error->status;
-    return map_write(&m->file[m->count - 1], &m->names, i, error);
-}
-
 enum status tensor_maps_write(struct tensor_maps *m, bool has_modes, struct error *error)
 {
     if (strcmp(m->out, "-") == 0)
@@ -135,9 +101,16 @@ enum status tensor_maps_write(struct tensor_maps *m, bool has_modes, struct erro
     for (int i = 0; i < NAME_MAPS; i++) {
         if (!map_exists(&m->names, i) || (i == NAME_MAPS_MODES && !with_modes))
             continue;
-        if (write_map(m, stem, i, error) != STATUS_OK)
-            break;
+        bool same = false; /* it is there already */
+        char *path = name_maps_path(stem, i, error);
+        if (path && map_is_same(&same, path, &m->names, i, error) == STATUS_OK && !same)
+            outfile_open(&m->file[m->count++], path, error);
+        memory_free(path);
+        TRY_OR(done, error->status);
+        if (!same)
+            TRY_OR(done, map_write(&m->file[m->count - 1], &m->names, i, error));
     }
+done:
     memory_free(stem);
     return error->status;
 }

@@ -97,57 +97,46 @@ static enum status check_plant(const struct generate_plant *plant, struct error 
     return STATUS_OK;
 }
 
-/* All components have the whole core. */
-static enum status plan_common_support(struct supports *s, const struct generate_plant *plant,
-                                       struct error *error)
+static enum status plan_supports(struct supports *s, const struct generate_plant *plant,
+                                 uint64_t memory, struct error *error)
 {
-    fit_box(plant->shape.dims, plant->shape.order, (double)plant->nnz * (1 + 1e-9), s->core);
-    memcpy(s->side, s->core, sizeof s->side);
-    s->count = 1;
-    for (int n = 0; n < plant->shape.order; n++)
+    const int order = plant->shape.order;
+    const double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
+    s->shape = plant->shape;
+    TRY(check_plant(plant, error));
+    if (plant->collinear) { /* all components have the whole core */
+        fit_box(plant->shape.dims, order, nnz * rounding, s->core);
+        memcpy(s->side, s->core, sizeof s->side);
+        s->count = 1;
+    } else {
+        /* Supports overlap at random: if a place of the core is in one support with probability p,
+         * it is in at least one of R supports with probability 1 - (1-p)^R. */
+        fit_box(plant->shape.dims, order, nnz / CORE_DENSITY * rounding, s->core);
+        const double core = product(s->core, order);
+        const double p = nnz < core ? -expm1(log1p(-nnz / core) / (double)plant->rank) : 1;
+        fit_box(s->core, order, p * core * rounding, s->side);
+        s->count = plant->rank;
+    }
+    for (int n = 0; n < order && plant->collinear; n++)
         if (s->core[n] < plant->rank)
             return error_set(error, STATUS_INPUT,
                              "mode %d: a block of %ju nonzeros has %ju of its indices, expected "
                              "the rank, %ju, or more: ask for more nonzeros, or a longer mode",
                              n + 1, (uintmax_t)plant->nnz, (uintmax_t)s->core[n],
                              (uintmax_t)plant->rank);
-    return STATUS_OK;
-}
-
-/* Supports overlap at random: if a place of the core is in one support with probability p, it is in
- * at least one of R supports with probability 1 - (1-p)^R. */
-static void plan_overlapping_supports(struct supports *s, const struct generate_plant *plant)
-{
-    double nnz = (double)plant->nnz, rounding = 1 + 1e-9;
-    fit_box(plant->shape.dims, plant->shape.order, nnz / CORE_DENSITY * rounding, s->core);
-    double core = product(s->core, plant->shape.order);
-    double p = nnz < core ? -expm1(log1p(-nnz / core) / (double)plant->rank) : 1;
-    fit_box(s->core, plant->shape.order, p * core * rounding, s->side);
-    s->count = plant->rank;
-}
-
-static enum status plan_supports(struct supports *s, const struct generate_plant *plant,
-                                 uint64_t memory, struct error *error)
-{
-    s->shape = plant->shape;
-    TRY(check_plant(plant, error));
-    if (!plant->collinear)
-        plan_overlapping_supports(s, plant);
-    else
-        TRY(plan_common_support(s, plant, error));
-    double places = product(s->side, plant->shape.order), listed = places * (double)s->count;
+    double places = product(s->side, order), listed = places * (double)s->count;
     if (listed > (double)MAX_NNZ)
         return error_set(error, STATUS_INPUT,
                          "%ju overlapping blocks of %.0f nonzeros are more than %ju",
                          (uintmax_t)s->count, places, (uintmax_t)MAX_NNZ);
     s->places = (uint64_t)places;
     double factors = 0, most = 0; /* entries of all factor matrices; of the columns of one */
-    for (int n = 0; n < plant->shape.order; n++) {
+    for (int n = 0; n < order; n++) {
         factors += (double)plant->shape.dims[n] * (double)plant->rank;
         most = fmax(most, plant->collinear ? (double)s->core[n] * (double)plant->rank : 0);
     }
     double needed = (factors + most) * sizeof(double) +
-                    listed * ((double)coo_bytes(plant->shape.order, 1) + PLACE_SORT_BYTES);
+                    listed * ((double)coo_bytes(order, 1) + PLACE_SORT_BYTES);
     char takes[NUMBER_SIZE_TEXT], may[NUMBER_SIZE_TEXT];
     if (needed > (double)memory)
         return error_set(error, STATUS_MEMORY,
@@ -218,11 +207,16 @@ static void make_orthogonal(double *a, uint64_t rows, uint64_t r)
     }
 }
 
-/* Random orthonormal columns (Gram and Schmidt, twice: L. Giraud, J. Langou, M. Rozloznik, On the
- * loss of orthogonality in the Gram-Schmidt orthogonalization process, 2005). */
-static void orthonormal_columns(double *a, uint64_t rows, uint64_t count, uint64_t seed,
-                                uint64_t stream)
+/* a (count x rows) = columns of unit norm, one after the other, any two of which have this cosine;
+ * rows >= count. A = Q G^(1/2), with the Gram G = (1 - cosine) I + cosine 1 1'. Its root is
+ * own I + common 1 1'. */
+static void collinear_columns(double *a, uint64_t rows, uint64_t count, double cosine,
+                              uint64_t seed, uint64_t stream)
 {
+    double own = sqrt(1 - cosine), all = sqrt(1 - cosine + (double)count * cosine);
+    double common = (all - own) / (double)count;
+    /* Random orthonormal columns (Gram and Schmidt, twice: L. Giraud, J. Langou, M. Rozloznik, On
+     * the loss of orthogonality in the Gram-Schmidt orthogonalization process, 2005). */
     for (uint64_t r = 0; r < count; r++) {
         double *x = a + r * rows;
         for (uint64_t i = 0; i < rows; i++)
@@ -233,17 +227,6 @@ static void orthonormal_columns(double *a, uint64_t rows, uint64_t count, uint64
         for (uint64_t i = 0; i < rows; i++)
             x[i] /= norm;
     }
-}
-
-/* a (count x rows) = columns of unit norm, one after the other, any two of which have this cosine;
- * rows >= count. A = Q G^(1/2), with the Gram G = (1 - cosine) I + cosine 1 1'. Its root is
- * own I + common 1 1'. */
-static void collinear_columns(double *a, uint64_t rows, uint64_t count, double cosine,
-                              uint64_t seed, uint64_t stream)
-{
-    double own = sqrt(1 - cosine), all = sqrt(1 - cosine + (double)count * cosine);
-    double common = (all - own) / (double)count;
-    orthonormal_columns(a, rows, count, seed, stream);
     for (uint64_t i = 0; i < rows; i++) {
         double sum = 0;
         for (uint64_t r = 0; r < count; r++)
@@ -271,22 +254,14 @@ static enum status set_collinear_factor(struct ktensor *k, const struct supports
     return STATUS_OK;
 }
 
-static enum status set_factors(struct ktensor *k, const struct supports *s,
-                               const struct generate_plant *plant, uint64_t seed,
+/* *x = the places of all supports, in lexicographic order. STATUS_MEMORY. */
+static enum status find_places(struct coo *x, const struct supports *s, uint64_t seed,
                                struct error *error)
 {
-    for (int n = 0; n < k->shape.order; n++)
-        if (!plant->collinear)
-            set_factor(k, s, n, seed);
-        else
-            TRY(set_collinear_factor(k, s, n, plant->collinearity, seed, error));
-    return STATUS_OK;
-}
-
-/* Lists the places of all supports in x; a place in several supports is listed several times. */
-static void list_supports(const struct supports *s, uint64_t seed, struct coo *x)
-{
-    for (uint64_t r = 0; r < s->count; r++) {
+    struct ordering natural;
+    ordering_natural(&natural, &s->shape);
+    TRY(coo_create(x, &s->shape, s->count * s->places, error));
+    for (uint64_t r = 0; r < s->count; r++) { /* places of several supports come several times */
         struct mode_support m[MAX_ORDER];
         for (int n = 0; n < s->shape.order; n++)
             m[n] = mode_support_create(s, n, r, seed);
@@ -299,16 +274,6 @@ static void list_supports(const struct supports *s, uint64_t seed, struct coo *x
             }
         }
     }
-}
-
-/* *x = the places of all supports, in lexicographic order. STATUS_MEMORY. */
-static enum status find_places(struct coo *x, const struct supports *s, uint64_t seed,
-                               struct error *error)
-{
-    struct ordering natural;
-    ordering_natural(&natural, &s->shape);
-    TRY(coo_create(x, &s->shape, s->count * s->places, error));
-    list_supports(s, seed, x);
     TRY(place_sort(x, &natural, error));
     return coo_resize(x, x->nnz, error);
 }
@@ -329,15 +294,6 @@ static void set_values(const struct ktensor *k, struct coo *x)
     }
 }
 
-/* Adds Gaussian noise, scaled to `noise` times the norm of x. */
-static void add_noise(struct coo *x, double noise, uint64_t seed)
-{
-    double scale = noise * sqrt(coo_norm_sq(x) / (double)x->nnz);
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        x->value[i] += scale * random_normal(seed, STREAM_NOISE, i);
-}
-
 /* The least k at which the sum of the probabilities of 0 to k is above a uniform number
  * (inversion). Rounding may leave that sum below the number for ever; then the probabilities have
  * vanished. */
@@ -353,15 +309,6 @@ static double draw_small(struct random_stream *stream, double mean)
     return k;
 }
 
-/* A Poisson variable of this mean, 0 or more; takes time in proportion to the mean. */
-static double draw_poisson(struct random_stream *stream, double mean)
-{
-    double count = 0;
-    for (; mean > AT_ONCE; mean -= AT_ONCE)
-        count += draw_small(stream, AT_ONCE);
-    return count + draw_small(stream, mean);
-}
-
 /* Replaces the values of x by counts (struct generate_plant), and drops those that are 0.
  * STATUS_INPUT where all are. */
 static enum status draw_counts(struct coo *x, double mean, uint64_t seed, struct error *error)
@@ -374,7 +321,11 @@ static enum status draw_counts(struct coo *x, double mean, uint64_t seed, struct
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < x->nnz; i++) {
         struct random_stream stream = random_stream_at(seed, STREAM_COUNTS, i);
-        x->value[i] = draw_poisson(&stream, scale * x->value[i]);
+        double left = scale * x->value[i];
+        x->value[i] = 0;
+        for (; left > AT_ONCE; left -= AT_ONCE)
+            x->value[i] += draw_small(&stream, AT_ONCE);
+        x->value[i] += draw_small(&stream, left);
     }
     for (uint64_t i = 0; i < x->nnz; i++) {
         if (x->value[i] != 0)
@@ -396,10 +347,19 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
     progress_stage(progress, "planting a model of rank %ju", (uintmax_t)plant->rank);
     TRY_OR(done, find_places(x, &supports, seed, error));
     TRY_OR(done, ktensor_create(&model, &plant->shape, plant->rank, error));
-    TRY_OR(done, set_factors(&model, &supports, plant, seed, error));
+    for (int n = 0; n < model.shape.order; n++)
+        if (!plant->collinear)
+            set_factor(&model, &supports, n, seed);
+        else
+            TRY_OR(done,
+                   set_collinear_factor(&model, &supports, n, plant->collinearity, seed, error));
     set_values(&model, x);
-    if (plant->noise > 0)
-        add_noise(x, plant->noise, seed);
+    if (plant->noise > 0) {
+        const double scale = plant->noise * sqrt(coo_norm_sq(x) / (double)x->nnz);
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i++)
+            x->value[i] += scale * random_normal(seed, STREAM_NOISE, i);
+    }
     if (plant->counts > 0)
         draw_counts(x, plant->counts, seed, error);
 done:

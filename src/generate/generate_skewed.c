@@ -172,15 +172,6 @@ static void draw_window(const struct drawer *d, uint64_t window, uint64_t count,
     }
 }
 
-/* x[0..count) = the first draws of a window of places that are all equally likely. */
-static void spread_window(const struct drawer *d, uint64_t window, uint64_t count, struct coo *x)
-{
-    struct random_stream stream = random_stream_at(d->seed, STREAM_SPREAD, window);
-    for (uint64_t i = 0; i < count; i++)
-        for (int n = 0; n < x->shape.order; n++)
-            x->index[n][i] = (uint32_t)((uint128)random_next(&stream) * x->shape.dims[n] >> 64);
-}
-
 /* How many draws there are: skewed ones, then evenly spread ones. */
 struct draws {
     uint64_t skewed, spread;
@@ -199,7 +190,14 @@ static void make_window(const struct drawer *d, const struct draws *draws, uint6
     const uint64_t own = window < skewed ? window : window - skewed;
     const uint64_t left = (window < skewed ? draws->skewed : draws->spread) - own * WINDOW;
     x->nnz = left < WINDOW ? left : WINDOW;
-    (window < skewed ? draw_window : spread_window)(d, own, x->nnz, x);
+    if (window < skewed) {
+        draw_window(d, own, x->nnz, x);
+        return;
+    }
+    struct random_stream stream = random_stream_at(d->seed, STREAM_SPREAD, own);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        for (int n = 0; n < x->shape.order; n++)
+            x->index[n][i] = (uint32_t)((uint128)random_next(&stream) * x->shape.dims[n] >> 64);
 }
 
 /* A number that is always the same for the same place, but otherwise random. */
@@ -218,24 +216,6 @@ struct workshop {
     int threads;
     struct coo *window; /* owned, as are the arrays */
 };
-
-static void workshop_free(struct workshop *w)
-{
-    for (int t = 0; w->window && t < w->threads; t++)
-        coo_free(&w->window[t]);
-    memory_free(w->window);
-}
-
-static enum status workshop_create(struct workshop *w, const struct shape *shape,
-                                   struct error *error)
-{
-    *w = (struct workshop){.threads = omp_get_max_threads()};
-    w->window = memory_zeros((size_t)w->threads, sizeof *w->window, error);
-    for (int t = 0; w->window && t < w->threads; t++)
-        if (coo_create(&w->window[t], shape, WINDOW, error) != STATUS_OK)
-            break;
-    return error->status;
-}
 
 /* --- how many draws --- */
 
@@ -258,27 +238,6 @@ static uint64_t census_slots(uint64_t nnz)
     return slots;
 }
 
-static void census_free(struct census *c)
-{
-    memory_free(c->hash);
-    memory_free(c->first);
-}
-
-static enum status census_create(struct census *c, uint64_t nnz, struct error *error)
-{
-    *c = (struct census){.most = UINT64_MAX, .every = 1, .target = nnz, .slots = census_slots(nnz)};
-    if (nnz > SAMPLE) {
-        c->every = (double)nnz / SAMPLE;
-        c->most = (uint64_t)(0x1p64 / c->every);
-        c->target = SAMPLE;
-    }
-    c->hash = memory_zeros(c->slots, sizeof *c->hash, error);
-    c->first = c->hash ? memory_array(c->slots, sizeof *c->first, error) : NULL;
-    if (c->first)
-        memset(c->first, 0xff, c->slots * sizeof *c->first);
-    return error->status;
-}
-
 static void census_add(struct census *c, uint64_t hash, uint64_t draw)
 {
     uint64_t slot = random_mix(hash) & (c->slots - 1);
@@ -297,26 +256,6 @@ static void census_add(struct census *c, uint64_t hash, uint64_t draw)
     while (draw < first && !__atomic_compare_exchange_n(&c->first[slot], &first, draw, false,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
-}
-
-/* Moves the first draws of all places to the front of c->first; the census is over then. Returns
- * their number. */
-static uint64_t census_list(struct census *c)
-{
-    uint64_t count = 0;
-    for (uint64_t slot = 0; slot < c->slots; slot++)
-        if (c->hash[slot] != 0)
-            c->first[count++] = c->first[slot];
-    return count;
-}
-
-static uint64_t census_count(const struct census *c)
-{
-    uint64_t count = 0;
-#pragma omp parallel for schedule(static) reduction(+ : count)
-    for (uint64_t slot = 0; slot < c->slots; slot++)
-        count += c->hash[slot] != 0;
-    return count;
 }
 
 /* Adds the draws from number *made of their kind on, and moves *made behind them. */
@@ -350,33 +289,50 @@ static int compare_numbers(const void *left, const void *right)
 static enum status count_draws(const struct drawer *d, const struct workshop *shop,
                                struct draws *draws, struct error *error)
 {
-    struct census c;
+    const uint64_t nnz = d->spec->nnz;
+    struct census c = {.most = UINT64_MAX, .every = 1, .target = nnz, .slots = census_slots(nnz)};
     uint64_t found = 0;
     double yield = 1;
     bool spread = false;
     *draws = (struct draws){0, 0};
-    TRY_OR(done, census_create(&c, d->spec->nnz, error));
+    if (nnz > SAMPLE) {
+        c.every = (double)nnz / SAMPLE;
+        c.most = (uint64_t)(0x1p64 / c.every);
+        c.target = SAMPLE;
+    }
+    c.hash = memory_zeros(c.slots, sizeof *c.hash, error);
+    c.first = c.hash ? memory_array(c.slots, sizeof *c.first, error) : NULL;
+    if (!c.first)
+        goto done;
+    memset(c.first, 0xff, c.slots * sizeof *c.first);
     while (found < c.target && !(spread && c.every > 1 && yield < FULL)) {
         const uint64_t before = found;
         const double most = 2 * (double)c.target * c.every;
         const double wanted = (double)(c.target - found) * c.every / fmax(yield, 1e-6) * 1.1 + 16;
         const uint64_t count = (uint64_t)fmin(wanted, most);
         census_draws(&c, d, shop, draws, spread, count);
-        found = census_count(&c);
+        found = 0;
+#pragma omp parallel for schedule(static) reduction(+ : found)
+        for (uint64_t slot = 0; slot < c.slots; slot++)
+            found += c.hash[slot] != 0;
         yield = (double)(found - before) * c.every / (double)count;
         if (!spread && yield < LEAST_YIELD) {
             spread = true;
             yield = 1;
         }
     }
-    if (census_list(&c) > c.target) {
+    if (found > c.target) { /* the first draws of all places move to the front */
+        for (uint64_t slot = 0, count = 0; slot < c.slots; slot++)
+            if (c.hash[slot] != 0)
+                c.first[count++] = c.first[slot];
         qsort(c.first, found, sizeof *c.first, compare_numbers);
         const uint64_t all = c.first[c.target]; /* the draw that would be one place too many */
         draws->spread = all > draws->skewed ? all - draws->skewed : 0;
         draws->skewed = all < draws->skewed ? all : draws->skewed;
     }
 done:
-    census_free(&c);
+    memory_free(c.hash);
+    memory_free(c.first);
     return error->status;
 }
 
@@ -393,15 +349,6 @@ struct maker {
     uint64_t *key;        /* (threads x WINDOW) of places of windows; owned               */
     uint64_t *upper;      /* (threads x WINDOW); owned                                    */
 };
-
-static void maker_free(struct maker *m)
-{
-    workshop_free(&m->shop);
-    line_encoder_free(&m->alto);
-    coo_free(&m->x);
-    memory_free(m->key);
-    memory_free(m->upper);
-}
 
 /* Bytes for each place of x, and for what threads make windows in. */
 static double place_bytes(int order)
@@ -574,6 +521,7 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
                             struct error *error)
 {
     struct maker maker = {0};
+    struct workshop *shop = &maker.shop;
     TRY(generate_check(spec, error));
     TRY(check_memory(spec, run->memory, error));
     struct drawer *drawer = memory_zeros(1, sizeof *drawer, error);
@@ -581,12 +529,22 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
         return error->status;
     drawer_create(drawer, spec, run->seed);
     maker.drawer = drawer;
-    TRY_OR(done, workshop_create(&maker.shop, &spec->shape, error));
+    shop->threads = omp_get_max_threads();
+    shop->window = memory_zeros((size_t)shop->threads, sizeof *shop->window, error);
+    for (int i = 0; shop->window && i < shop->threads; i++)
+        TRY_OR(done, coo_create(&shop->window[i], &spec->shape, WINDOW, error));
+    TRY_OR(done, error->status);
     TRY_OR(done, count_draws(drawer, &maker.shop, &maker.draws, error));
     TRY_OR(done, maker_create(&maker, run->memory, error));
     make_all(&maker, run, error);
 done:
-    maker_free(&maker);
+    for (int i = 0; shop->window && i < shop->threads; i++)
+        coo_free(&shop->window[i]);
+    memory_free(shop->window);
+    line_encoder_free(&maker.alto);
+    coo_free(&maker.x);
+    memory_free(maker.key);
+    memory_free(maker.upper);
     memory_free(drawer);
     return error->status;
 }

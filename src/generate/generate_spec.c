@@ -112,9 +112,16 @@ enum status generate_parse_runs(const char *text, struct generate_spec *spec, st
     return STATUS_OK;
 }
 
-static enum status check_skew(const struct generate_spec *spec, struct error *error)
+enum status generate_check(const struct generate_spec *spec, struct error *error)
 {
     const struct generate_skew *s = &spec->skew;
+    const uint64_t places = place_count(&spec->shape);
+    if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
+        return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
+                         (uintmax_t)spec->nnz, (uintmax_t)MAX_NNZ);
+    if (places < spec->nnz)
+        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
+                         (uintmax_t)spec->nnz, (uintmax_t)places);
     for (int n = 0; n < spec->shape.order; n++)
         if (s->exponent[n] != GENERATE_EVEN &&
             !(s->exponent[n] >= 0 && s->exponent[n] <= GENERATE_MOST_SKEW))
@@ -137,18 +144,6 @@ static enum status check_skew(const struct generate_spec *spec, struct error *er
     if (s->run_fraction > 0 && !(s->run_length >= 1 && isfinite(s->run_length)))
         return error_set(error, STATUS_INPUT, "runs: length %g, expected 1 or more", s->run_length);
     return STATUS_OK;
-}
-
-enum status generate_check(const struct generate_spec *spec, struct error *error)
-{
-    const uint64_t places = place_count(&spec->shape);
-    if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
-        return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
-                         (uintmax_t)spec->nnz, (uintmax_t)MAX_NNZ);
-    if (places < spec->nnz)
-        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
-                         (uintmax_t)spec->nnz, (uintmax_t)places);
-    return check_skew(spec, error);
 }
 
 #define EVEN    GENERATE_EVEN

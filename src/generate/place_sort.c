@@ -5,21 +5,6 @@
 
 #include "base/memory.h"
 
-/* Drops places that repeat the one before them. */
-static void drop_repeated(struct coo *x)
-{
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        bool same = kept > 0;
-        for (int n = 0; same && n < x->shape.order; n++)
-            same = x->index[n][i] == x->index[n][kept - 1];
-        for (int n = 0; !same && n < x->shape.order; n++)
-            x->index[n][kept] = x->index[n][i];
-        kept += !same;
-    }
-    x->nnz = kept;
-}
-
 enum status place_sort(struct coo *x, const struct ordering *o, struct error *error)
 {
     uint64_t *position = memory_array(x->nnz, sizeof *position, error);
@@ -37,7 +22,16 @@ enum status place_sort(struct coo *x, const struct ordering *o, struct error *er
             index[i] = x->index[n][position[i]];
         memory_copy(x->index[n], index, x->nnz * sizeof *index);
     }
-    drop_repeated(x);
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) { /* drops places that repeat the one before them */
+        bool same = kept > 0;
+        for (int n = 0; same && n < x->shape.order; n++)
+            same = x->index[n][i] == x->index[n][kept - 1];
+        for (int n = 0; !same && n < x->shape.order; n++)
+            x->index[n][kept] = x->index[n][i];
+        kept += !same;
+    }
+    x->nnz = kept;
 done:
     memory_free(key);
     memory_free(position);

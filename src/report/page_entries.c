@@ -10,6 +10,32 @@
 
 #define SURELY_SHOWN 12 /* bytes of a label that has room everywhere */
 
+void page_fact_begin(FILE *to, const char *name)
+{
+    fprintf(to, "<tr><th scope=\"row\">%s</th><td>", name);
+}
+
+void page_fact_end(FILE *to)
+{
+    fputs("</td></tr>\n", to);
+}
+
+void page_fact(FILE *to, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    page_fact_begin(to, name);
+    html_text(to, text, HTML_LINE);
+    page_fact_end(to);
+}
+
+void page_core(FILE *to, double percent, double error)
+{
+    html_decimals(to, percent, percent > -1000 ? 1 : -2);
+    if (isfinite(error))
+        fprintf(to, " &#177; %.2g", error);
+}
+
 int page_decimals(const struct plot_scale *scale)
 {
     return decimals_for(fmax(fabs(scale->least), fabs(scale->most)), PAGE_DIGITS);

@@ -1,5 +1,5 @@
-/* How the parts of a page show entries of factor matrices: indices, numbers, how many entries are
- * too small to be shown, and lines. */
+/* How the parts of a page show facts and entries of factor matrices: indices, numbers, how many
+ * entries are too small to be shown, and lines. */
 #ifndef BLCO_PAGE_ENTRIES_H
 #define BLCO_PAGE_ENTRIES_H
 
@@ -10,6 +10,16 @@
 #include "report/plot.h"
 
 #define PAGE_DIGITS 4 /* of the largest number of a column of a table */
+
+/* The row of a table of facts: its name, what is written in between, its end. */
+void page_fact_begin(FILE *to, const char *name);
+void page_fact_end(FILE *to);
+
+/* A fact that is a text; nothing where `text` is NULL. */
+void page_fact(FILE *to, const char *name, const char *text);
+
+/* A core consistency, with its standard error where that is a number: "87.2 &#177; 3.1". */
+void page_core(FILE *to, double percent, double error);
 
 /* The decimals of a column of numbers on the scale. */
 int page_decimals(const struct plot_scale *scale);

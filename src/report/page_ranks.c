@@ -10,6 +10,7 @@
 #include "model/fit_text.h"
 #include "report/html.h"
 #include "report/page.h"
+#include "report/page_entries.h"
 #include "report/plot.h"
 
 static const json_t *at(const struct page_ranks *page, const char *name)
@@ -72,15 +73,6 @@ static bool any(const struct page_ranks *page, double (*value)(const json_t *ran
 
 /* --- what was run --- */
 
-static void put_fact(FILE *to, const char *name, const char *text)
-{
-    if (!text)
-        return;
-    fprintf(to, "<tr><th scope=\"row\">%s</th><td>", name);
-    html_text(to, text, HTML_LINE);
-    fputs("</td></tr>\n", to);
-}
-
 static void put_suggestion(FILE *to, const struct page_ranks *page)
 {
     const char *suggestion = json_string_value(at(page, "suggestion"));
@@ -105,15 +97,17 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
                 ? "The suggestion follows the core consistency; sparse counts often have "
                   "components that mean something although it is low."
                 : "The core consistency is not known, which a suggestion could follow.");
-    put_fact(to, "Tensor", text_of(at(page, "tensor"), "name"));
-    fputs(order > 0 ? "<tr><th scope=\"row\">Lengths</th><td>" : "", to);
+    page_fact(to, "Tensor", text_of(at(page, "tensor"), "name"));
+    if (order > 0)
+        page_fact_begin(to, "Lengths");
     for (size_t n = 0; n < order; n++) {
         fputs(n > 0 ? " &#215; " : "", to);
         html_number(to, json_number_of(json_array_get(lengths, n)));
     }
-    fputs(order > 0 ? "</td></tr>\n" : "", to);
-    put_fact(to, "Date", json_string_value(at(page, "date")));
-    put_fact(to, "Program", json_string_value(at(page, "version")));
+    if (order > 0)
+        page_fact_end(to);
+    page_fact(to, "Date", json_string_value(at(page, "date")));
+    page_fact(to, "Program", json_string_value(at(page, "version")));
     fputs("</tbody></table>\n</section>\n", to);
 }
 
@@ -270,7 +264,6 @@ static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *r
 {
     const double noise = number_of(rank, "fit_noise"), ridge = number_of(rank, "ridge"),
                  rmse_error = number_of(rank, "held_out_rmse_error"),
-                 core_error = number_of(rank, "core_consistency_error"),
                  agree = number_of(rank, "agreeing_starts"),
                  others = number_of(rank, "other_starts");
     char text[FIT_TEXT];
@@ -284,9 +277,7 @@ static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *r
         if (isfinite(ridge))
             fprintf(to, ", ridge %g", ridge);
     } else if (isfinite(core(rank))) {
-        html_decimals(to, core(rank), core(rank) > -1000 ? 1 : -2);
-        if (isfinite(core_error))
-            fprintf(to, " &#177; %.2g", core_error);
+        page_core(to, core(rank), number_of(rank, "core_consistency_error"));
     } else {
         fputs("not known", to);
     }

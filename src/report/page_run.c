@@ -93,34 +93,14 @@ void page_starts(FILE *to, const struct page *page)
 
 /* --- facts --- */
 
-static void begin_fact(FILE *to, const char *name)
-{
-    fprintf(to, "<tr><th scope=\"row\">%s</th><td>", name);
-}
-
-static void end_fact(FILE *to)
-{
-    fputs("</td></tr>\n", to);
-}
-
-/* A fact that is a text in the record; nothing if the record lacks it. */
-static void put_fact(FILE *to, const char *name, const char *text)
-{
-    if (!text)
-        return;
-    begin_fact(to, name);
-    html_text(to, text, HTML_LINE);
-    end_fact(to);
-}
-
 /* A fact that is a number, with so many digits; nothing where it is none. */
 static void put_number(FILE *to, const char *name, double x, int digits)
 {
     if (!isfinite(x))
         return;
-    begin_fact(to, name);
+    page_fact_begin(to, name);
     fprintf(to, "%.*g", digits, x);
-    end_fact(to);
+    page_fact_end(to);
 }
 
 static void put_seconds(FILE *to, double seconds)
@@ -145,13 +125,13 @@ static void put_machine(FILE *to, const struct page *page)
     char size[NUMBER_SIZE_TEXT], shown[SHELL_WORD_ROOM(HTML_LINE)];
     size_t i;
     if (isfinite(total) && isfinite(iterations)) {
-        begin_fact(to, "Time");
+        page_fact_begin(to, "Time");
         put_seconds(to, total);
         fputs(", of which iterations ", to);
         put_seconds(to, iterations);
-        end_fact(to);
+        page_fact_end(to);
     }
-    begin_fact(to, "Machine"); /* "NVIDIA H200, 2 ranks, backend cuda" */
+    page_fact_begin(to, "Machine"); /* "NVIDIA H200, 2 ranks, backend cuda" */
     html_text(to, device ? device : processor ? processor : "unknown", HTML_LABEL);
     if (!device && isfinite(threads))
         fprintf(to, ", %g thread%s", threads, threads == 1 ? "" : "s");
@@ -161,22 +141,22 @@ static void put_machine(FILE *to, const struct page *page)
         fputs(", backend ", to);
         html_text(to, backend, HTML_LABEL);
     }
-    end_fact(to);
+    page_fact_end(to);
     if (peak >= 0 && peak < 0x1p63)
-        put_fact(to, "Peak memory", number_size((uint64_t)peak, size));
-    put_fact(to, "Date", page_text_at(page, "date", NULL));
+        page_fact(to, "Peak memory", number_size((uint64_t)peak, size));
+    page_fact(to, "Date", page_text_at(page, "date", NULL));
     if (version) {
-        begin_fact(to, "Program");
+        page_fact_begin(to, "Program");
         fputs("blco ", to);
         html_text(to, version, HTML_LABEL);
         fputs(commit ? " (" : "", to);
         html_text(to, commit ? commit : "", HTML_LABEL);
         fputs(commit ? ")" : "", to);
-        end_fact(to);
+        page_fact_end(to);
     }
     if (!command)
         return;
-    begin_fact(to, "Command");
+    page_fact_begin(to, "Command");
     fputs("<code>", to);
     json_array_foreach(command, i, word) { /* those with blanks in quotes */
         const char *text = json_string_value(word);
@@ -185,25 +165,25 @@ static void put_machine(FILE *to, const struct page *page)
         fputs(i + 1 < json_array_size(command) ? "</span> " : "</span>", to);
     }
     fputs("</code>", to);
-    end_fact(to);
+    page_fact_end(to);
 }
 
 static void put_model(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
-    begin_fact(to, "Lengths");
+    page_fact_begin(to, "Lengths");
     for (int n = 0; n < k->shape.order; n++)
         fprintf(to, "%s%" PRIu64, n > 0 ? " &#215; " : "", k->shape.dims[n]);
-    end_fact(to);
+    page_fact_end(to);
     double nonzeros = page_number_at(page, "tensor", "nonzeros");
     if (isfinite(nonzeros)) {
-        begin_fact(to, "Nonzeros");
+        page_fact_begin(to, "Nonzeros");
         fprintf(to, "%.0f", nonzeros);
-        end_fact(to);
+        page_fact_end(to);
     }
-    begin_fact(to, "Components");
+    page_fact_begin(to, "Components");
     fprintf(to, "%" PRIu64, k->rank);
-    end_fact(to);
+    page_fact_end(to);
 }
 
 /* "0.542 &#177; 0.008 (RMSE of 2394 entries), mean magnitude 0.433, AUC 0.98", or of counts "1.06
@@ -218,7 +198,7 @@ static void put_held(FILE *to, const struct page *page)
     const bool counts = isfinite(deviance);
     if (!isfinite(rmse))
         return;
-    begin_fact(to, "Held-out error");
+    page_fact_begin(to, "Held-out error");
     fprintf(to, "<strong>%.4g</strong> &#177; %.1g (%s of %.0f entries)", counts ? deviance : rmse,
             json_number_of(json_object_get(held, counts ? "mean_deviance_error" : "rmse_error")),
             counts ? "mean deviance" : "RMSE", json_number_of(json_object_get(held, "entries")));
@@ -227,7 +207,7 @@ static void put_held(FILE *to, const struct page *page)
     fprintf(to, ", mean magnitude %.4g", json_number_of(json_object_get(held, "mae")));
     if (isfinite(auc))
         fprintf(to, ", AUC %.4f", auc);
-    end_fact(to);
+    page_fact_end(to);
 }
 
 /* Whether the model is one of counts, with a Poisson likelihood. */
@@ -255,41 +235,40 @@ static void put_fit(FILE *to, const struct page *page)
     const char *stop = page_text_at(page, "result", "stop");
     char text[FIT_TEXT];
     if (isfinite(fit) && isfinite(change)) {
-        begin_fact(to, "Fit");
+        page_fact_begin(to, "Fit");
         fprintf(to, "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
                 fit_text(fit, noise, 9, text), change + 0.0);
-        end_fact(to);
+        page_fact_end(to);
         put_number(to, "Log-likelihood", page_number_at(page, "result", "log_likelihood"), 10);
         put_number(to, "Deviance", page_number_at(page, "result", "deviance"), 10);
         put_number(to, "KKT violation", page_number_at(page, "result", "kkt_violation"), 2);
         if (!has_likelihood(page)) {
-            begin_fact(to, "Explained");
+            page_fact_begin(to, "Explained");
             fputs(fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text), to);
-            end_fact(to);
+            page_fact_end(to);
         }
     }
     put_held(to, page);
     if (isfinite(iterations)) { /* "27, converged" */
-        begin_fact(to, "Iterations");
+        page_fact_begin(to, "Iterations");
         fprintf(to, "%.0f", iterations);
         for (size_t i = 0; stop && i < sizeof stops / sizeof stops[0]; i++)
             if (strcmp(stop, stops[i][0]) == 0)
                 fprintf(to, ", %s", stops[i][1]);
-        end_fact(to);
+        page_fact_end(to);
     }
     if (isfinite(core)) { /* "98.5", or of an estimate "87.2 &#177; 3.1, estimated" */
-        begin_fact(to, "Core consistency");
-        html_decimals(to, core, core > -1000 ? 1 : -2);
-        if (isfinite(core_error))
-            fprintf(to, " &#177; %.2g, estimated", core_error);
-        end_fact(to);
+        page_fact_begin(to, "Core consistency");
+        page_core(to, core, core_error);
+        fputs(isfinite(core_error) ? ", estimated" : "", to);
+        page_fact_end(to);
     }
     if (isfinite(halves)) {
-        begin_fact(to, "Halves");
+        page_fact_begin(to, "Halves");
         fprintf(to, "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
                 page_number_at(page, "split_half", "mode"), halves,
                 page_number_at(page, "split_half", "alike"), page->model->rank);
-        end_fact(to);
+        page_fact_end(to);
     }
 }
 
@@ -298,13 +277,13 @@ void page_run(FILE *to, const struct page *page)
     fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and the "
           "result</caption><tbody>\n",
           to);
-    put_fact(to, "Tensor", page_text_at(page, "tensor", "name"));
+    page_fact(to, "Tensor", page_text_at(page, "tensor", "name"));
     put_model(to, page);
     if (page->record) {
         put_fit(to, page);
         put_machine(to, page);
     } else {
-        put_fact(to, "Record", "none: blco cpd --record FILE writes one");
+        page_fact(to, "Record", "none: blco cpd --record FILE writes one");
     }
     fputs("</tbody></table>\n", to);
     if (isfinite(page_number_at(page, "result", "fit")) && has_likelihood(page))

@@ -27,14 +27,6 @@ struct prediction_lines {
     const double *model;
 };
 
-static bool any_labels(const struct prediction_form *form)
-{
-    bool any = false;
-    for (int n = 0; n < form->order; n++)
-        any = any || form->labels->mode[n].count > 0;
-    return any;
-}
-
 static char *format_index(const struct prediction_form *form, int n, uint32_t index, char *text)
 {
     const char *label = labels_get(form->labels, n, index);
@@ -51,7 +43,10 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
 {
     const struct prediction_lines *l = lines;
     const struct prediction_form *form = l->form;
-    const char between = any_labels(form) ? '\t' : ' ';
+    char between = ' ';
+    for (int n = 0; n < form->order; n++)
+        if (form->labels->mode[n].count > 0)
+            between = '\t';
     double number[LOSS_RESIDUALS];
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < form->order; n++) {

@@ -79,22 +79,6 @@ void residuals_rank(struct residuals *r)
     r->count = least_of(r->count, r->strangest);
 }
 
-/* Makes room for one more candidate. */
-static enum status make_room(struct residuals *r, struct error *error)
-{
-    if (r->count == 2 * r->strangest) {
-        residuals_rank(r);
-        const struct strange_entry *last = &r->entry[r->count - 1];
-        r->weakest = fabs(last->residual);
-    }
-    if (r->count < r->room)
-        return STATUS_OK;
-    const uint64_t room = least_of(2 * r->strangest, 2 * r->room + LEAST_ROOM);
-    TRY(memory_resize(&r->entry, room, sizeof *r->entry, error));
-    r->room = room;
-    return STATUS_OK;
-}
-
 /* Adds the strange ones of the entries [first, last) of x to the candidates. */
 static enum status add_strange(struct residuals *r, const struct coo *x, const double *model,
                                uint64_t first, uint64_t last, struct error *error)
@@ -102,7 +86,15 @@ static enum status add_strange(struct residuals *r, const struct coo *x, const d
     for (uint64_t i = first; i < last; i++) {
         if (!(fabs(r->loss->residual(x->value[i], model[i])) > r->weakest))
             continue;
-        TRY(make_room(r, error));
+        if (r->count == 2 * r->strangest) {
+            residuals_rank(r);
+            r->weakest = fabs(r->entry[r->count - 1].residual);
+        }
+        if (r->count == r->room) {
+            const uint64_t room = least_of(2 * r->strangest, 2 * r->room + LEAST_ROOM);
+            TRY(memory_resize(&r->entry, room, sizeof *r->entry, error));
+            r->room = room;
+        }
         struct strange_entry *e = &r->entry[r->count++];
         *e = (struct strange_entry){
             .number = r->entries + i, .value = x->value[i], .model = model[i]};

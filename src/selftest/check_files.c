@@ -10,35 +10,6 @@
 
 #define WRITER_MEMORY (UINT64_C(1) << 20)
 
-static enum status write_tensor(const struct coo *x, const char *path, struct error *error)
-{
-    static const struct tensor_write_options options = {
-        .text = {.index_base = 1, .header = TNS_HEADER_DIMS}, .memory = WRITER_MEMORY};
-    struct tensor_writer writer;
-    struct line_writer_report report;
-    TRY(tensor_writer_open(&writer, path, &x->shape, x->nnz, &options, error));
-    TRY_OR(done, tensor_writer_append(&writer, x, error));
-    tensor_writer_commit(&writer, &report, error);
-done:
-    tensor_writer_free(&writer);
-    return error->status;
-}
-
-static enum status read_back(const struct coo *x, const char *path, const char *name,
-                             struct verdict *f, struct error *error)
-{
-    static const struct tns_options options = {.index_base = 1};
-    struct tensor_reader r = {.path = path, .tns = &options};
-    struct coo read = {0};
-    TRY_OR(done, tensor_file_find_format(&r, error));
-    TRY_OR(done, tensor_reader_whole(&r, &read, error));
-    verdict_same_tensor(f, &read, x, name);
-done:
-    tensor_reader_close(&r);
-    coo_free(&read);
-    return error->status;
-}
-
 /* Scattered nonzeros in alto order, the order in which files are written. */
 static enum status make_sorted(struct coo *x, struct error *error)
 {
@@ -56,15 +27,32 @@ done:
     return error->status;
 }
 
+/* Writes x to a file, and reads it back. */
 static enum status check_tensor_file(const struct selftest_place *p, const struct coo *x,
                                      const char *name, struct verdict *f, struct error *error)
 {
+    static const struct tensor_write_options options = {
+        .text = {.index_base = 1, .header = TNS_HEADER_DIMS}, .memory = WRITER_MEMORY};
+    static const struct tns_options one_based = {.index_base = 1};
+    struct tensor_writer writer;
+    struct tensor_reader r = {.tns = &one_based};
+    struct coo read = {0};
+    struct line_writer_report report;
     char *path = memory_text(error, "%s/%s", p->folder, name);
     if (!path)
         return error->status;
-    TRY_OR(done, write_tensor(x, path, error));
-    read_back(x, path, name, f, error);
+    TRY_OR(done, tensor_writer_open(&writer, path, &x->shape, x->nnz, &options, error));
+    if (tensor_writer_append(&writer, x, error) == STATUS_OK)
+        tensor_writer_commit(&writer, &report, error);
+    tensor_writer_free(&writer);
+    TRY_OR(done, error->status);
+    r.path = path;
+    TRY_OR(done, tensor_file_find_format(&r, error));
+    TRY_OR(done, tensor_reader_whole(&r, &read, error));
+    verdict_same_tensor(f, &read, x, name);
 done:
+    tensor_reader_close(&r);
+    coo_free(&read);
     memory_free(path);
     return error->status;
 }
@@ -83,28 +71,22 @@ done:
     return error->status;
 }
 
-static enum status write_model(const struct ktensor *k, const char *stem, unsigned format,
-                               struct error *error)
-{
-    struct stem_lock lock;
-    struct ktensor_files files = {0};
-    TRY(outfile_set_lock(&lock, stem, error));
-    ktensor_write(&(struct ktensor_source){.k = k}, NULL, &lock, format, &files, error);
-    ktensor_files_free(&files);
-    stem_lock_release(&lock);
-    return error->status;
-}
-
 static enum status check_model_file(const struct selftest_place *p, const struct ktensor *k,
                                     const struct ktensor_format *format, struct verdict *f,
                                     struct error *error)
 {
     struct ktensor read = {0};
+    struct stem_lock lock;
+    struct ktensor_files files = {0};
     const char *name = word_of(ktensor_format_words, (int)format->flag);
     char *stem = memory_text(error, "%s/%s", p->folder, name);
     if (!stem)
         return error->status;
-    TRY_OR(done, write_model(k, stem, format->flag, error));
+    TRY_OR(done, outfile_set_lock(&lock, stem, error));
+    ktensor_write(&(struct ktensor_source){.k = k}, NULL, &lock, format->flag, &files, error);
+    ktensor_files_free(&files);
+    stem_lock_release(&lock);
+    TRY_OR(done, error->status);
     TRY_OR(done, ktensor_read(&read, stem, 3, error));
     verdict_same_model(f, &read, k, 0, name);
 done:
@@ -142,19 +124,6 @@ static const uint64_t lines[NONZEROS] = {0, 4, 48, 5, 33, 12, 62, 11, 15, 57, 61
 static const uint64_t sorted_index[NONZEROS] = {0, 16, 17, 7, 18, 23, 1, 8, 11, 27, 30, 31};
 static const double sorted_value[NONZEROS] = {1, 2, 4, 8, 6, 9, 5, 3, 10, 11, 7, 12};
 
-static void compare_blocks(const struct blco *b, struct verdict *f)
-{
-    verdict_equal(f, b->nblocks, 2, "figure 6, blocks");
-    for (uint64_t k = 0; k < b->nblocks; k++) {
-        verdict_equal(f, b->block[k].count, 6, "figure 6, nonzeros of block %d", (int)k);
-        verdict_equal(f, b->block[k].base[2], 2 * k, "figure 6, base of mode 3, block %d", (int)k);
-    }
-    for (int i = 0; i < NONZEROS; i++) {
-        verdict_equal(f, b->index[0][i], sorted_index[i], "figure 6, index %d", i);
-        verdict_near(f, b->value[i], sorted_value[i], 0, "figure 6, value %d", i);
-    }
-}
-
 enum status check_ordering(const struct selftest_place *p, int which, struct verdict *f,
                            struct error *error)
 {
@@ -176,7 +145,15 @@ enum status check_ordering(const struct selftest_place *p, int which, struct ver
         x.value[i] = i + 1;
     }
     TRY_OR(done, blco_build(&b, &x, &options, error));
-    compare_blocks(&b, f);
+    verdict_equal(f, b.nblocks, 2, "figure 6, blocks");
+    for (uint64_t k = 0; k < b.nblocks; k++) {
+        verdict_equal(f, b.block[k].count, 6, "figure 6, nonzeros of block %d", (int)k);
+        verdict_equal(f, b.block[k].base[2], 2 * k, "figure 6, base of mode 3, block %d", (int)k);
+    }
+    for (int i = 0; i < NONZEROS; i++) {
+        verdict_equal(f, b.index[0][i], sorted_index[i], "figure 6, index %d", i);
+        verdict_near(f, b.value[i], sorted_value[i], 0, "figure 6, value %d", i);
+    }
 done:
     blco_free(&b);
     coo_free(&x);

@@ -30,22 +30,6 @@ static const struct scattered_case cases[] = {
 #define CASES       ((int)(sizeof cases / sizeof *cases))
 #define SHORT_CASES 3 /* the first ones, whose lines have at most 64 bits */
 
-/* Sums of terms of one sign do not cancel: single precision is then exact enough. */
-static void make_positive(struct product *q)
-{
-    for (uint64_t i = 0; i < q->x.nnz; i++)
-        q->x.value[i] = fabs(q->x.value[i]);
-    ktensor_randomise(&q->k, KTENSOR_RANDOM, 7);
-}
-
-static void product_free(struct product *q)
-{
-    for (int n = 0; n < q->x.shape.order; n++)
-        memory_free(q->expected[n]);
-    ktensor_free(&q->k);
-    coo_free(&q->x);
-}
-
 /* The caller frees *q, after a failure too. */
 static enum status product_make(struct product *q, const struct scattered_case *c,
                                 enum precision_policy precision, struct error *error)
@@ -54,8 +38,11 @@ static enum status product_make(struct product *q, const struct scattered_case *
     TRY(known_scattered(&q->x, &c->shape, c->nnz, 1, c->skewed, error));
     TRY(ktensor_create(&q->k, &c->shape, c->rank, error));
     ktensor_randomise(&q->k, KTENSOR_NORMAL, 7);
-    if (precision == POLICY_SINGLE)
-        make_positive(q);
+    if (precision == POLICY_SINGLE) { /* sums of terms of one sign do not cancel: exact enough */
+        for (uint64_t i = 0; i < q->x.nnz; i++)
+            q->x.value[i] = fabs(q->x.value[i]);
+        ktensor_randomise(&q->k, KTENSOR_RANDOM, 7);
+    }
     for (int n = 0; n < c->shape.order; n++) {
         q->expected[n] = memory_array(c->shape.dims[n] * c->rank, sizeof *q->expected[n], error);
         if (!q->expected[n])
@@ -63,26 +50,6 @@ static enum status product_make(struct product *q, const struct scattered_case *
         naive_mttkrp(&q->x, &q->k, n, q->expected[n]);
     }
     return STATUS_OK;
-}
-
-/* MTTKRP of one mode of an open backend that has the model. */
-static enum status compare_mode(struct backend *b, const struct product *q, int n,
-                                const struct backend_options *options, struct verdict *f,
-                                struct error *error)
-{
-    const uint64_t entries = q->k.shape.dims[n] * q->k.rank;
-    const double most = options->problem.precision == POLICY_SINGLE ? 1e-5 : 1e-12;
-    double *m = memory_array(entries, sizeof *m, error);
-    if (!m)
-        return error->status;
-    TRY_OR(done, backend_mttkrp(b, n, error));
-    TRY_OR(done, backend_fetch(b, n, m, error));
-    verdict_at_most(f, (double)naive_relative_error(m, q->expected[n], entries), most,
-                    "order %d, rank %d, %s, mode %d: relative error", q->k.shape.order,
-                    (int)q->k.rank, conflict_name(options->conflict), n + 1);
-done:
-    memory_free(m);
-    return error->status;
 }
 
 /* How MTTKRPs of a tensor are made. */
@@ -112,17 +79,29 @@ static enum status compare_modes(const struct selftest_place *p, const struct pr
                                       .device = p->device,
                                       .host_memory = p->host_memory,
                                       .forced = way->forced};
+    const double most = precision == POLICY_SINGLE ? 1e-5 : 1e-12;
     struct backend b = {0};
+    double *m = memory_array(shape_longest(&q->k.shape), q->k.rank * sizeof *m, error);
+    if (!m)
+        return error->status;
     if (way->forced.streamed)
         options.forced.batch_nnz = q->x.nnz / 20 + 1;
     TRY_OR(done, backend_open(&b, p->kind, &q->x, &options, NULL, error));
     verdict_equal(f, b.plan.streamed, way->forced.streamed, "%s, tensor is streamed",
                   conflict_name(way->conflict));
     TRY_OR(done, backend_load(&b, &q->k, error));
-    for (int i = 0; i < passes * order; i++)
-        TRY_OR(done, compare_mode(&b, q, i % order, &options, f, error));
+    for (int i = 0; i < passes * order; i++) {
+        const int n = i % order;
+        TRY_OR(done, backend_mttkrp(&b, n, error));
+        TRY_OR(done, backend_fetch(&b, n, m, error));
+        const double difference =
+            (double)naive_relative_error(m, q->expected[n], q->k.shape.dims[n] * q->k.rank);
+        verdict_at_most(f, difference, most, "order %d, rank %d, %s, mode %d: relative error",
+                        order, (int)q->k.rank, conflict_name(way->conflict), n + 1);
+    }
 done:
     backend_close(&b);
+    memory_free(m);
     return error->status;
 }
 
@@ -134,7 +113,10 @@ static enum status check_case(const struct selftest_place *p, const struct scatt
     for (int w = 0; w < ways->count; w++)
         TRY_OR(done, compare_modes(p, &q, ways->precision, &ways->way[w], f, error));
 done:
-    product_free(&q);
+    for (int n = 0; n < q.x.shape.order; n++)
+        memory_free(q.expected[n]);
+    ktensor_free(&q.k);
+    coo_free(&q.x);
     return error->status;
 }
 

@@ -64,71 +64,39 @@ static enum status make_planted(struct ktensor *k, const struct known_run *run, 
     return ktensor_arrange(k, error);
 }
 
-/* *x = the tensor of the run, and *planted its model where one is planted. */
-static enum status make_tensor(struct coo *x, struct ktensor *planted, const struct known_run *run,
-                               struct error *error)
-{
-    if (run->tensor == MULTIPLICATION)
-        return known_multiplication(x, 2, error);
-    if (run->tensor == SUPERDIAGONAL)
-        return known_superdiagonal(x, 5, error);
-    if (run->tensor == ADMISSIONS)
-        return known_admissions(x, error);
-    TRY(make_planted(planted, run, error));
-    return known_planted(x, planted, error);
-}
-
-/* Columns that add up to 1. */
-static void make_smooth(struct ktensor *k)
-{
-    const uint64_t rank = k->rank;
-    for (uint64_t n = 0; n < (uint64_t)k->shape.order; n++)
-        for (uint64_t r = 0; r < rank; r++) {
-            double sum = 0;
-            for (uint64_t i = 0; i < k->shape.dims[n]; i++) {
-                k->factor[n][i * rank + r] = 1 + (double)((7 * i + 13 * r + 5 * n) % 11) / 11;
-                sum += k->factor[n][i * rank + r];
-            }
-            for (uint64_t i = 0; i < k->shape.dims[n]; i++)
-                k->factor[n][i * rank + r] /= sum;
-        }
-}
-
-static void make_unit(struct ktensor *k)
-{
-    for (int n = 0; n < k->shape.order; n++)
-        for (uint64_t i = 0; i < k->shape.dims[n] * k->rank; i++)
-            k->factor[n][i] = i / k->rank == i % k->rank;
-}
-
-/* Adds uniform random numbers from -size to size to all factor matrices. */
-static enum status disturb(struct ktensor *k, double size, uint64_t seed, struct error *error)
-{
-    struct ktensor noise;
-    TRY(ktensor_create(&noise, &k->shape, k->rank, error));
-    ktensor_randomise(&noise, KTENSOR_RANDOM, seed);
-    for (int n = 0; n < k->shape.order; n++)
-        for (uint64_t i = 0; i < k->shape.dims[n] * k->rank; i++)
-            k->factor[n][i] += size * (2 * noise.factor[n][i] - 1);
-    ktensor_free(&noise);
-    return STATUS_OK;
-}
-
+/* *k = the start of the run. */
 static enum status make_start(struct ktensor *k, const struct known_run *run,
                               const struct shape *shape, struct error *error)
 {
-    TRY(ktensor_create(k, shape, run->rank, error));
+    const uint64_t rank = run->rank;
+    struct ktensor noise;
+    TRY(ktensor_create(k, shape, rank, error));
     if (run->start == STRASSEN)
         known_strassen(k);
-    else if (run->start == UNIT)
-        make_unit(k);
-    else if (run->start == SMOOTH)
-        make_smooth(k);
     else
         ktensor_randomise(k, run->start == NORMAL ? KTENSOR_NORMAL : KTENSOR_RANDOM, 1);
+    for (uint64_t n = 0; n < (uint64_t)shape->order && run->start == UNIT; n++)
+        for (uint64_t i = 0; i < shape->dims[n] * rank; i++)
+            k->factor[n][i] = i / rank == i % rank;
+    for (uint64_t n = 0; n < (uint64_t)shape->order && run->start == SMOOTH; n++)
+        for (uint64_t r = 0; r < rank; r++) { /* columns that add up to 1 */
+            double sum = 0;
+            for (uint64_t i = 0; i < shape->dims[n]; i++) {
+                k->factor[n][i * rank + r] = 1 + (double)((7 * i + 13 * r + 5 * n) % 11) / 11;
+                sum += k->factor[n][i * rank + r];
+            }
+            for (uint64_t i = 0; i < shape->dims[n]; i++)
+                k->factor[n][i * rank + r] /= sum;
+        }
     if (run->disturbed == 0)
         return STATUS_OK;
-    return disturb(k, run->disturbed, run->start == UNIT ? run->rank : 1, error);
+    TRY(ktensor_create(&noise, shape, rank, error));
+    ktensor_randomise(&noise, KTENSOR_RANDOM, run->start == UNIT ? rank : 1);
+    for (int n = 0; n < shape->order; n++)
+        for (uint64_t i = 0; i < shape->dims[n] * rank; i++)
+            k->factor[n][i] += run->disturbed * (2 * noise.factor[n][i] - 1);
+    ktensor_free(&noise);
+    return STATUS_OK;
 }
 
 /* --- results --- */
@@ -139,18 +107,6 @@ static double sum_of(const double *x, uint64_t count)
     for (uint64_t i = 0; i < count; i++)
         sum += x[i];
     return sum;
-}
-
-static void compare_counts(const struct coo *x, const struct known_run *run,
-                           const struct place_outcome *o, struct verdict *f)
-{
-    const int rank = (int)run->rank;
-    const char *solver = run->solver == SOLVER_MU ? "mu" : "newton";
-    verdict_near(f, o->result.deviance, run->expected, run->tolerance, "%s, rank %d: deviance",
-                 solver, rank);
-    if (run->solver == SOLVER_MU) /* each multiplicative step keeps the total */
-        verdict_near(f, sum_of(o->model.lambda, run->rank), sum_of(x->value, x->nnz), 1e-8,
-                     "%s, rank %d: sum of the weights", solver, rank);
 }
 
 /* Compares the fit with the known one and with the oracle's for the model, and the model with the
@@ -179,11 +135,21 @@ static enum status make_run(const struct selftest_place *p, const struct known_r
     struct ktensor planted = {0}, start = {0};
     struct place_outcome o = {0};
     struct error why;
+    const char *solver = word_of(solver_words, (int)run->solver);
     struct problem problem = {.rank = run->rank, .loss = run->loss, .solver = run->solver};
     const struct place_run als = {
         &problem, &start, {.max_iterations = run->iterations, .tolerance = run->loss ? 0 : 1e-12}};
     problem_complete_loss(&problem);
-    TRY_OR(done, make_tensor(&x, &planted, run, error));
+    if (run->tensor == MULTIPLICATION) {
+        TRY_OR(done, known_multiplication(&x, 2, error));
+    } else if (run->tensor == SUPERDIAGONAL) {
+        TRY_OR(done, known_superdiagonal(&x, 5, error));
+    } else if (run->tensor == ADMISSIONS) {
+        TRY_OR(done, known_admissions(&x, error));
+    } else {
+        TRY_OR(done, make_planted(&planted, run, error));
+        TRY_OR(done, known_planted(&x, &planted, error));
+    }
     if (problem_has_rates(&problem) && place_refuses(p, &x, &problem, &why)) {
         verdict_leave_out(f, why.message);
         goto done;
@@ -192,10 +158,14 @@ static enum status make_run(const struct selftest_place *p, const struct known_r
     TRY_OR(done, place_decompose(p, &x, &als, &o, error));
     if (!place_compares(p))
         goto done;
-    if (problem_has_rates(&problem))
-        compare_counts(&x, run, &o, f);
+    if (!problem_has_rates(&problem))
+        TRY_OR(done, compare_fit(&x, &planted, run, &o, f, error));
     else
-        compare_fit(&x, &planted, run, &o, f, error);
+        verdict_near(f, o.result.deviance, run->expected, run->tolerance, "%s, rank %d: deviance",
+                     solver, (int)run->rank);
+    if (problem_has_rates(&problem) && run->solver == SOLVER_MU) /* each step keeps the total */
+        verdict_near(f, sum_of(o.model.lambda, run->rank), sum_of(x.value, x.nnz), 1e-8,
+                     "%s, rank %d: sum of the weights", solver, (int)run->rank);
 done:
     ktensor_free(&o.model);
     ktensor_free(&start);
@@ -218,49 +188,18 @@ enum status check_runs(const struct selftest_place *p, int check, struct verdict
 #define WHOLE  5    /* iterations of the run that does not stop */
 #define NEARLY 1e-8 /* on a device sums are added in any order */
 
-static const struct problem problem = {.rank = RANK};
-
-/* Runs to the checkpoint at `path`, then on from there. *o is the outcome of the second run. */
-static enum status run_in_two(const struct selftest_place *p, const struct coo *x,
-                              const struct ktensor *start, const char *path,
-                              struct place_outcome *o, struct error *error)
-{
-    const struct checkpoint_options saving = {
-        .path = path,
-        .about = {.tensor = {.shape = x->shape, .nnz = x->nnz, .hash = fingerprint_hash(x, NULL)},
-                  .problem = problem}};
-    struct place_run run = {&problem, start, {.max_iterations = STOP, .saving = &saving}};
-    struct checkpoint c;
-    TRY(place_decompose(p, x, &run, o, error));
-    ktensor_free(&o->model);
-    *error = o->result.not_saved;
-    TRY(error->status);
-    TRY(checkpoint_open(&c, path, 0, 1, error));
-    run.start = &c.model[CHECKPOINT_STATE].rows;
-    run.als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
-    place_decompose(p, x, &run, o, error);
-    checkpoint_close(&c);
-    return error->status;
-}
-
-static void compare(const struct selftest_place *p, struct verdict *f,
-                    const struct place_outcome *in_two, const struct place_outcome *in_one)
-{
-    const double tolerance = p->kind->devices ? NEARLY : 0;
-    verdict_equal(f, (uint64_t)in_two->result.iterations, WHOLE, "iterations");
-    verdict_near(f, in_two->result.fit, in_one->result.fit, tolerance, "fit after resuming");
-    verdict_same_model(f, &in_two->model, &in_one->model, tolerance, "model after resuming");
-}
-
 enum status check_resume(const struct selftest_place *p, int which, struct verdict *f,
                          struct error *error)
 {
     (void)which;
     static const struct shape shape = {3, {60, 52, 90}};
+    static const struct problem problem = {.rank = RANK};
+    const double tolerance = p->kind->devices ? NEARLY : 0;
     struct coo x = {0};
     struct ktensor start = {0};
+    struct checkpoint c;
     struct place_outcome in_one = {0}, in_two = {0};
-    const struct place_run run = {&problem, &start, {.max_iterations = WHOLE}};
+    struct place_run run = {&problem, &start, {.max_iterations = WHOLE}};
     char *path = memory_text(error, "%s/checkpoint", p->folder);
     if (!path)
         goto done;
@@ -268,9 +207,25 @@ enum status check_resume(const struct selftest_place *p, int which, struct verdi
     TRY_OR(done, ktensor_create(&start, &shape, RANK, error));
     ktensor_randomise(&start, KTENSOR_RANDOM, 3);
     TRY_OR(done, place_decompose(p, &x, &run, &in_one, error));
-    TRY_OR(done, run_in_two(p, &x, &start, path, &in_two, error));
-    if (place_compares(p))
-        compare(p, f, &in_two, &in_one);
+    const struct checkpoint_options saving = {
+        .path = path,
+        .about = {.tensor = {.shape = x.shape, .nnz = x.nnz, .hash = fingerprint_hash(&x, NULL)},
+                  .problem = problem}};
+    run.als = (struct cpals_options){.max_iterations = STOP, .saving = &saving};
+    TRY_OR(done, place_decompose(p, &x, &run, &in_two, error));
+    ktensor_free(&in_two.model);
+    *error = in_two.result.not_saved;
+    TRY_OR(done, error->status);
+    TRY_OR(done, checkpoint_open(&c, path, 0, 1, error));
+    run.start = &c.model[CHECKPOINT_STATE].rows;
+    run.als = (struct cpals_options){.max_iterations = WHOLE, .resume = &c};
+    place_decompose(p, &x, &run, &in_two, error);
+    checkpoint_close(&c);
+    if (error->status != STATUS_OK || !place_compares(p))
+        goto done;
+    verdict_equal(f, (uint64_t)in_two.result.iterations, WHOLE, "iterations");
+    verdict_near(f, in_two.result.fit, in_one.result.fit, tolerance, "fit after resuming");
+    verdict_same_model(f, &in_two.model, &in_one.model, tolerance, "model after resuming");
 done:
     ktensor_free(&in_two.model);
     ktensor_free(&in_one.model);

@@ -93,35 +93,6 @@ static int compare_coordinates(const void *a, const void *b)
     return 0;
 }
 
-/* Draws coordinates c (nnz), sorts them and drops those that stand twice. Returns how many stay. */
-static uint64_t draw_coordinates(uint32_t (*c)[MAX_ORDER], const struct shape *shape, uint64_t nnz,
-                                 struct random_stream *random, int skewed)
-{
-    for (uint64_t i = 0; i < nnz; i++)
-        for (int n = 0; n < shape->order; n++) {
-            double u = (double)(random_next(random) >> 11) * 0x1p-53;
-            c[i][n] = (uint32_t)((double)shape->dims[n] * (skewed ? u * u * u * u : u));
-        }
-    qsort(c, nnz, sizeof *c, compare_coordinates);
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < nnz; i++)
-        if (i == 0 || compare_coordinates(c[i], c[kept - 1]) != 0)
-            memmove(c[kept++], c[i], sizeof *c);
-    return kept;
-}
-
-/* A file's order is any order. */
-static void shuffle(uint32_t (*c)[MAX_ORDER], uint64_t count, struct random_stream *random)
-{
-    for (uint64_t i = count; i > 1; i--) {
-        uint64_t j = random_next(random) % i;
-        uint32_t swap[MAX_ORDER];
-        memcpy(swap, c[j], sizeof swap);
-        memmove(c[j], c[i - 1], sizeof swap);
-        memcpy(c[i - 1], swap, sizeof swap);
-    }
-}
-
 enum status known_scattered(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed,
                             int skewed, struct error *error)
 {
@@ -130,8 +101,23 @@ enum status known_scattered(struct coo *x, const struct shape *shape, uint64_t n
     *x = (struct coo){0};
     if (!c)
         return error->status;
-    uint64_t kept = draw_coordinates(c, shape, nnz, &random, skewed);
-    shuffle(c, kept, &random);
+    for (uint64_t i = 0; i < nnz; i++)
+        for (int n = 0; n < shape->order; n++) {
+            double u = (double)(random_next(&random) >> 11) * 0x1p-53;
+            c[i][n] = (uint32_t)((double)shape->dims[n] * (skewed ? u * u * u * u : u));
+        }
+    qsort(c, nnz, sizeof *c, compare_coordinates);
+    uint64_t kept = 0; /* without those that stand twice */
+    for (uint64_t i = 0; i < nnz; i++)
+        if (i == 0 || compare_coordinates(c[i], c[kept - 1]) != 0)
+            memmove(c[kept++], c[i], sizeof *c);
+    for (uint64_t i = kept; i > 1; i--) { /* a file's order is any order */
+        uint64_t j = random_next(&random) % i;
+        uint32_t swap[MAX_ORDER];
+        memcpy(swap, c[j], sizeof swap);
+        memmove(c[j], c[i - 1], sizeof swap);
+        memcpy(c[i - 1], swap, sizeof swap);
+    }
     TRY_OR(done, coo_create(x, shape, kept, error));
     x->nnz = 0;
     for (uint64_t i = 0; i < kept; i++)

@@ -47,23 +47,12 @@ static void *wait_for_signal(void *unused)
     return NULL;
 }
 
-/* A signal that is ignored stays so. Where no thread can be started, a signal leaves the folder. */
-static void catch_signals(void)
-{
-    pthread_t thread;
-    struct sigaction now, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    if (sem_init(&arrived, 0, 0) != 0 || pthread_create(&thread, NULL, wait_for_signal, NULL) != 0)
-        return;
-    pthread_detach(thread);
-    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
-        if (sigaction(fatal[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaction(fatal[i], &action, NULL);
-}
-
 /* --- the folder --- */
 
 enum status scratch_folder_make(char *path, struct error *error)
 {
+    pthread_t thread;
+    struct sigaction now, action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     const char *temporary = getenv("TMPDIR");
     const char *parent = temporary && *temporary ? temporary : "/tmp";
     int length = snprintf(path, SCRATCH_ROOM, "%s/blco-selftest-XXXXXX", parent);
@@ -76,8 +65,14 @@ enum status scratch_folder_make(char *path, struct error *error)
         path[0] = '\0';
     else if (atexit(remove_made) == 0)
         memcpy(made, path, SCRATCH_ROOM);
-    if (made[0])
-        catch_signals();
+    /* Where no thread can be started, a signal leaves the folder. One that is ignored stays so. */
+    if (!made[0] || sem_init(&arrived, 0, 0) != 0 ||
+        pthread_create(&thread, NULL, wait_for_signal, NULL) != 0)
+        return error->status;
+    pthread_detach(thread);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        if (sigaction(fatal[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(fatal[i], &action, NULL);
     return error->status;
 }
 

@@ -27,28 +27,15 @@ bool place_refuses(const struct selftest_place *p, const struct coo *x,
     return backend_plan(&plan, p->kind, &tensor, &options, why) == STATUS_INPUT;
 }
 
-/* The rank that compares takes the model, which ranks that share memory have in common. All ranks
- * wait until it is complete, and then until it is taken. */
-static enum status take_model(const struct selftest_place *p, struct ktensor *from,
-                              struct ktensor *model, struct error *error)
-{
-    int unused = 0;
-    TRY(comm_allreduce_max(p->comm, &unused, error));
-    if (place_compares(p)) {
-        *model = *from;
-        *from = (struct ktensor){0};
-    }
-    return comm_allreduce_max(p->comm, &unused, error);
-}
-
 enum status place_decompose(const struct selftest_place *p, const struct coo *x,
                             const struct place_run *run, struct place_outcome *o,
                             struct error *error)
 {
-    struct rank_tensor t = {0};
-    struct runs s = {0};
     struct backend b;
     struct rank_report report;
+    int unused = 0;
+    struct rank_tensor t = {0};
+    struct runs s = {0};
     const struct backend_options options = options_of(p, run->problem);
     const struct decomposition d = {.als = run->als};
     const struct run_list one = {.starts = 1, .guess = {.kind = GUESS_MODEL, .model = run->start}};
@@ -64,7 +51,14 @@ enum status place_decompose(const struct selftest_place *p, const struct coo *x,
     TRY_OR(done, backend_prepare(&b, p->kind, &t, &options, NULL, error));
     TRY_OR(done, decompose(&b, &t, &d, &s, &report, error));
     o->result = s.run[0].result;
-    take_model(p, &s.model[0], &o->model, error);
+    /* The rank that compares takes the model, which ranks that share memory have in common. All
+     * ranks wait until it is complete, and then until it is taken. */
+    TRY_OR(done, comm_allreduce_max(p->comm, &unused, error));
+    if (place_compares(p)) {
+        o->model = s.model[0];
+        s.model[0] = (struct ktensor){0};
+    }
+    comm_allreduce_max(p->comm, &unused, error);
 done:
     runs_free(&s);
     rank_tensor_close(&t);

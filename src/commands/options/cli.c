@@ -27,22 +27,19 @@ static int argument_kind(const struct cli_option *o)
                                    : required_argument;
 }
 
-static void add_option(struct tables *t, const struct cli_option *o)
-{
-    char letter[] = {(char)o->letter, argument_kind(o) == required_argument ? ':' : '\0', '\0'};
-    t->longs[t->count] =
-        (struct option){o->name + 2, argument_kind(o), NULL, FIRST_LONG + t->count};
-    t->option[t->count++] = o;
-    words_append(t->shorts, sizeof t->shorts, letter);
-}
-
 static void fill_tables(struct tables *t, const struct cli_section *sections)
 {
     *t = (struct tables){0};
     words_append(t->shorts, sizeof t->shorts, "-:");
     for (; sections->title; sections++)
-        for (const struct cli_option *o = sections->options; o->name && t->count < MAX_OPTIONS; o++)
-            add_option(t, o);
+        for (const struct cli_option *o = sections->options; o->name && t->count < MAX_OPTIONS;
+             o++) {
+            const int kind = argument_kind(o);
+            char letter[] = {(char)o->letter, kind == required_argument ? ':' : '\0', '\0'};
+            t->longs[t->count] = (struct option){o->name + 2, kind, NULL, FIRST_LONG + t->count};
+            t->option[t->count++] = o;
+            words_append(t->shorts, sizeof t->shorts, letter);
+        }
 }
 
 /* The option of getopt's answer. */
@@ -70,28 +67,6 @@ static const char *argument_of(const struct cli_option *o, const struct cli_line
     return next;
 }
 
-/* Refuses an option --word: either several names begin so, or none is near, or one is. */
-static enum status refuse_name(const struct tables *t, const char *word, struct error *error)
-{
-    const char *names[MAX_OPTIONS];
-    struct word begun[MAX_OPTIONS + 1] = {{0}};
-    char list[256] = "";
-    int several = 0;
-    for (int i = 0; i < t->count; i++) {
-        names[i] = t->longs[i].name;
-        if (*word && strncmp(names[i], word, strlen(word)) == 0)
-            begun[several++].text = names[i];
-    }
-    words_list(list, sizeof list, begun, ", ", " or ");
-    if (several > 0)
-        return error_set(error, STATUS_INPUT, "option --%s is ambiguous: %s", word, list);
-    const char *nearest = cli_nearest(word, names, t->count);
-    if (!nearest || nearest[0] != word[0])
-        return error_set(error, STATUS_INPUT, "unknown option --%s", word);
-    return error_set(error, STATUS_INPUT, "unknown option --%s (did you mean --%s?)", word,
-                     nearest);
-}
-
 static enum status refuse_option(const struct tables *tables, int answer, const char *given,
                                  struct error *error)
 {
@@ -107,7 +82,23 @@ static enum status refuse_option(const struct tables *tables, int answer, const 
     if (!is_long || length - 2 > MOST_NAME)
         return error_set(error, STATUS_INPUT, "unknown option %.*s", length, name);
     snprintf(word, sizeof word, "%.*s", length - 2, name + 2);
-    return refuse_name(tables, word, error);
+    const char *names[MAX_OPTIONS];
+    struct word begun[MAX_OPTIONS + 1] = {{0}}; /* the names that begin so */
+    char list[256] = "";
+    int several = 0;
+    for (int i = 0; i < tables->count; i++) {
+        names[i] = tables->longs[i].name;
+        if (*word && strncmp(names[i], word, strlen(word)) == 0)
+            begun[several++].text = names[i];
+    }
+    words_list(list, sizeof list, begun, ", ", " or ");
+    if (several > 0)
+        return error_set(error, STATUS_INPUT, "option --%s is ambiguous: %s", word, list);
+    const char *nearest = cli_nearest(word, names, tables->count);
+    if (!nearest || nearest[0] != word[0])
+        return error_set(error, STATUS_INPUT, "unknown option --%s", word);
+    return error_set(error, STATUS_INPUT, "unknown option --%s (did you mean --%s?)", word,
+                     nearest);
 }
 
 enum status cli_hint(const struct cli_line *line, struct error *error)
@@ -124,25 +115,20 @@ static void add_operand(struct cli_line *line, const char *text)
     line->operands++;
 }
 
-/* getopt's next answer; *at = the argument that it is about. */
-static int next_answer(const struct tables *t, const struct cli_line *line, const char **at)
-{
-    const int here = optind ? optind : 1;
-    *at = here < line->argc ? line->argv[here] : NULL;
-    return getopt_long(line->argc, line->argv, t->shorts, t->longs, NULL);
-}
-
 enum status cli_each(struct cli_line *line, const struct cli_section *sections, cli_taker *take,
                      void *context, struct error *error)
 {
     struct tables tables;
-    const char *at;
-    int answer;
     fill_tables(&tables, sections);
     line->operands = 0;
     opterr = 0;
     optind = 0; /* getopt starts again, whatever it parsed before */
-    while ((answer = next_answer(&tables, line, &at)) != -1) {
+    for (;;) {
+        const int here = optind ? optind : 1;
+        const char *at = here < line->argc ? line->argv[here] : NULL; /* what getopt looks at */
+        const int answer = getopt_long(line->argc, line->argv, tables.shorts, tables.longs, NULL);
+        if (answer == -1)
+            break;
         const struct cli_option *o = option_of(&tables, answer);
         if (answer == OPERAND)
             add_operand(line, optarg);
@@ -197,42 +183,25 @@ static const char *find_given(const struct parsed *p, const char *names)
     return NULL;
 }
 
-/* Refuses options that were given without one that they need, or beside one that they exclude. */
-static enum status check_given(const struct parsed *p, struct error *error)
-{
-    for (int i = 0; i < p->count; i++) {
-        const struct cli_option *o = p->given[i];
-        const char *other = o->excludes ? find_given(p, o->excludes) : NULL;
-        if (other)
-            return error_set(error, STATUS_INPUT, "%s and %s: give only one", o->name, other);
-        if (o->needs && !find_given(p, o->needs))
-            return error_set(error, STATUS_INPUT, "%s needs %s", o->name, o->needs);
-    }
-    return STATUS_OK;
-}
-
-static enum status set_defaults(const struct cli_section *sections, void *settings,
-                                struct error *error)
-{
-    for (; sections->title; sections++)
-        for (const struct cli_option *o = sections->options; o->name; o++) {
-            if (!o->initial)
-                continue;
-            TRY(o->set(o, (char *)settings + o->at, o->initial, error));
-        }
-    return STATUS_OK;
-}
-
 enum status cli_parse(struct cli_line *line, const struct cli_section *sections, void *settings,
                       struct error *error)
 {
-    TRY(set_defaults(sections, settings, error));
     struct parsed parsed = {.settings = settings};
+    for (const struct cli_section *s = sections; s->title; s++)
+        for (const struct cli_option *o = s->options; o->name; o++)
+            if (o->initial)
+                TRY(o->set(o, parsed.settings + o->at, o->initial, error));
     if (cli_each(line, sections, set_option, &parsed, error) != STATUS_OK || parsed.ends)
         return error->status;
-    if (check_given(&parsed, error) != STATUS_OK)
-        return cli_hint(line, error);
-    return STATUS_OK;
+    for (int i = 0; i < parsed.count && error->status == STATUS_OK; i++) {
+        const struct cli_option *o = parsed.given[i];
+        const char *other = o->excludes ? find_given(&parsed, o->excludes) : NULL;
+        if (other)
+            error_set(error, STATUS_INPUT, "%s and %s: give only one", o->name, other);
+        else if (o->needs && !find_given(&parsed, o->needs))
+            error_set(error, STATUS_INPUT, "%s needs %s", o->name, o->needs);
+    }
+    return cli_hint(line, error);
 }
 
 enum status cli_single_operand(const struct cli_line *line, const char *what, const char **operand,

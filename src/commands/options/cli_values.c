@@ -1,6 +1,7 @@
 #include "commands/options/cli_values.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -20,13 +21,6 @@ enum status cli_unsigned(const char *option, const char *text, uint64_t least, u
     return STATUS_OK;
 }
 
-/* Whether the number at `text` has a digit other than 0 before its exponent. */
-static bool has_nonzero_digit(const char *text)
-{
-    size_t before = strcspn(text, "eE");
-    return strcspn(text, "123456789") < before;
-}
-
 enum status cli_nonnegative(const char *option, const char *text, double *value,
                             struct error *error)
 {
@@ -35,7 +29,7 @@ enum status cli_nonnegative(const char *option, const char *text, double *value,
     if (!rest || rest != end || !isfinite(*value) || *value < 0)
         return error_set(error, STATUS_INPUT, "%s: '%s', expected a number of 0 or more", option,
                          text);
-    if (*value == 0 && has_nonzero_digit(text))
+    if (*value == 0 && strcspn(text, "123456789") < strcspn(text, "eE")) /* no zero as written */
         return error_set(error, STATUS_INPUT,
                          "%s: '%s' is too small for a number of double precision", option, text);
     return STATUS_OK;
@@ -168,24 +162,20 @@ enum status cli_set_word(const struct cli_option *o, void *to, const char *text,
     return cli_set_text(o, to, text, error);
 }
 
-static enum status refuse_words(const struct cli_option *o, const char *text, struct error *error)
-{
-    char expected[256] = "";
-    words_list(expected, sizeof expected, o->words, ", ", " or ");
-    return error_set(error, STATUS_INPUT,
-                     "%s: '%s', expected %s, or several of them separated by commas", o->name, text,
-                     expected);
-}
-
 enum status cli_set_words(const struct cli_option *o, void *to, const char *text,
                           struct error *error)
 {
+    char expected[256] = "";
     unsigned bits = 0;
     for (const char *word = text;; word++) {
         const size_t length = strcspn(word, ",");
         int bit;
-        if (!word_find(o->words, word, length, &bit))
-            return refuse_words(o, text, error);
+        if (!word_find(o->words, word, length, &bit)) {
+            words_list(expected, sizeof expected, o->words, ", ", " or ");
+            return error_set(error, STATUS_INPUT,
+                             "%s: '%s', expected %s, or several of them separated by commas",
+                             o->name, text, expected);
+        }
         if (bits & (unsigned)bit)
             return error_set(error, STATUS_INPUT, "%s: '%.*s' twice, expected each word once",
                              o->name, (int)length, word);
@@ -292,26 +282,13 @@ enum status cli_modes(const char *option, const char *text, bool *flag, int *mos
     return STATUS_OK;
 }
 
-/* *number = the one at *at, which a comma or the end of the text follows. */
-static enum status take_number(const struct list *l, const char **at, double *number,
-                               struct error *error)
-{
-    char word[64];
-    size_t length = strcspn(*at, ",");
-    if (length >= sizeof word)
-        return refuse(l, error);
-    memcpy(word, *at, length);
-    word[length] = '\0';
-    *at += length;
-    return cli_nonnegative(l->option, word, number, error);
-}
-
 enum status cli_mode_numbers(const char *option, const char *text, double *value, bool *listed,
                              int *most, struct error *error)
 {
     struct list l = {.option = option,
                      .text = text,
                      .expected = "a number of 0 or more, or such of modes as 1=0.5,3=0"};
+    char word[64];
     double number, all[MAX_ORDER];
     memcpy(all, value, sizeof all);
     if (!strchr(text, '=')) {
@@ -326,7 +303,12 @@ enum status cli_mode_numbers(const char *option, const char *text, double *value
         if (!*at)
             return refuse(&l, error);
         at++;
-        TRY(take_number(&l, &at, &number, error));
+        const size_t length = strcspn(at, ",");
+        if (length >= sizeof word)
+            return refuse(&l, error);
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        at += length;
+        TRY(cli_nonnegative(option, word, &number, error));
         all[l.mode - 1] = number;
         if (!*at)
             break;

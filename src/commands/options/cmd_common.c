@@ -422,15 +422,6 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
                      order, order == 1 ? "" : "s");
 }
 
-static bool are_different(const struct cmd_gpus *gpus)
-{
-    for (int i = 0; i < gpus->count; i++)
-        for (int j = 0; j < i; j++)
-            if (gpus->device[i] == gpus->device[j])
-                return false;
-    return true;
-}
-
 enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
                           struct error *error)
 {
@@ -451,8 +442,10 @@ enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind
     if (largest >= have)
         return error_set(error, STATUS_INPUT,
                          "--gpus: GPU %d, but this machine has %d, counted from 0", largest, have);
-    if (!are_different(gpus))
-        return error_set(error, STATUS_INPUT,
-                         "--gpus: a GPU is named twice, expected different ones");
+    for (int i = 0; i < gpus->count; i++)
+        for (int j = 0; j < i; j++)
+            if (gpus->device[i] == gpus->device[j])
+                return error_set(error, STATUS_INPUT,
+                                 "--gpus: a GPU is named twice, expected different ones");
     return STATUS_OK;
 }
