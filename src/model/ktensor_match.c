@@ -102,20 +102,14 @@ static enum status take_cosines(struct side *a, struct side *b, int n, double *c
     return STATUS_OK;
 }
 
-/* How alike two weights are: 1 if they are equal, even infinite. */
-static double weight_ratio(double a, double b)
-{
-    double small = fmin(fabs(a), fabs(b)), large = fmax(fabs(a), fabs(b));
-    return small == large ? 1 : small / large;
-}
-
 /* score (Ra x Rb) = those of all pairs; cosine (order x Ra x Rb). */
 static void score_pairs(const struct side *a, const struct side *b, int order, const double *cosine,
                         bool with_weights, double *score)
 {
     uint64_t rank_a = a->model->rank, rank_b = b->model->rank, size = rank_a * rank_b;
     for (uint64_t i = 0; i < size; i++) {
-        score[i] = with_weights ? weight_ratio(a->weight[i / rank_b], b->weight[i % rank_b]) : 1;
+        const double x = fabs(a->weight[i / rank_b]), y = fabs(b->weight[i % rank_b]);
+        score[i] = !with_weights || x == y ? 1 : fmin(x, y) / fmax(x, y); /* equal, even infinite */
         for (int n = 0; n < order; n++)
             score[i] *= fabs(cosine[(uint64_t)n * size + i]);
     }
@@ -156,23 +150,16 @@ static enum status match_create(struct ktensor_match *m, const struct ktensor *a
     return STATUS_OK;
 }
 
-/* Sets the partners where Ra <= Rb; score (Ra x Rb). The assignment takes no more rows than
- * columns.
- */
-static enum status choose_partners_of_a(struct ktensor_match *m, const double *score,
-                                        struct error *error)
-{
-    TRY(assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error));
-    for (uint64_t r = 0; r < m->rank_a; r++)
-        m->partner_b[m->partner_a[r]] = r;
-    return STATUS_OK;
-}
-
+/* Sets the partners; score (Ra x Rb). The assignment takes no more rows than columns. */
 static enum status choose_partners(struct ktensor_match *m, const double *score,
                                    struct error *error)
 {
-    if (m->rank_a <= m->rank_b)
-        return choose_partners_of_a(m, score, error);
+    if (m->rank_a <= m->rank_b) {
+        TRY(assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error));
+        for (uint64_t r = 0; r < m->rank_a; r++)
+            m->partner_b[m->partner_a[r]] = r;
+        return STATUS_OK;
+    }
     double *transposed = memory_array(m->rank_b, m->rank_a * sizeof *transposed, error);
     if (!transposed)
         return error->status;
