@@ -152,21 +152,14 @@ uint64_t model_text_count(const struct text_line *line)
     return count;
 }
 
-/* The end of the word at line->begin. */
-static const char *word_end(const struct text_line *line)
-{
-    const char *at = line->begin;
-    while (at < line->end && !is_blank(*at))
-        at++;
-    return at;
-}
-
 enum status model_text_refuse(const struct model_text *t, const struct text_line *line,
                               const char *expected, struct error *error)
 {
     enum { SHOWN = 23 };
     char word[4 * SHOWN + 1], *out = word;
-    size_t length = (size_t)(word_end(line) - line->begin);
+    size_t length = 0; /* of the word */
+    while (line->begin + length < line->end && !is_blank(line->begin[length]))
+        length++;
     *out = '\0';
     for (size_t i = 0; i < length && i < SHOWN; i++) {
         unsigned char c = (unsigned char)line->begin[i];
