@@ -284,53 +284,39 @@ static struct member *new_member(struct hub *hub, int rank, int size, struct err
     return m;
 }
 
-/* The ranks of a communicator that give one color. */
-struct group {
-    int first; /* the lowest                      */
-    int rank;  /* this rank's place among them    */
-    int size;
-};
-
-/* *g = the ranks of c that give this color. */
-static enum status find_group(struct group *g, struct comm *c, int color, struct error *error)
-{
-    *g = (struct group){.first = -1};
-    void **array = meet(c, &color, error);
-    if (!array)
-        return error->status;
-    for (int k = 0; k < c->size; k++) {
-        if (*(const int *)array[k] != color)
-            continue;
-        g->first = g->first < 0 ? k : g->first;
-        g->rank += k < c->rank;
-        g->size++;
-    }
-    leave(c);
-    return STATUS_OK;
-}
-
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
 {
     struct hub *hub = ((struct member *)c->state)->hub;
-    struct group g;
+    int first = -1, rank = 0, size = 0; /* of the group that gives this color: its lowest rank, this
+                                         * rank's place in it, how many they are */
     struct member *m = new_member(hub, 0, 1, error);
     if (!m) {
         abort_all(c, error);
         return error->status;
     }
-    TRY_OR(failed, find_group(&g, c, color, error));
+    void **array = meet(c, &color, error);
+    if (!array)
+        goto failed;
+    for (int k = 0; k < c->size; k++) {
+        if (*(const int *)array[k] != color)
+            continue;
+        first = first < 0 ? k : first;
+        rank += k < c->rank;
+        size++;
+    }
+    leave(c);
     /* The group's team, which its lowest rank makes and sends to the others. */
-    m->team = g.first == c->rank ? new_team(hub, g.size, error) : NULL;
+    m->team = first == c->rank ? new_team(hub, size, error) : NULL;
     if (error->status != STATUS_OK)
         abort_all(c, error);
     TRY_OR(failed, error->status);
-    void **array = meet(c, m->team, error);
+    array = meet(c, m->team, error);
     if (!array)
         goto failed;
-    m->team = array[g.first];
+    m->team = array[first];
     leave(c);
-    m->comm.rank = m->comm.local_rank = g.rank;
-    m->comm.size = m->comm.local_size = g.size;
+    m->comm.rank = m->comm.local_rank = rank;
+    m->comm.size = m->comm.local_size = size;
     *part = &m->comm;
     return STATUS_OK;
 failed:

@@ -348,24 +348,18 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Steps to the next grid: the one that the request fixes, or each in turn. False after the last. */
-static bool next_grid(int *parts, const struct grid_request *q, int order)
-{
-    if (q->parts[0] == 0)
-        return process_grid_next(parts, order, q->ranks);
-    bool first = parts[0] == 0;
-    memcpy(parts, q->parts, (size_t)order * sizeof *parts);
-    return first;
-}
-
-/* grid[0..count) = all grids, or, where there are more than MOST_GRIDS, those with the smallest
- * least_seconds; grid has room for 2 * MOST_GRIDS. */
+/* grid[0..count) = the grid that the request fixes, or all grids, or, where there are more than
+ * MOST_GRIDS, those with the smallest least_seconds; grid has room for 2 * MOST_GRIDS. */
 static uint64_t list_grids(struct candidate *grid, const struct grid_cuts *cuts,
                            const struct grid_request *q, uint64_t nnz)
 {
+    const bool fixed = q->parts[0] != 0;
     int parts[MAX_ORDER] = {0};
     uint64_t count = 0;
-    for (uint64_t number = 0; next_grid(parts, q, cuts->shape.order); number++) {
+    if (fixed)
+        memcpy(parts, q->parts, sizeof parts);
+    for (uint64_t number = 0;
+         fixed ? number == 0 : process_grid_next(parts, cuts->shape.order, q->ranks); number++) {
         if (count == 2 * MOST_GRIDS) {
             qsort(grid, count, sizeof *grid, compare);
             count = MOST_GRIDS;

@@ -222,21 +222,6 @@ enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *e
     return STATUS_OK;
 }
 
-/* count (rows) = the nonzeros of each row of mode n, of all ranks; owned by the caller. */
-static uint64_t *count_nonzeros(const struct rank_rows *r, int n, const struct coo *x,
-                                struct error *error)
-{
-    const uint64_t rows = r->part.whole.dims[n], first = r->range.first[n];
-    uint64_t *count = memory_zeros(rows, sizeof *count, error);
-    if (count) {
-#pragma omp parallel for schedule(static) if (rows > CONTENDED)
-        for (uint64_t i = 0; i < x->nnz; i++)
-            __atomic_fetch_add(&count[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
-    }
-    rank_census_sum(r->all, count, rows, error);
-    return count;
-}
-
 /* The rows of the stripes are those that the deal has placed there. */
 static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *d,
                              struct error *error)
@@ -267,12 +252,15 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all
                              struct error *error)
 {
     struct row_deal deal = {0};
-    uint64_t *count = count_nonzeros(r, n, x, error);
-    TRY_OR(done, error->status);
-    TRY_OR(done,
-           row_deal_make(&deal, count, r->part.whole.dims[n], r->all->size, all_common, error));
+    const uint64_t rows = r->part.whole.dims[n], first = r->range.first[n];
+    uint64_t *count = memory_zeros(rows, sizeof *count, error); /* of all ranks */
+#pragma omp parallel for schedule(static) if (rows > CONTENDED)
+    for (uint64_t i = 0; i < (count ? x->nnz : 0); i++)
+        __atomic_fetch_add(&count[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
+    TRY_OR(done, rank_census_sum(r->all, count, rows, error));
+    TRY_OR(done, row_deal_make(&deal, count, rows, r->all->size, all_common, error));
     TRY_OR(done, take_deal(r, n, &deal, error));
-    renumber(x->index[n], x->nnz, deal.place + r->range.first[n]);
+    renumber(x->index[n], x->nnz, deal.place + first);
     uint64_t nnz = deal.own[r->all->rank]; /* and those that stay, because their rows are common */
 #pragma omp parallel for schedule(static) reduction(+ : nnz)
     for (uint64_t i = 0; i < x->nnz; i++)

@@ -259,17 +259,6 @@ static enum status refuse_absent(const char *stem, struct error *error)
     return error->status;
 }
 
-/* Reads the files of the stem in the last format that there is. */
-static enum status read_files(struct ktensor *k, struct stem_files *files, struct error *error)
-{
-    TRY(stem_lock_read(files->stem, &files->log, error));
-    for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
-        TRY(read_format(k, files, &ktensor_formats[i], error));
-    if (k->shape.order == 0)
-        return refuse_absent(files->stem, error);
-    return check_order(files->stem, k->shape.order, files->order, error);
-}
-
 /* When names in the stem's folder changed last. */
 static struct timespec folder_time(const char *stem)
 {
@@ -280,14 +269,23 @@ static struct timespec folder_time(const char *stem)
     return stat(folder, &s) == 0 ? s.st_mtim : (struct timespec){0};
 }
 
+/* Reads the file, or the files of the stem in the last format that there is. */
 static enum status read_once(struct ktensor *k, struct stem_files *files, struct error *error)
 {
     const struct ktensor_format *format = ktensor_file_format(files->stem);
     *k = (struct ktensor){0};
-    if (format)
+    if (format) {
         read_file(k, format, files->stem, files->order, error);
+        goto done;
+    }
+    TRY_OR(done, stem_lock_read(files->stem, &files->log, error));
+    for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
+        TRY_OR(done, read_format(k, files, &ktensor_formats[i], error));
+    if (k->shape.order == 0)
+        refuse_absent(files->stem, error);
     else
-        read_files(k, files, error);
+        check_order(files->stem, k->shape.order, files->order, error);
+done:
     memory_free(files->log);
     memory_free(files->first);
     files->log = files->first = NULL;
@@ -367,22 +365,6 @@ static void note(struct seen *seen, uint64_t rank)
         seen->rank[at] = rank;
 }
 
-static void list(const struct seen *seen, const char *stem, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < seen->count && used < size; i++) {
-        bool last = i > 0 && i == seen->count - 1 && !seen->more;
-        used += (size_t)snprintf(text + used, size - used, "%s%s.r%ju",
-                                 i == 0 ? ""
-                                 : last ? " and "
-                                        : ", ",
-                                 stem, (uintmax_t)seen->rank[i]);
-    }
-    if (seen->more && used < size)
-        snprintf(text + used, size - used, " and others");
-}
-
 const char *stem_ranks(const char *stem, char *text, size_t size)
 {
     char folder[4096];
@@ -397,6 +379,17 @@ const char *stem_ranks(const char *stem, char *text, size_t size)
     }
     if (files)
         closedir(files);
-    list(&seen, stem, text, size);
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < seen.count && used < size; i++) {
+        const bool last = i > 0 && i == seen.count - 1 && !seen.more;
+        used += (size_t)snprintf(text + used, size - used, "%s%s.r%ju",
+                                 i == 0 ? ""
+                                 : last ? " and "
+                                        : ", ",
+                                 stem, (uintmax_t)seen.rank[i]);
+    }
+    if (seen.more && used < size)
+        snprintf(text + used, size - used, " and others");
     return text;
 }

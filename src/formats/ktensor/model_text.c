@@ -49,21 +49,6 @@ static size_t line_start(const struct model_text *t, size_t near)
     return newline ? (size_t)(newline - t->bytes) + 1 : t->size;
 }
 
-static void count_lines(const struct model_text *t, uint64_t c)
-{
-    const char *at = t->bytes + t->section[c].begin;
-    const char *end = t->bytes + t->section[c + 1].begin;
-    uint64_t lines = 0, items = 0;
-    struct text_line line;
-    while (at < end) {
-        at = cut_line(at, end, &line);
-        lines++;
-        items += line.begin < line.end;
-    }
-    t->section[c].line = lines;
-    t->section[c].item = items;
-}
-
 static enum status index_lines(struct model_text *t, struct error *error)
 {
     t->nsections = (t->size + SECTION_BYTES - 1) / SECTION_BYTES;
@@ -76,8 +61,18 @@ static enum status index_lines(struct model_text *t, struct error *error)
         for (uint64_t c = 0; c <= t->nsections; c++)
             t->section[c].begin = line_start(t, c * SECTION_BYTES);
 #pragma omp for schedule(static)
-        for (uint64_t c = 0; c < t->nsections; c++)
-            count_lines(t, c);
+        for (uint64_t c = 0; c < t->nsections; c++) {
+            const char *at = t->bytes + t->section[c].begin;
+            const char *end = t->bytes + t->section[c + 1].begin;
+            uint64_t lines = 0, items = 0;
+            struct text_line line;
+            for (; at < end; lines++) {
+                at = cut_line(at, end, &line);
+                items += line.begin < line.end;
+            }
+            t->section[c].line = lines;
+            t->section[c].item = items;
+        }
     }
     for (uint64_t c = 0; c < t->nsections; c++) {
         uint64_t lines = t->section[c].line, items = t->section[c].item;
