@@ -18,19 +18,14 @@ struct unlisted_sample {
     uint64_t slots; /* a power of two                                                 */
 };
 
-static uint64_t hash_of(const uint32_t *coordinate, int order)
-{
-    uint64_t word[2] = {0, 0};
-    for (int n = 0; n < order; n++)
-        random_words(0, word[0], coordinate[n], word);
-    return word[0];
-}
-
 /* The slot that has this coordinate, or the free one where it would go. */
 static uint64_t *find(const struct unlisted_sample *s, const uint32_t *coordinate)
 {
     const struct coo *x = &s->x;
-    uint64_t at = hash_of(coordinate, x->shape.order) & (s->slots - 1);
+    uint64_t hash[2] = {0, 0};
+    for (int n = 0; n < x->shape.order; n++)
+        random_words(0, hash[0], coordinate[n], hash);
+    uint64_t at = hash[0] & (s->slots - 1);
     for (; s->slot[at] != 0; at = (at + 1) & (s->slots - 1)) {
         int n = 0;
         while (n < x->shape.order && x->index[n][s->slot[at] - 1] == coordinate[n])
@@ -242,33 +237,28 @@ static enum status fill(struct rank_tensor *t, const struct choice *c, struct er
     return STATUS_OK;
 }
 
-static enum status choose(struct choice *c, struct rank_tensor *t, const struct holdout *h,
-                          bool unlisted, struct error *error)
-{
-    struct held_out *held = &t->held;
-    if (own_arrays(t, error) == STATUS_OK) {
-        rank_tensor_take_hash(t);
-        choose_listed(c, t, h, error);
-    }
-    TRY(sum_over_ranks(t, c->listed, &held->all_listed, error));
-    if (held->all_listed == 0)
-        return error_set(error, STATUS_INPUT,
-                         "--holdout %g: none of the %ju entries is held out, expected a larger "
-                         "share",
-                         h->share, (uintmax_t)(t->nnz - t->listed.unknown));
-    if (held->all_listed == t->nnz - t->listed.unknown)
-        return error_set(error, STATUS_INPUT,
-                         "--holdout %g: all %ju entries are held out, expected a smaller share",
-                         h->share, (uintmax_t)held->all_listed);
-    return unlisted ? take_unlisted(t, h, error) : STATUS_OK;
-}
-
 enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlisted,
                      struct error *error)
 {
     struct held_out *held = &t->held;
     struct choice c = {0};
-    TRY_OR(done, choose(&c, t, h, unlisted, error));
+    if (own_arrays(t, error) == STATUS_OK) {
+        rank_tensor_take_hash(t);
+        choose_listed(&c, t, h, error);
+    }
+    TRY_OR(done, sum_over_ranks(t, c.listed, &held->all_listed, error));
+    const uint64_t known = t->nnz - t->listed.unknown;
+    if (held->all_listed == 0)
+        error_set(error, STATUS_INPUT,
+                  "--holdout %g: none of the %ju entries is held out, expected a larger share",
+                  h->share, (uintmax_t)known);
+    else if (held->all_listed == known)
+        error_set(error, STATUS_INPUT,
+                  "--holdout %g: all %ju entries are held out, expected a smaller share", h->share,
+                  (uintmax_t)known);
+    TRY_OR(done, error->status);
+    if (unlisted)
+        TRY_OR(done, take_unlisted(t, h, error));
     t->listed.unknown += held->all_listed + held->all_unlisted;
     t->input.listed.unknown = t->listed.unknown;
     TRY_OR(done, rank_tensor_divide_rows(t, true, error));

@@ -147,18 +147,6 @@ static enum status open_matrices(struct matrices *m, struct stem_files *files,
     return check_shapes(m, error);
 }
 
-static enum status read_matrices(struct ktensor *k, const struct matrices *m, struct error *error)
-{
-    uint64_t dims[MAX_ORDER];
-    for (int n = 0; n < m->order; n++)
-        dims[n] = m->mode[n].rows;
-    TRY(ktensor_create(k, SHAPE(m->order, dims), m->rank, error));
-    for (int n = 0; n < m->order; n++)
-        if (m->mode[n].path)
-            TRY(matrix_file_read(&m->mode[n], dims[n], k->factor[n], error));
-    return m->lambda.path ? matrix_file_read(&m->lambda, m->rank, k->lambda, error) : STATUS_OK;
-}
-
 static enum status refuse_two(const struct stem_files *files, const char *path, struct error *error)
 {
     return error_set(error, STATUS_INPUT, "%s and %s are files of two models: remove those of one",
@@ -237,7 +225,15 @@ static enum status read_format(struct ktensor *k, struct stem_files *files,
                       files->stem, n + 1, files->stem, n + 1, format->suffix);
             goto done;
         }
-    read_matrices(k, &m, error);
+    uint64_t dims[MAX_ORDER];
+    for (int n = 0; n < m.order; n++)
+        dims[n] = m.mode[n].rows;
+    TRY_OR(done, ktensor_create(k, SHAPE(m.order, dims), m.rank, error));
+    for (int n = 0; n < m.order; n++)
+        if (m.mode[n].path)
+            TRY_OR(done, matrix_file_read(&m.mode[n], dims[n], k->factor[n], error));
+    if (m.lambda.path)
+        matrix_file_read(&m.lambda, m.rank, k->lambda, error);
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         matrix_file_close(&m.mode[n]);
