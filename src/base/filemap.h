@@ -12,7 +12,9 @@ struct filemap {
     size_t size;
 };
 
-/* The caller closes *map. STATUS_INPUT names the file and the reason and leaves *map empty. */
+/* The caller closes *map. STATUS_INPUT names the file and the reason and leaves *map empty. The
+ * guard knows the first MAP_GUARD_MAPS of the maps that are open. */
+#define MAP_GUARD_MAPS 64
 enum status filemap_open(struct filemap *map, const char *path, struct error *error);
 
 /* Gives back the memory of bytes [begin, end), which are still readable: the next access reads
@@ -23,17 +25,9 @@ void filemap_let_go(const struct filemap *map, size_t begin, size_t end);
 void filemap_close(struct filemap *map);
 
 /* Reading past the new end of a file that has become shorter raises SIGBUS, which would end the
- * program without a word. From now on SIGBUS within a known map prints "PROGRAM: FILE: ..." to
+ * program without a word. From now on SIGBUS within a map prints "PROGRAM: FILE: ..." to
  * standard error and ends the process with `status`; elsewhere SIGBUS does what it did. Only main
  * calls this. */
 void map_guard_install(const char *program, int status);
-
-/* Makes a map known: `bytes` bytes from `begin` on, of the file `name`, which is copied. Where
- * MAP_GUARD_MAPS are known, further maps stay unknown. */
-#define MAP_GUARD_MAPS 64
-void map_guard_add(const void *begin, size_t bytes, const char *name);
-
-/* Forgets a map before it is unmapped. Accepts an unknown one. */
-void map_guard_remove(const void *begin);
 
 #endif

@@ -183,33 +183,30 @@ static uint64_t left_in(const char *folder, const struct version *v)
     return limit > use - cache ? limit - (use - cache) : 0;
 }
 
-static uint64_t left_in_version(const char *root, const struct version *v)
-{
-    char group[PATH], top[PATH], mount[PATH], folder[3 * PATH];
-    if (!find_group(root, v, group) || !find_mount(root, v, top, mount))
-        return UINT64_MAX;
-    /* The part of the group below the one that is mounted: "" where it is that one, or outside. */
-    const size_t highest = strlen(root) + strlen(mount);
-    const size_t length = strcmp(top, "/") == 0 ? 0 : strlen(top);
-    const bool inside = strncmp(group, top, length) == 0 &&
-                        (group[length] == '/' || group[length] == '\0') && !strstr(group, "/..");
-    snprintf(folder, sizeof folder, "%s%s%s", root, mount,
-             inside && strcmp(group, "/") != 0 ? group + length : "");
-    uint64_t left = left_in(folder, v);
-    while (strlen(folder) > highest) {
-        *strrchr(folder, '/') = '\0';
-        /* In version 1, a group may leave the groups within it alone. */
-        if (number_of(folder, "memory.use_hierarchy", "") != 0)
-            left = least_of(left, left_in(folder, v));
-    }
-    return left;
-}
-
 uint64_t memory_limits_groups(const char *root)
 {
     uint64_t left = UINT64_MAX;
-    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        left = least_of(left, left_in_version(root, &versions[i]));
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        const struct version *v = &versions[i];
+        char group[PATH], top[PATH], mount[PATH], folder[3 * PATH];
+        if (!find_group(root, v, group) || !find_mount(root, v, top, mount))
+            continue;
+        /* The part of the group below the one that is mounted: "" where it is that one, or outside.
+         */
+        const size_t highest = strlen(root) + strlen(mount);
+        const size_t length = strcmp(top, "/") == 0 ? 0 : strlen(top);
+        const bool inside = strncmp(group, top, length) == 0 &&
+                            (group[length] == '/' || group[length] == '\0') &&
+                            !strstr(group, "/..") && strcmp(group, "/") != 0;
+        snprintf(folder, sizeof folder, "%s%s%s", root, mount, inside ? group + length : "");
+        left = least_of(left, left_in(folder, v));
+        while (strlen(folder) > highest) {
+            *strrchr(folder, '/') = '\0';
+            /* In version 1, a group may leave the groups within it alone. */
+            if (number_of(folder, "memory.use_hierarchy", "") != 0)
+                left = least_of(left, left_in(folder, v));
+        }
+    }
     return left;
 }
 

@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,23 +62,18 @@ static enum status out_of_memory(size_t count, size_t size, struct error *error)
                      count, size, NUMBER_SIZE(number_whole((double)count * (double)size)));
 }
 
-static void *allocate(size_t bytes, size_t alignment)
-{
-    if (bytes < HUGE_ARRAY)
-        return aligned_alloc(alignment, bytes);
-    bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-    void *array = aligned_alloc(HUGE_PAGE, bytes);
-    if (array)
-        madvise(array, bytes, MADV_HUGEPAGE); /* a hint; may be refused */
-    return array;
-}
-
 static void *aligned_array(size_t count, size_t size, size_t alignment, struct error *error)
 {
     size_t bytes = byte_size(count, size, alignment);
-    void *array = bytes && !memory_hook_fails() ? allocate(bytes, alignment) : NULL;
+    const bool huge = bytes >= HUGE_ARRAY;
+    if (huge)
+        bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    void *array =
+        bytes && !memory_hook_fails() ? aligned_alloc(huge ? HUGE_PAGE : alignment, bytes) : NULL;
     if (!array)
         out_of_memory(count, size, error);
+    else if (huge)
+        madvise(array, bytes, MADV_HUGEPAGE); /* a hint; may be refused */
     return array;
 }
 

@@ -414,24 +414,19 @@ static char *write_with_point(uint64_t digits, int count, int whole, char *text)
     return text + count + 1;
 }
 
-/* Removes the trailing zeros (at most 16), in few steps because short numbers have many. */
-static void strip_zeros(struct shortest *decimal)
+static char *write_decimal(struct shortest decimal, char *text)
 {
+    /* Trailing zeros (at most 16) go in few steps, because short numbers have many. */
     static const struct {
         uint64_t power;
         int zeros;
     } step[] = {{100000000, 8}, {100000000, 8}, {10000, 4}, {100, 2}, {10, 1}};
 #pragma GCC unroll 5
     for (int i = 0; i < 5; i++)
-        if (decimal->digits % step[i].power == 0) {
-            decimal->digits /= step[i].power;
-            decimal->exponent += step[i].zeros;
+        if (decimal.digits % step[i].power == 0) {
+            decimal.digits /= step[i].power;
+            decimal.exponent += step[i].zeros;
         }
-}
-
-static char *write_decimal(struct shortest decimal, char *text)
-{
-    strip_zeros(&decimal);
     int count = count_digits(decimal.digits);
     int leading = decimal.exponent + count - 1; /* exponent of the first digit */
     if (leading >= 0 && leading <= PLAIN_MAX)

@@ -292,11 +292,11 @@ static size_t head_length(const char *text)
     return line + (text[line] == '\n');
 }
 
-/* Writes all of the bytes at `offset`, down to the disk, or none of them. */
-static enum status write_all(struct stem_lock *l, const char *text, size_t offset,
-                             struct error *error)
+/* Writes all of the bytes, or none of them. */
+enum status stem_lock_append(struct stem_lock *l, const char *text, struct error *error)
 {
-    size_t size = strlen(text), done = 0;
+    const size_t size = strlen(text), offset = l->used;
+    size_t done = 0;
     while (done < size) {
         ssize_t written = pwrite(l->fd, text + done, size - done, (off_t)(offset + done));
         if (written < 0 && errno != EINTR)
@@ -362,16 +362,17 @@ static enum status lock_file(struct stem_lock *l, struct error *error)
     }
 }
 
-/* Makes the file a head only. */
-static enum status write_head(struct stem_lock *l, struct error *error)
+enum status stem_lock_clear(struct stem_lock *l, struct error *error)
 {
     char host[256] = "", head[320];
     gethostname(host, sizeof host - 1);
     snprintf(head, sizeof head, HEAD "%ld on host %s\n", (long)getpid(), host);
     if (ftruncate(l->fd, 0) != 0)
         return cannot_lock(l->path, strerror(errno), error);
-    l->head = l->used = strlen(head);
-    return write_all(l, head, 0, error);
+    l->head = l->used = 0;
+    TRY(stem_lock_append(l, head, error));
+    l->head = l->used;
+    return STATUS_OK;
 }
 
 /* Takes the log that is there, or writes the head. A file that is no lock of blco is left alone. */
@@ -386,7 +387,7 @@ static enum status begin(struct stem_lock *l, char **log, struct error *error)
     l->used = strlen(text);
     if (!(*log = memory_text(error, "%s", text + l->head)) || **log)
         return error->status;
-    return write_head(l, error);
+    return stem_lock_clear(l, error);
 }
 
 enum status stem_lock_take(struct stem_lock *l, const char *stem, char **log, struct error *error)
@@ -405,16 +406,6 @@ failed:
     *log = NULL;
     stem_lock_release(l);
     return error->status;
-}
-
-enum status stem_lock_append(struct stem_lock *l, const char *text, struct error *error)
-{
-    return write_all(l, text, l->used, error);
-}
-
-enum status stem_lock_clear(struct stem_lock *l, struct error *error)
-{
-    return write_head(l, error);
 }
 
 void stem_lock_release(struct stem_lock *l)

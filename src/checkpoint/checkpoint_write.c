@@ -101,8 +101,24 @@ static int compare_places(const void *left, const void *right)
 
 #define WRITE(member, field) h->field = (__typeof__(h->field))a->member;
 
-static void put_momentum(struct checkpoint_header *h, const struct checkpoint_about *a)
+static void make_header(struct checkpoint_header *h, const struct checkpoint_about *a)
 {
+    *h = (struct checkpoint_header){.byte_order = CHECKPOINT_BYTE_ORDER,
+                                    .version = CHECKPOINT_VERSION,
+                                    .order = (uint32_t)a->tensor.shape.order,
+                                    .precision = CHECKPOINT_DOUBLE};
+    if (a->problem.precision == POLICY_AUTO)
+        h->precision =
+            a->factors == PRECISION_SINGLE ? CHECKPOINT_AUTO_SINGLE : CHECKPOINT_AUTO_DOUBLE;
+    else if (a->problem.precision == POLICY_SINGLE)
+        h->precision = CHECKPOINT_SINGLE;
+    uint32_t modes = (UINT32_C(1) << h->order) - 1;
+    CHECKPOINT_FIELDS(WRITE)
+    memcpy(h->magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
+    memcpy(h->dims, a->tensor.shape.dims, (size_t)h->order * sizeof *h->dims);
+    memcpy(h->ridge, a->problem.rules.ridge, (size_t)h->order * sizeof *h->ridge);
+    h->nonneg = mode_rules_bits(a->problem.rules.nonneg) & modes;
+    h->fixed = mode_rules_bits(a->problem.rules.fixed) & modes;
     if (!a->has_momentum)
         return;
     h->momentum = CHECKPOINT_MOMENTUM;
@@ -111,29 +127,6 @@ static void put_momentum(struct checkpoint_header *h, const struct checkpoint_ab
     if (a->momentum.rejected)
         h->momentum |= CHECKPOINT_REJECTED;
     CHECKPOINT_MOMENTUM_FIELDS(WRITE)
-}
-
-static uint32_t precision_of(const struct checkpoint_about *a)
-{
-    if (a->problem.precision == POLICY_AUTO)
-        return a->factors == PRECISION_SINGLE ? CHECKPOINT_AUTO_SINGLE : CHECKPOINT_AUTO_DOUBLE;
-    return a->problem.precision == POLICY_SINGLE ? CHECKPOINT_SINGLE : CHECKPOINT_DOUBLE;
-}
-
-static void make_header(struct checkpoint_header *h, const struct checkpoint_about *a)
-{
-    *h = (struct checkpoint_header){.byte_order = CHECKPOINT_BYTE_ORDER,
-                                    .version = CHECKPOINT_VERSION,
-                                    .order = (uint32_t)a->tensor.shape.order,
-                                    .precision = precision_of(a)};
-    uint32_t modes = (UINT32_C(1) << h->order) - 1;
-    CHECKPOINT_FIELDS(WRITE)
-    memcpy(h->magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
-    memcpy(h->dims, a->tensor.shape.dims, (size_t)h->order * sizeof *h->dims);
-    memcpy(h->ridge, a->problem.rules.ridge, (size_t)h->order * sizeof *h->ridge);
-    h->nonneg = mode_rules_bits(a->problem.rules.nonneg) & modes;
-    h->fixed = mode_rules_bits(a->problem.rules.fixed) & modes;
-    put_momentum(h, a);
 }
 
 enum status checkpoint_output_end(struct checkpoint_output *o, struct error *error)

@@ -284,62 +284,39 @@ static struct member *new_member(struct hub *hub, int rank, int size, struct err
     return m;
 }
 
-/* The ranks of a communicator that give one color. */
-struct group {
-    int first; /* the lowest                      */
-    int rank;  /* this rank's place among them    */
-    int size;
-};
-
-/* *g = the ranks of c that give this color. */
-static enum status find_group(struct group *g, struct comm *c, int color, struct error *error)
-{
-    *g = (struct group){.first = -1};
-    void **array = meet(c, &color, error);
-    if (!array)
-        return error->status;
-    for (int k = 0; k < c->size; k++) {
-        if (*(const int *)array[k] != color)
-            continue;
-        g->first = g->first < 0 ? k : g->first;
-        g->rank += k < c->rank;
-        g->size++;
-    }
-    leave(c);
-    return STATUS_OK;
-}
-
-/* *team = the group's, which its lowest rank makes and sends to the others. */
-static enum status bcast_team(struct team **team, struct comm *c, const struct group *g,
-                              struct error *error)
-{
-    struct hub *hub = ((struct member *)c->state)->hub;
-    *team = g->first == c->rank ? new_team(hub, g->size, error) : NULL;
-    if (error->status != STATUS_OK) {
-        abort_all(c, error);
-        return error->status;
-    }
-    void **array = meet(c, *team, error);
-    if (!array)
-        return error->status;
-    *team = array[g->first];
-    leave(c);
-    return STATUS_OK;
-}
-
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
 {
     struct hub *hub = ((struct member *)c->state)->hub;
-    struct group g;
+    int first = -1, rank = 0, size = 0; /* of the group that gives this color: its lowest rank, this
+                                         * rank's place in it, how many they are */
     struct member *m = new_member(hub, 0, 1, error);
     if (!m) {
         abort_all(c, error);
         return error->status;
     }
-    TRY_OR(failed, find_group(&g, c, color, error));
-    TRY_OR(failed, bcast_team(&m->team, c, &g, error));
-    m->comm.rank = m->comm.local_rank = g.rank;
-    m->comm.size = m->comm.local_size = g.size;
+    void **array = meet(c, &color, error);
+    if (!array)
+        goto failed;
+    for (int k = 0; k < c->size; k++) {
+        if (*(const int *)array[k] != color)
+            continue;
+        first = first < 0 ? k : first;
+        rank += k < c->rank;
+        size++;
+    }
+    leave(c);
+    /* The group's team, which its lowest rank makes and sends to the others. */
+    m->team = first == c->rank ? new_team(hub, size, error) : NULL;
+    if (error->status != STATUS_OK)
+        abort_all(c, error);
+    TRY_OR(failed, error->status);
+    array = meet(c, m->team, error);
+    if (!array)
+        goto failed;
+    m->team = array[first];
+    leave(c);
+    m->comm.rank = m->comm.local_rank = rank;
+    m->comm.size = m->comm.local_size = size;
     *part = &m->comm;
     return STATUS_OK;
 failed:
@@ -398,36 +375,9 @@ static void *run_member(void *argument)
     return NULL;
 }
 
-/* *error = the first failure that has a message, else the first one. */
-static void take_failure(struct error *error, const struct error *member)
-{
-    bool tells_more = error->message[0] == '\0' && member->message[0] != '\0';
-    if (member->status != STATUS_OK && (error->status == STATUS_OK || tells_more))
-        *error = *member;
-}
-
-/* A rank without a thread ends the others. */
-static void run_members(struct team_member *member, int size, struct error *error)
-{
-    int started = 0;
-    while (started < size &&
-           pthread_create(&member[started].thread, NULL, run_member, &member[started]) == 0)
-        started++;
-    if (started < size)
-        error_set(error, STATUS_MEMORY, "no thread could be started for rank %d", started);
-    for (int r = started; r < size; r++) {
-        comm_abort(member[r].comm, error);
-        comm_finalize(member[r].comm);
-    }
-    for (int r = 0; r < started; r++)
-        pthread_join(member[r].thread, NULL);
-    for (int r = 0; r < started; r++)
-        take_failure(error, &member[r].error);
-}
-
 enum status comm_run_team(int size, comm_work *work, void *context, struct error *error)
 {
-    int threads = omp_get_max_threads() / size;
+    int threads = omp_get_max_threads() / size, started = 0;
     TRY(threads_can_end(error));
     struct team_member *member = memory_zeros((size_t)size, sizeof *member, error);
     struct comm **comm = memory_array((size_t)size, sizeof *comm, error);
@@ -438,7 +388,23 @@ enum status comm_run_team(int size, comm_work *work, void *context, struct error
                                          .work = work,
                                          .context = context,
                                          .threads = threads > 1 ? threads : 1};
-    run_members(member, size, error);
+    while (started < size &&
+           pthread_create(&member[started].thread, NULL, run_member, &member[started]) == 0)
+        started++;
+    if (started < size)
+        error_set(error, STATUS_MEMORY, "no thread could be started for rank %d", started);
+    for (int r = started; r < size; r++) { /* a rank without a thread ends the others */
+        comm_abort(member[r].comm, error);
+        comm_finalize(member[r].comm);
+    }
+    for (int r = 0; r < started; r++)
+        pthread_join(member[r].thread, NULL);
+    for (int r = 0; r < started; r++) { /* the first failure that has a message, else the first */
+        const struct error *own = &member[r].error;
+        const bool tells_more = error->message[0] == '\0' && own->message[0] != '\0';
+        if (own->status != STATUS_OK && (error->status == STATUS_OK || tells_more))
+            *error = *own;
+    }
 done:
     memory_free(comm);
     memory_free(member);

@@ -100,43 +100,33 @@ static char *find_plugin(struct error *error)
     return NULL;
 }
 
-/* The plugin stays loaded to the end: the process ends through it. */
-static enum status load_plugin(const char *path, struct error *error)
+/* Loads the plugin, which stays loaded to the end, for the process ends through it; and initialises
+ * MPI. */
+static enum status init_world(struct comm **c, double patience, struct error *error)
 {
+    const int expected = comm_world_size();
+    char *path = find_plugin(error);
+    if (!path)
+        return error->status;
     void *object = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     const struct comm_plugin *found = object ? dlsym(object, "comm_plugin") : NULL;
     if (!found) {
         const char *why = dlerror();
-        return error_set(error, STATUS_INPUT, "MPI cannot be loaded: %s", why ? why : path);
+        error_set(error, STATUS_INPUT, "MPI cannot be loaded: %s", why ? why : path);
+    } else if (strcmp(found->version, version_text) != 0) {
+        error_set(error, STATUS_INPUT, "%s is of blco %s, but this is blco %s", path,
+                  found->version, version_text);
     }
-    if (strcmp(found->version, version_text) != 0)
-        return error_set(error, STATUS_INPUT, "%s is of blco %s, but this is blco %s", path,
-                         found->version, version_text);
-    plugin = found;
-    return STATUS_OK;
-}
-
-/* Loads the plugin and initialises MPI. */
-static enum status init_world(struct comm **c, double patience, struct error *error)
-{
-    char *path = find_plugin(error);
-    if (!path)
-        return error->status;
-    load_plugin(path, error);
     memory_free(path);
     TRY(error->status);
-    return plugin->init(c, patience, comm_world_rank(), error);
-}
-
-static enum status check_size(const struct comm *c, struct error *error)
-{
-    int expected = comm_world_size();
-    if (c->size == expected)
+    plugin = found;
+    TRY(plugin->init(c, patience, comm_world_rank(), error));
+    if ((*c)->size == expected)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT,
                      "MPI sees %d process%s, but the launcher started %d: it is not a launcher of "
                      "the MPI that blco was built with (with Slurm: srun --mpi=pmix)",
-                     c->size, c->size == 1 ? "" : "es", expected);
+                     (*c)->size, (*c)->size == 1 ? "" : "es", expected);
 }
 
 /* Where the processes do not find each other, the first process of each host prints why: the plugin
@@ -150,7 +140,6 @@ enum status comm_world(struct comm **c, double patience, struct error *error)
         return error->status;
     }
     TRY_OR(failed, init_world(c, patience, error));
-    TRY_OR(failed, check_size(*c, error));
     joined = true;
     return STATUS_OK;
 failed:
@@ -161,12 +150,6 @@ failed:
     return error->status;
 }
 
-/* Half a second, in which another process prints the failure. */
-static void wait_a_moment(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
-}
-
 bool comm_world_tells(struct error *error)
 {
     bool tells = error->message[0] != '\0' && (called || comm_world_rank() == 0);
@@ -175,7 +158,7 @@ bool comm_world_tells(struct error *error)
         if (plugin->ends_all())
             error_prefix(error, "rank %d: ", comm_world_rank());
     } else if (!tells && !joined) {
-        wait_a_moment();
+        nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL); /* another prints meanwhile */
     }
     return tells;
 }

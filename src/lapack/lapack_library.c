@@ -20,18 +20,6 @@ static pthread_mutex_t caller = PTHREAD_MUTEX_INITIALIZER;
 static struct lapack_library library;
 static struct error failure;
 
-/* OpenBLAS asks for ever for memory that it does not get, so this is tried before. */
-static enum status try_room(struct error *error)
-{
-    void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED)
-        return error_set(error, STATUS_MEMORY,
-                         "out of memory: OpenBLAS needs %s of address space (see ulimit -v)",
-                         NUMBER_SIZE(ROOM));
-    munmap(room, ROOM);
-    return STATUS_OK;
-}
-
 static void *open_library(const char *name, int flags, struct error *error)
 {
     void *handle = dlopen(name, RTLD_NOW | flags);
@@ -40,46 +28,43 @@ static void *open_library(const char *name, int flags, struct error *error)
     return handle;
 }
 
-static enum status find_functions(void *handle, struct error *error)
+/* OpenBLAS is loaded first, so that its functions are taken and not those of another BLAS that
+ * LAPACK may have been linked with. Upstream's OpenBLAS contains LAPACKE; Debian's does not. */
+static void load(void)
 {
+    static double unit[FIRST_SYSTEM * FIRST_SYSTEM];
     const struct library_function functions[] = {
         {&library.dpotrf, "LAPACKE_dpotrf"},
         {&library.dpocon_work, "LAPACKE_dpocon_work"},
         {&library.dtrtri, "LAPACKE_dtrtri"},
         {&library.dsyevd_work, "LAPACKE_dsyevd_work"},
     };
-    const char *missing =
-        shared_library_bind(handle, functions, sizeof functions / sizeof *functions);
-    if (missing)
-        return error_set(error, STATUS_INTERNAL, "LAPACKE has no %s", missing);
-    return STATUS_OK;
-}
-
-/* Makes OpenBLAS take its work buffer now, while there is memory for it. */
-static void take_buffer(struct error *error)
-{
-    static double unit[FIRST_SYSTEM * FIRST_SYSTEM];
-    for (int i = 0; i < FIRST_SYSTEM; i++)
-        unit[i * FIRST_SYSTEM + i] = 1.0;
-    if (library.dpotrf(LAPACK_COL_MAJOR, 'L', FIRST_SYSTEM, unit, FIRST_SYSTEM) != 0)
-        error_set(error, STATUS_INTERNAL, "LAPACK does not factorise the unit matrix");
-}
-
-/* OpenBLAS is loaded first, so that its functions are taken and not those of another BLAS that
- * LAPACK may have been linked with. Upstream's OpenBLAS contains LAPACKE; Debian's does not. */
-static void load(void)
-{
-    if (try_room(&failure) != STATUS_OK)
+    /* OpenBLAS asks for ever for memory that it does not get, so this is tried before. */
+    void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) {
+        error_set(&failure, STATUS_MEMORY,
+                  "out of memory: OpenBLAS needs %s of address space (see ulimit -v)",
+                  NUMBER_SIZE(ROOM));
         return;
+    }
+    munmap(room, ROOM);
     setenv("OPENBLAS_NUM_THREADS", "1", 1); /* read while OpenBLAS is loaded */
     void *lapacke = open_library("libopenblas.so.0", RTLD_GLOBAL, &failure);
     if (lapacke && !dlsym(lapacke, "LAPACKE_dpotrf"))
         lapacke = open_library("liblapacke.so.3", RTLD_LOCAL, &failure);
     if (!lapacke)
         return;
-    if (find_functions(lapacke, &failure) != STATUS_OK)
+    const char *missing =
+        shared_library_bind(lapacke, functions, sizeof functions / sizeof *functions);
+    if (missing) {
+        error_set(&failure, STATUS_INTERNAL, "LAPACKE has no %s", missing);
         return;
-    take_buffer(&failure);
+    }
+    /* Makes OpenBLAS take its work buffer now, while there is memory for it. */
+    for (int i = 0; i < FIRST_SYSTEM; i++)
+        unit[i * FIRST_SYSTEM + i] = 1.0;
+    if (library.dpotrf(LAPACK_COL_MAJOR, 'L', FIRST_SYSTEM, unit, FIRST_SYSTEM) != 0)
+        error_set(&failure, STATUS_INTERNAL, "LAPACK does not factorise the unit matrix");
 }
 
 const struct lapack_library *lapack_library(struct error *error)

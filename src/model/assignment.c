@@ -36,16 +36,6 @@ static enum status search_create(struct search *s, struct error *error)
     return STATUS_OK;
 }
 
-static void search_free(struct search *s)
-{
-    memory_free(s->row_price);
-    memory_free(s->column_price);
-    memory_free(s->row);
-    memory_free(s->distance);
-    memory_free(s->previous);
-    memory_free(s->reached);
-}
-
 /* Continues the paths by the row that has column `from`. Returns the nearest column that is not yet
  * reached. */
 static uint64_t extend(struct search *s, uint64_t from)
@@ -66,18 +56,6 @@ static uint64_t extend(struct search *s, uint64_t from)
     return nearest;
 }
 
-/* Changes the prices so that the path to the nearest column, which is `step` away, costs 0. */
-static void change_prices(struct search *s, double step)
-{
-    for (uint64_t c = 0; c <= s->columns; c++)
-        if (s->reached[c]) {
-            s->row_price[s->row[c]] -= step;
-            s->column_price[c] += step;
-        } else if (c < s->columns) {
-            s->distance[c] -= step;
-        }
-}
-
 /* Gives the row a column; rows that have columns already may change them. */
 static void assign(struct search *s, uint64_t row)
 {
@@ -90,7 +68,15 @@ static void assign(struct search *s, uint64_t row)
     while (s->row[at] != NOBODY) {
         s->reached[at] = true;
         uint64_t nearest = extend(s, at);
-        change_prices(s, s->distance[nearest]);
+        /* The prices change so that the path to the nearest column costs 0. */
+        const double step = s->distance[nearest];
+        for (uint64_t c = 0; c <= s->columns; c++)
+            if (s->reached[c]) {
+                s->row_price[s->row[c]] -= step;
+                s->column_price[c] += step;
+            } else if (c < s->columns) {
+                s->distance[c] -= step;
+            }
         at = nearest;
     }
     while (at != start) {
@@ -110,6 +96,11 @@ enum status assignment_solve(const double *score, uint64_t rows, uint64_t column
         if (s.row[c] != NOBODY)
             column[s.row[c]] = c;
 done:
-    search_free(&s);
+    memory_free(s.row_price);
+    memory_free(s.column_price);
+    memory_free(s.row);
+    memory_free(s.distance);
+    memory_free(s.previous);
+    memory_free(s.reached);
     return error->status;
 }

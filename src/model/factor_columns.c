@@ -9,15 +9,6 @@
 #include "base/vector_clones.h"
 #include "numerics/column_scale.h"
 
-/* The rows of a chunk of the work. The number depends on the shape alone. It is small enough for
- * the chunk to stay in cache over two passes, and large enough for the partial results to be
- * small beside the chunk. */
-static uint64_t chunk_rows(uint64_t rank)
-{
-    uint64_t rows = 16384 / rank;
-    return rows < 256 ? 256 : rows;
-}
-
 /* Statistics of the columns from a chunk; the scratch is laid out for vector instructions. */
 struct partial {
     double *largest; /* (R) */
@@ -89,54 +80,37 @@ static void take_lowest_rows(const double *a, uint64_t rows, uint64_t rank, cons
         }
 }
 
-/* Rows in chunks, and the statistics from each. */
-struct chunks {
-    struct factor_rows of;
-    uint64_t step;    /* rows of a chunk         */
-    double *partials; /* (chunks x 3 x R)        */
-    uint64_t *firsts; /* (chunks x R), with `row` */
-};
-
-static void measure_chunk(const struct chunks *q, uint64_t s)
-{
-    const struct factor_rows *of = &q->of;
-    uint64_t begin = s * q->step, rows = least_of(q->step, of->rows - begin);
-    const double *a = of->a + begin * of->rank;
-    struct partial p = partial_at(q->partials, s, of->rank);
-    sum_chunk(a, rows, of->rank, p);
-    if (of->row)
-        take_lowest_rows(a, rows, of->rank, of->row + begin, p, q->firsts + s * of->rank);
-}
-
-static void add_chunk(const struct chunks *q, uint64_t s, struct column *column)
-{
-    const struct factor_rows *of = &q->of;
-    struct partial p = partial_at(q->partials, s, of->rank);
-    for (uint64_t r = 0; r < of->rank; r++) {
-        uint64_t first = of->row ? q->firsts[s * of->rank + r] : of->first + s * q->step;
-        column_add(&column[r], &(struct column){p.largest[r], p.sum[r], first});
-    }
-}
-
 enum status factor_columns_measure(const struct factor_rows *rows, struct column *column,
                                    struct error *error)
 {
-    const uint64_t rank = rows->rank, step = chunk_rows(rank);
+    /* The rows of a chunk depend on the shape alone. They are so few that the chunk stays in cache
+     * over two passes, and so many that the partial results are small beside it. */
+    const uint64_t rank = rows->rank, step = 16384 / rank < 256 ? 256 : 16384 / rank;
     const uint64_t count = (rows->rows + step - 1) / step;
-    struct chunks q = {.of = *rows, .step = step};
-    q.partials = memory_array(count * 3, rank * sizeof *q.partials, error);
-    q.firsts = memory_array(rows->row ? count : 0, rank * sizeof *q.firsts, error);
+    double *partials = memory_array(count * 3, rank * sizeof *partials, error);
+    uint64_t *firsts = memory_array(rows->row ? count : 0, rank * sizeof *firsts, error);
     TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static)
-    for (uint64_t s = 0; s < count; s++)
-        measure_chunk(&q, s);
+    for (uint64_t s = 0; s < count; s++) {
+        const uint64_t begin = s * step, some = least_of(step, rows->rows - begin);
+        const double *a = rows->a + begin * rank;
+        const struct partial p = partial_at(partials, s, rank);
+        sum_chunk(a, some, rank, p);
+        if (rows->row)
+            take_lowest_rows(a, some, rank, rows->row + begin, p, firsts + s * rank);
+    }
     for (uint64_t r = 0; r < rank; r++)
         column[r] = (struct column){0, 0, rows->row ? UINT64_MAX : rows->first};
-    for (uint64_t s = 0; s < count; s++)
-        add_chunk(&q, s, column);
+    for (uint64_t s = 0; s < count; s++) {
+        const struct partial p = partial_at(partials, s, rank);
+        for (uint64_t r = 0; r < rank; r++) {
+            const uint64_t first = rows->row ? firsts[s * rank + r] : rows->first + s * step;
+            column_add(&column[r], &(struct column){p.largest[r], p.sum[r], first});
+        }
+    }
 done:
-    memory_free(q.partials);
-    memory_free(q.firsts);
+    memory_free(partials);
+    memory_free(firsts);
     return error->status;
 }
 
@@ -167,18 +141,14 @@ VECTOR_CLONES static void product_tile(const struct factor_rows *x, const double
                 c[t * rank_b + s] += a[i * rank_a + t] * b[i * rank_b + s];
 }
 
-/* The number of chunks of the rows. All partial products together take at most about 32 MB. */
-static uint64_t product_chunks(uint64_t rows, uint64_t size)
-{
-    uint64_t chunks = least_of(rows / 4096 + 1, (UINT64_C(1) << 22) / size);
-    return chunks < 1 ? 1 : least_of(chunks, 256);
-}
-
 enum status factor_columns_products(const struct factor_rows *a, const struct factor_rows *b,
                                     double *c, struct error *error)
 {
     const uint64_t rows = a->rows, size = a->rank * b->rank;
-    const uint64_t chunks = product_chunks(rows, size), tiles = (a->rank + TILE - 1) / TILE;
+    /* All partial products together take at most about 32 MB. */
+    const uint64_t fit = least_of(rows / 4096 + 1, (UINT64_C(1) << 22) / size);
+    const uint64_t chunks = fit < 1 ? 1 : least_of(fit, 256);
+    const uint64_t tiles = (a->rank + TILE - 1) / TILE;
     const uint64_t step = (rows + chunks - 1) / chunks;
     double *partials = memory_array(chunks, size * sizeof *partials, error);
     if (!partials)

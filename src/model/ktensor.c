@@ -54,15 +54,6 @@ void ktensor_free(struct ktensor *k)
     *k = (struct ktensor){0};
 }
 
-/* Two independent standard normal numbers from two random words (Box and Muller 1958). */
-static void normal_pair(const uint64_t word[2], double pair[2])
-{
-    double radius = sqrt(-2 * log(1 - random_uniform(word[0])));
-    double angle = 2 * acos(-1) * random_uniform(word[1]);
-    pair[0] = radius * cos(angle);
-    pair[1] = radius * sin(angle);
-}
-
 /* Fills row i of the whole factor matrix n. Columns 2j and 2j + 1 come from one counter. */
 static void randomise_row(double *row, uint64_t rank, enum ktensor_init init, uint64_t seed, int n,
                           uint64_t i)
@@ -71,8 +62,11 @@ static void randomise_row(double *row, uint64_t rank, enum ktensor_init init, ui
         uint64_t word[2];
         double pair[2];
         random_model_words(seed, n, r / 2, i, word);
-        if (init == KTENSOR_NORMAL) {
-            normal_pair(word, pair);
+        if (init == KTENSOR_NORMAL) { /* two independent numbers (Box and Muller 1958) */
+            double radius = sqrt(-2 * log(1 - random_uniform(word[0])));
+            double angle = 2 * acos(-1) * random_uniform(word[1]);
+            pair[0] = radius * cos(angle);
+            pair[1] = radius * sin(angle);
         } else {
             pair[0] = random_uniform(word[0]);
             pair[1] = random_uniform(word[1]);

@@ -7,37 +7,6 @@
 
 #include "base/memory.h"
 
-struct ktensor_rows ktensor_rows_all(const struct ktensor *k)
-{
-    struct ktensor_rows all = {{0}, {0}};
-    memcpy(all.count, k->shape.dims, sizeof all.count);
-    return all;
-}
-
-static enum status measure(struct arrangement *a, const struct ktensor *k,
-                           const struct ktensor_rows *own, struct error *error)
-{
-    for (int n = 0; n < k->shape.order; n++) {
-        const uint64_t first = own->first[n];
-        const struct factor_rows rows = {.a = k->factor[n] + first * k->rank,
-                                         .rows = own->count[n],
-                                         .rank = k->rank,
-                                         .first = k->first[n] + first,
-                                         .row = k->row[n] ? k->row[n] + first : NULL};
-        TRY(factor_columns_measure(&rows, a->column + (uint64_t)n * k->rank, error));
-    }
-    return STATUS_OK;
-}
-
-/* buffer: scratch of factor_columns_rearrange. */
-static void apply(const struct arrangement *a, struct ktensor *k, double *buffer)
-{
-    for (int n = 0; n < k->shape.order; n++)
-        factor_columns_rearrange(k->factor[n], k->shape.dims[n], k->rank, a->from,
-                                 a->divisor + (uint64_t)n * k->rank, buffer);
-    memcpy(k->lambda, a->lambda, k->rank * sizeof *k->lambda);
-}
-
 enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *own,
                                  ktensor_combine *combine, void *context, struct error *error)
 {
@@ -46,27 +15,33 @@ enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *o
     if (!buffer)
         goto done;
     TRY_OR(done, arrangement_create(&a, k->shape.order, k->rank, error));
-    TRY_OR(done, measure(&a, k, own, error));
-    TRY_OR(done, combine(context, a.column, (uint64_t)k->shape.order * k->rank, error));
+    for (int n = 0; n < k->shape.order; n++) {
+        const uint64_t first = own->first[n];
+        const struct factor_rows rows = {.a = k->factor[n] + first * k->rank,
+                                         .rows = own->count[n],
+                                         .rank = k->rank,
+                                         .first = k->first[n] + first,
+                                         .row = k->row[n] ? k->row[n] + first : NULL};
+        TRY_OR(done, factor_columns_measure(&rows, a.column + (uint64_t)n * k->rank, error));
+    }
+    if (combine)
+        TRY_OR(done, combine(context, a.column, (uint64_t)k->shape.order * k->rank, error));
     arrangement_decide(&a, k);
-    apply(&a, k, buffer);
+    for (int n = 0; n < k->shape.order; n++)
+        factor_columns_rearrange(k->factor[n], k->shape.dims[n], k->rank, a.from,
+                                 a.divisor + (uint64_t)n * k->rank, buffer);
+    memcpy(k->lambda, a.lambda, k->rank * sizeof *k->lambda);
 done:
     memory_free(buffer);
     arrangement_free(&a);
     return error->status;
 }
 
-static enum status all_is_here(void *context, struct column *column, uint64_t count,
-                               struct error *error)
-{
-    (void)context, (void)column, (void)count, (void)error;
-    return STATUS_OK;
-}
-
 enum status ktensor_arrange(struct ktensor *k, struct error *error)
 {
-    const struct ktensor_rows all = ktensor_rows_all(k);
-    return ktensor_arrange_part(k, &all, all_is_here, NULL, error);
+    struct ktensor_rows all = {{0}, {0}};
+    memcpy(all.count, k->shape.dims, sizeof all.count);
+    return ktensor_arrange_part(k, &all, NULL, NULL, error);
 }
 
 struct component {
@@ -111,27 +86,15 @@ static bool may_flip(const struct ktensor *k, int n)
     return !k->fixed[n] && !k->nonneg[n];
 }
 
-/* The last mode whose signs may be flipped; -1 where there is none. */
-static int last_to_flip(const struct ktensor *k)
+void arrangement_decide(struct arrangement *a, const struct ktensor *k)
 {
-    int n = k->shape.order - 1;
-    while (n >= 0 && !may_flip(k, n))
-        n--;
-    return n;
-}
-
-static bool some_fixed(const struct ktensor *k)
-{
-    bool some = false;
-    for (int n = 0; n < k->shape.order; n++)
-        some = some || k->fixed[n];
-    return some;
-}
-
-/* Multiplies lambda by the norms, makes lambda positive and sorts the components. */
-static void sort_components(struct arrangement *a, const struct ktensor *k)
-{
-    int last = last_to_flip(k);
+    bool some_fixed = false;
+    int last = -1; /* the last mode whose signs may be flipped */
+    for (int n = 0; n < k->shape.order; n++) {
+        some_fixed |= k->fixed[n];
+        last = may_flip(k, n) ? n : last;
+    }
+    /* Lambda is multiplied by the norms and made positive, and the components are sorted. */
     for (uint64_t r = 0; r < k->rank; r++) {
         double lambda = k->lambda[r];
         int odd = lambda < 0, zero = 0;
@@ -150,13 +113,8 @@ static void sort_components(struct arrangement *a, const struct ktensor *k)
         }
         a->component[r] = (struct component){zero ? 0 : fabs(lambda), r};
     }
-    if (!some_fixed(k))
+    if (!some_fixed)
         qsort(a->component, k->rank, sizeof *a->component, larger_first);
-}
-
-void arrangement_decide(struct arrangement *a, const struct ktensor *k)
-{
-    sort_components(a, k);
     for (uint64_t r = 0; r < k->rank; r++) {
         a->from[r] = a->component[r].index;
         a->lambda[r] = a->component[r].lambda;

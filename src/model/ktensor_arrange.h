@@ -11,9 +11,6 @@ struct ktensor_rows {
     uint64_t first[MAX_ORDER], count[MAX_ORDER];
 };
 
-/* All rows that are here. */
-struct ktensor_rows ktensor_rows_all(const struct ktensor *k);
-
 /* column[0..count), measured on a part's own rows, becomes that of the own rows of all parts. Every
  * part gets the same bits, or an error. */
 typedef enum status ktensor_combine(void *context, struct column *column, uint64_t count,
@@ -21,8 +18,8 @@ typedef enum status ktensor_combine(void *context, struct column *column, uint64
 
 /* Brings all rows that are here into the standard form of the whole model (ktensor_arrange), which
  * depends on all parts: `combine` is called once, with the columns of the first mode, the second
- * and so on (order x R). lambda is the same in all parts. On failure *k is unchanged.
- * STATUS_MEMORY, and errors of `combine`. */
+ * and so on (order x R); NULL: all rows are here. lambda is the same in all parts. On failure *k is
+ * unchanged. STATUS_MEMORY, and errors of `combine`. */
 enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *own,
                                  ktensor_combine *combine, void *context, struct error *error);
 

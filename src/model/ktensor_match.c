@@ -84,43 +84,6 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
     return usual ? STATUS_OK : scale_columns(s, n, error);
 }
 
-/* cosine (Ra x Rb) = those of mode n. */
-static enum status take_cosines(struct side *a, struct side *b, int n, double *cosine,
-                                struct error *error)
-{
-    uint64_t rank_a = a->model->rank, rank_b = b->model->rank, length = a->model->shape.dims[n];
-    TRY(side_take_mode(a, n, error));
-    TRY(side_take_mode(b, n, error));
-    const struct factor_rows rows_a = {.a = a->factor, .rows = length, .rank = rank_a};
-    const struct factor_rows rows_b = {.a = b->factor, .rows = length, .rank = rank_b};
-    TRY(factor_columns_products(&rows_a, &rows_b, cosine, error));
-    for (uint64_t r = 0; r < rank_a; r++)
-        for (uint64_t s = 0; s < rank_b; s++) {
-            double norms = a->norm[r] * b->norm[s], *c = &cosine[r * rank_b + s];
-            *c = norms > 0 ? fmax(-1, fmin(*c / norms, 1)) : 0;
-        }
-    return STATUS_OK;
-}
-
-/* How alike two weights are: 1 if they are equal, even infinite. */
-static double weight_ratio(double a, double b)
-{
-    double small = fmin(fabs(a), fabs(b)), large = fmax(fabs(a), fabs(b));
-    return small == large ? 1 : small / large;
-}
-
-/* score (Ra x Rb) = those of all pairs; cosine (order x Ra x Rb). */
-static void score_pairs(const struct side *a, const struct side *b, int order, const double *cosine,
-                        bool with_weights, double *score)
-{
-    uint64_t rank_a = a->model->rank, rank_b = b->model->rank, size = rank_a * rank_b;
-    for (uint64_t i = 0; i < size; i++) {
-        score[i] = with_weights ? weight_ratio(a->weight[i / rank_b], b->weight[i % rank_b]) : 1;
-        for (int n = 0; n < order; n++)
-            score[i] *= fabs(cosine[(uint64_t)n * size + i]);
-    }
-}
-
 static enum status check_shapes(const struct ktensor *a, const struct ktensor *b, const bool *modes,
                                 struct error *error)
 {
@@ -156,23 +119,16 @@ static enum status match_create(struct ktensor_match *m, const struct ktensor *a
     return STATUS_OK;
 }
 
-/* Sets the partners where Ra <= Rb; score (Ra x Rb). The assignment takes no more rows than
- * columns.
- */
-static enum status choose_partners_of_a(struct ktensor_match *m, const double *score,
-                                        struct error *error)
-{
-    TRY(assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error));
-    for (uint64_t r = 0; r < m->rank_a; r++)
-        m->partner_b[m->partner_a[r]] = r;
-    return STATUS_OK;
-}
-
+/* Sets the partners; score (Ra x Rb). The assignment takes no more rows than columns. */
 static enum status choose_partners(struct ktensor_match *m, const double *score,
                                    struct error *error)
 {
-    if (m->rank_a <= m->rank_b)
-        return choose_partners_of_a(m, score, error);
+    if (m->rank_a <= m->rank_b) {
+        TRY(assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error));
+        for (uint64_t r = 0; r < m->rank_a; r++)
+            m->partner_b[m->partner_a[r]] = r;
+        return STATUS_OK;
+    }
     double *transposed = memory_array(m->rank_b, m->rank_a * sizeof *transposed, error);
     if (!transposed)
         return error->status;
@@ -209,18 +165,24 @@ static void fill_pairs(struct ktensor_match *m, const double *score, const doubl
 }
 
 /* cosine (N x Ra x Rb) = those of the modes that are compared; all modes count in the weights. */
-static enum status take_modes(struct side *a, struct side *b, const struct ktensor_match *m,
-                              double *cosine, struct error *error)
+static enum status take_cosines(struct side *a, struct side *b, const struct ktensor_match *m,
+                                double *cosine, struct error *error)
 {
-    int k = 0;
-    for (int n = 0; n < a->model->shape.order; n++) {
-        if (k < m->order && m->mode[k] == n) {
-            double *of_mode = cosine + (uint64_t)k++ * m->rank_a * m->rank_b;
-            TRY(take_cosines(a, b, n, of_mode, error));
-            continue;
-        }
+    const uint64_t rank_a = m->rank_a, rank_b = m->rank_b;
+    for (int n = 0, k = 0; n < a->model->shape.order; n++) {
         TRY(side_take_mode(a, n, error));
         TRY(side_take_mode(b, n, error));
+        if (k == m->order || m->mode[k] != n)
+            continue;
+        double *c = cosine + (uint64_t)k++ * rank_a * rank_b;
+        const uint64_t length = a->model->shape.dims[n];
+        const struct factor_rows rows_a = {.a = a->factor, .rows = length, .rank = rank_a};
+        const struct factor_rows rows_b = {.a = b->factor, .rows = length, .rank = rank_b};
+        TRY(factor_columns_products(&rows_a, &rows_b, c, error));
+        for (uint64_t i = 0; i < rank_a * rank_b; i++) {
+            const double norms = a->norm[i / rank_b] * b->norm[i % rank_b];
+            c[i] = norms > 0 ? fmax(-1, fmin(c[i] / norms, 1)) : 0;
+        }
     }
     return STATUS_OK;
 }
@@ -240,8 +202,14 @@ enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
     score = memory_array(a->rank, b->rank * sizeof *score, error);
     cosine = memory_array(a->rank * b->rank, (size_t)match->order * sizeof *cosine, error);
     TRY_OR(done, error->status);
-    TRY_OR(done, take_modes(&sa, &sb, match, cosine, error));
-    score_pairs(&sa, &sb, match->order, cosine, with_weights, score);
+    TRY_OR(done, take_cosines(&sa, &sb, match, cosine, error));
+    const uint64_t size = a->rank * b->rank;
+    for (uint64_t i = 0; i < size; i++) {
+        const double x = fabs(sa.weight[i / b->rank]), y = fabs(sb.weight[i % b->rank]);
+        score[i] = !with_weights || x == y ? 1 : fmin(x, y) / fmax(x, y); /* equal, even infinite */
+        for (int n = 0; n < match->order; n++)
+            score[i] *= fabs(cosine[(uint64_t)n * size + i]);
+    }
     TRY_OR(done, choose_partners(match, score, error));
     match->weight_a = sa.weight;
     match->weight_b = sb.weight;

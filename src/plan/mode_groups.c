@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 
 /* The key of a possible tuple is its number among all possible tuples, the first mode counting the
@@ -88,12 +89,6 @@ static void tuple_keys(const struct tuple_map *m, uint64_t i, uint64_t count, ui
     }
 }
 
-/* How many nonzeros from i on, of nnz in all, have their keys worked out next. */
-static uint64_t keys_count(uint64_t nnz, uint64_t i)
-{
-    return nnz - i < KEYS_AT_A_TIME ? nnz - i : KEYS_AT_A_TIME;
-}
-
 /* Returns 1 where the bit was not set before. Of threads that set it at the same time, one gets 1.
  */
 static uint64_t set_bit(uint64_t *bits, uint64_t key)
@@ -119,7 +114,7 @@ static enum status tuple_map_create(struct tuple_map *m, const struct coo *x, in
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < x->nnz; i += KEYS_AT_A_TIME) {
         uint32_t key[KEYS_AT_A_TIME];
-        uint64_t count = keys_count(x->nnz, i);
+        uint64_t count = least_of(x->nnz - i, KEYS_AT_A_TIME);
         tuple_keys(m, i, count, key);
         for (uint64_t j = 0; j < count; j++)
             set_bit(m->bits, key[j]);
@@ -152,7 +147,7 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
 #pragma omp parallel for schedule(static) reduction(+ : tuples)
     for (uint64_t i = 0; i < x->nnz; i += KEYS_AT_A_TIME) {
         uint32_t key[KEYS_AT_A_TIME];
-        uint64_t length = keys_count(x->nnz, i);
+        uint64_t length = least_of(x->nnz - i, KEYS_AT_A_TIME);
         tuple_keys(&m, i, length, key);
         for (uint64_t j = 0; j < length; j++)
             key[j] = key[j] * UINT32_C(2654435761) & mask;
@@ -285,7 +280,7 @@ static void number_tuples(const struct tuple_map *m, uint32_t *number)
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < nnz; i += KEYS_AT_A_TIME) {
         uint32_t key[KEYS_AT_A_TIME];
-        uint64_t count = keys_count(nnz, i);
+        uint64_t count = least_of(nnz - i, KEYS_AT_A_TIME);
         tuple_keys(m, i, count, key);
         for (uint64_t j = 0; j < count; j++) {
             uint64_t word = key[j] / 64;

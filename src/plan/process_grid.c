@@ -287,26 +287,9 @@ struct candidate {
     double seconds;  /* of a sweep: first least_seconds, later by the sample */
 };
 
-/* Both collectives of a mode move its rows once to or from each rank but the one that has them. A
- * solve reads a row and writes a row. */
-static void add_rows(struct grid_cost *cost, const struct grid_cuts *cuts, const int *parts,
-                     const struct grid_request *q)
-{
-    for (int n = 0; n < cuts->shape.order; n++) {
-        int peers = q->ranks / parts[n];
-        double others = (double)(peers - 1) / peers;
-        const struct mode_cut *way = grid_cuts_find(cuts, n, parts[n]);
-        double rows = 2 * (double)way->longest * (double)q->row_bytes;
-        double bytes = others * way->moving * rows;
-        cost->moved_bytes += (uint64_t)bytes;
-        if (peers > 1)
-            cost->move_seconds += bytes / q->bytes_per_second + 2 * q->seconds_per_collective;
-        if (q->solve_bytes_per_second > 0)
-            cost->solve_seconds += rows / peers / q->solve_bytes_per_second;
-    }
-}
-
-/* The cost where the fullest rank has `largest` of `sampled` nonzeros, of a tensor of `nnz`. */
+/* The cost where the fullest rank has `largest` of `sampled` nonzeros, of a tensor of `nnz`. Both
+ * collectives of a mode move its rows once to or from each rank but the one that has them; a solve
+ * reads a row and writes a row. */
 static struct grid_cost cost_of(const struct grid_cuts *cuts, const int *parts,
                                 const struct grid_request *q, uint64_t nnz, uint64_t largest,
                                 uint64_t sampled)
@@ -315,7 +298,18 @@ static struct grid_cost cost_of(const struct grid_cuts *cuts, const int *parts,
     struct grid_cost cost = {.largest_nnz = (uint64_t)(part * (double)nnz + 0.5),
                              .imbalance = sampled ? part * q->ranks - 1 : 0,
                              .mttkrp_seconds = part * (double)nnz * q->seconds_per_nonzero};
-    add_rows(&cost, cuts, parts, q);
+    for (int n = 0; n < cuts->shape.order; n++) {
+        int peers = q->ranks / parts[n];
+        double others = (double)(peers - 1) / peers;
+        const struct mode_cut *way = grid_cuts_find(cuts, n, parts[n]);
+        double rows = 2 * (double)way->longest * (double)q->row_bytes;
+        double bytes = others * way->moving * rows;
+        cost.moved_bytes += (uint64_t)bytes;
+        if (peers > 1)
+            cost.move_seconds += bytes / q->bytes_per_second + 2 * q->seconds_per_collective;
+        if (q->solve_bytes_per_second > 0)
+            cost.solve_seconds += rows / peers / q->solve_bytes_per_second;
+    }
     return cost;
 }
 
@@ -348,24 +342,18 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Steps to the next grid: the one that the request fixes, or each in turn. False after the last. */
-static bool next_grid(int *parts, const struct grid_request *q, int order)
-{
-    if (q->parts[0] == 0)
-        return process_grid_next(parts, order, q->ranks);
-    bool first = parts[0] == 0;
-    memcpy(parts, q->parts, (size_t)order * sizeof *parts);
-    return first;
-}
-
-/* grid[0..count) = all grids, or, where there are more than MOST_GRIDS, those with the smallest
- * least_seconds; grid has room for 2 * MOST_GRIDS. */
+/* grid[0..count) = the grid that the request fixes, or all grids, or, where there are more than
+ * MOST_GRIDS, those with the smallest least_seconds; grid has room for 2 * MOST_GRIDS. */
 static uint64_t list_grids(struct candidate *grid, const struct grid_cuts *cuts,
                            const struct grid_request *q, uint64_t nnz)
 {
+    const bool fixed = q->parts[0] != 0;
     int parts[MAX_ORDER] = {0};
     uint64_t count = 0;
-    for (uint64_t number = 0; next_grid(parts, q, cuts->shape.order); number++) {
+    if (fixed)
+        memcpy(parts, q->parts, sizeof parts);
+    for (uint64_t number = 0;
+         fixed ? number == 0 : process_grid_next(parts, cuts->shape.order, q->ranks); number++) {
         if (count == 2 * MOST_GRIDS) {
             qsort(grid, count, sizeof *grid, compare);
             count = MOST_GRIDS;

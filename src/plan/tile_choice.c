@@ -45,18 +45,6 @@ static bool pays(const struct tile_request *r, int mode, const struct tile *tile
            sums * (double)r->row_bytes <= (double)r->room;
 }
 
-/* The tiles of one mode in shared memory that pay most. */
-static void choose_one(struct tile *tile, const struct tile_request *r, int mode, uint64_t rows)
-{
-    const uint64_t *dims = r->shape->dims;
-    for (int n = 0; n < r->shape->order; n++) {
-        const struct tile candidate = {.modes = 1, .mode = {n}, .bits = ordering_bits(rows)};
-        if (n != mode && pays(r, mode, &candidate) &&
-            (tile->modes == 0 || is_better(dims[n], dims[tile->mode[0]], rows)))
-            *tile = candidate;
-    }
-}
-
 /* Where the tiles of two longer modes pay, each of half the rows, they save one more gather: those
  * with the fewest partial sums. The tiles of the shorter mode are above: fewer of them are loaded
  * again. */
@@ -90,7 +78,13 @@ uint64_t tile_choose(struct tile *tile, const struct tile_request *r, int mode)
             tile->mode[tile->modes] = (mode + 1 + tile->modes) % r->shape->order;
         return 0;
     }
-    choose_one(tile, r, mode, rows);
+    for (int n = 0; n < r->shape->order; n++) { /* the tiles of one mode that pay most */
+        const struct tile candidate = {.modes = 1, .mode = {n}, .bits = ordering_bits(rows)};
+        const uint64_t *dims = r->shape->dims;
+        if (n != mode && pays(r, mode, &candidate) &&
+            (tile->modes == 0 || is_better(dims[n], dims[tile->mode[0]], rows)))
+            *tile = candidate;
+    }
     choose_two(tile, r, mode, rows);
     if (tile->modes == 0)
         return 0;

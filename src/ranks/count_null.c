@@ -82,37 +82,25 @@ struct tally {
                                 * this rank's nonzeros; owned; NULL: not wanted */
 };
 
-/* Nonzero i of x is the first one. */
-static void describe(struct refused *n, const struct coo *x, const struct part *part, uint64_t i)
-{
-    size_t used = 0;
-    for (int m = 0; m < x->shape.order; m++) {
-        const uint64_t at = x->index[m][i];
-        const uint64_t row = part->row[m] ? part->row[m][at] : part->first[m] + at;
-        used += (size_t)snprintf(n->at + used, sizeof n->at - used, "%s%" PRIu64, m > 0 ? " " : "",
-                                 row + 1);
-    }
-}
-
-static void sum_slices(double *margin, const struct coo *x, int n)
-{
-    for (uint64_t i = 0; i < x->nnz; i++)
-        if (x->value[i] > 0)
-            margin[x->index[n][i]] += x->value[i];
-}
-
 static enum status add_nonzeros(struct tally *t, const struct coo *x, struct error *error)
 {
     const int order = x->shape.order;
     t->sums.refused = 0;
     TRY(sum_all(&t->sums, x, t->weights, error));
-    if (t->sums.refused > 0 && t->refused.count == 0)
-        describe(&t->refused, x, &t->rows->part, t->sums.first);
+    const struct part *part = &t->rows->part;
+    size_t used = 0;
+    for (int n = 0; n < order && t->sums.refused > 0 && t->refused.count == 0; n++) {
+        const uint64_t at = x->index[n][t->sums.first];
+        const uint64_t row = part->row[n] ? part->row[n][at] : part->first[n] + at;
+        used += (size_t)snprintf(t->refused.at + used, sizeof t->refused.at - used, "%s%" PRIu64,
+                                 n > 0 ? " " : "", row + 1);
+    }
     t->refused.count += t->sums.refused;
 #pragma omp parallel for schedule(static, 1)
     for (int n = 0; n < order; n++)
-        if (t->margin[n])
-            sum_slices(t->margin[n], x, n);
+        for (uint64_t i = 0; i < x->nnz && t->margin[n]; i++)
+            if (x->value[i] > 0)
+                t->margin[n][x->index[n][i]] += x->value[i];
     return STATUS_OK;
 }
 
@@ -125,24 +113,6 @@ static enum status add_piece(void *tally, struct coo *piece, struct error *error
 static bool has_margins(const struct count_weights *w)
 {
     return !w->weighed && w->loss->margins;
-}
-
-/* On failure, too, the caller frees t->margin. */
-static enum status tally_open(struct tally *t, const struct count_source *from,
-                              const struct rank_rows *rows, const struct count_weights *w,
-                              struct error *error)
-{
-    *t = (struct tally){.rows = rows, .weights = w, .sums.first = UINT64_MAX};
-    for (int n = 0; n < from->x->shape.order && has_margins(w); n++) {
-        t->margin[n] = memory_zeros(rows->part.here.dims[n], sizeof *t->margin[n], error);
-        if (!t->margin[n])
-            return error->status;
-    }
-    if (!from->file)
-        return add_nonzeros(t, from->x, error);
-    struct tensor_reader r = {
-        .format = &tensor_blco, .file = from->file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
-    return tensor_reader_each(&r, add_piece, t, error);
 }
 
 /* Refuses values of any rank that the loss does not take. */
@@ -168,28 +138,20 @@ done:
     return error->status;
 }
 
-/* *sum = that of s log(s / total) over the margins s of mode n, on all ranks. */
-static enum status margin_logs(double *sum, struct tally *t, int n, double total,
-                               struct error *error)
-{
-    const struct mode_rows *own = &t->rows->mode[n];
-    const double *s = t->margin[n];
-    *sum = 0;
-    TRY(rank_rows_reduce_scatter(t->rows, n, t->margin[n], 1, error));
-    for (uint64_t i = own->first; i < own->first + own->count; i++)
-        *sum += s[i] > 0 ? s[i] * log(s[i] / total) : 0;
-    return comm_allreduce_sum(t->rows->all, sum, 1, error);
-}
-
 /* The sum of x log(x / m), where m is the product of the margins. */
 static enum status deviance_of_margins(double *deviance, struct tally *t, const struct sums *s,
                                        struct error *error)
 {
     *deviance = s->log_sum - s->total * log(s->total);
     for (int n = 0; n < t->rows->part.here.order; n++) {
-        double margin;
-        TRY(margin_logs(&margin, t, n, s->total, error));
-        *deviance -= margin;
+        const struct mode_rows *own = &t->rows->mode[n];
+        const double *margin = t->margin[n];
+        double sum = 0; /* of s log(s / total) over the margins s, on all ranks */
+        TRY(rank_rows_reduce_scatter(t->rows, n, t->margin[n], 1, error));
+        for (uint64_t i = own->first; i < own->first + own->count; i++)
+            sum += margin[i] > 0 ? margin[i] * log(margin[i] / s->total) : 0;
+        TRY(comm_allreduce_sum(t->rows->all, &sum, 1, error));
+        *deviance -= sum;
     }
     return STATUS_OK;
 }
@@ -225,9 +187,20 @@ enum status count_null_find(struct count_null *null, const struct count_source *
                             const struct rank_rows *rows, const struct count_weights *w,
                             struct error *error)
 {
-    struct tally tally;
-    if (tally_open(&tally, from, rows, w, error) == STATUS_OK)
-        find_from(null, &tally, (double)from->x->nnz, w, error);
+    struct tally tally = {.rows = rows, .weights = w, .sums.first = UINT64_MAX};
+    for (int n = 0; n < from->x->shape.order && has_margins(w); n++) {
+        tally.margin[n] = memory_zeros(rows->part.here.dims[n], sizeof *tally.margin[n], error);
+        TRY_OR(done, error->status);
+    }
+    if (from->file) {
+        struct tensor_reader r = {
+            .format = &tensor_blco, .file = from->file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
+        TRY_OR(done, tensor_reader_each(&r, add_piece, &tally, error));
+    } else {
+        TRY_OR(done, add_nonzeros(&tally, from->x, error));
+    }
+    find_from(null, &tally, (double)from->x->nnz, w, error);
+done:
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(tally.margin[n]);
     return error->status;

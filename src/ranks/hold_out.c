@@ -18,28 +18,21 @@ struct unlisted_sample {
     uint64_t slots; /* a power of two                                                 */
 };
 
-static uint64_t hash_of(const uint32_t *coordinate, int order)
-{
-    uint64_t word[2] = {0, 0};
-    for (int n = 0; n < order; n++)
-        random_words(0, word[0], coordinate[n], word);
-    return word[0];
-}
-
-static bool is_at(const struct coo *x, uint64_t i, const uint32_t *coordinate)
-{
-    int n = 0;
-    while (n < x->shape.order && x->index[n][i] == coordinate[n])
-        n++;
-    return n == x->shape.order;
-}
-
 /* The slot that has this coordinate, or the free one where it would go. */
 static uint64_t *find(const struct unlisted_sample *s, const uint32_t *coordinate)
 {
-    uint64_t at = hash_of(coordinate, s->x.shape.order) & (s->slots - 1);
-    while (s->slot[at] != 0 && !is_at(&s->x, s->slot[at] - 1, coordinate))
-        at = (at + 1) & (s->slots - 1);
+    const struct coo *x = &s->x;
+    uint64_t hash[2] = {0, 0};
+    for (int n = 0; n < x->shape.order; n++)
+        random_words(0, hash[0], coordinate[n], hash);
+    uint64_t at = hash[0] & (s->slots - 1);
+    for (; s->slot[at] != 0; at = (at + 1) & (s->slots - 1)) {
+        int n = 0;
+        while (n < x->shape.order && x->index[n][s->slot[at] - 1] == coordinate[n])
+            n++;
+        if (n == x->shape.order)
+            break;
+    }
     return &s->slot[at];
 }
 
@@ -67,18 +60,6 @@ static enum status unlisted_sample_grow(struct unlisted_sample *s, const struct 
     return STATUS_OK;
 }
 
-/* Adds a coordinate (order), unless it is there already. */
-static void unlisted_sample_offer(struct unlisted_sample *s, const uint32_t *coordinate)
-{
-    uint64_t *slot = find(s, coordinate);
-    if (*slot != 0)
-        return;
-    for (int n = 0; n < s->x.shape.order; n++)
-        s->x.index[n][s->x.nnz] = coordinate[n];
-    s->listed[s->x.nnz] = false;
-    *slot = ++s->x.nnz;
-}
-
 /* Notes which coordinates x lists. Returns how many it does not list. By all OpenMP threads. */
 static uint64_t unlisted_sample_check(struct unlisted_sample *s, const struct coo *x)
 {
@@ -94,15 +75,6 @@ static uint64_t unlisted_sample_check(struct unlisted_sample *s, const struct co
     for (uint64_t i = 0; i < s->x.nnz; i++)
         left += !s->listed[i];
     return left;
-}
-
-/* Accepts an empty one. */
-static void unlisted_sample_free(struct unlisted_sample *s)
-{
-    coo_free(&s->x);
-    memory_free(s->listed);
-    memory_free(s->slot);
-    *s = (struct unlisted_sample){0};
 }
 
 /* What is held out, before the rows are divided. */
@@ -179,9 +151,15 @@ static enum status offer(struct unlisted_sample *s, const struct rank_tensor *t,
         here += draw(t, h, k, at);
     }
     TRY(unlisted_sample_grow(s, &t->part.here, here, error));
-    for (uint64_t k = first; k < last; k++)
-        if (draw(t, h, k, local))
-            unlisted_sample_offer(s, local);
+    for (uint64_t k = first; k < last; k++) {
+        uint64_t *slot = draw(t, h, k, local) ? find(s, local) : NULL;
+        if (!slot || *slot != 0) /* elsewhere, or there already */
+            continue;
+        for (int n = 0; n < s->x.shape.order; n++)
+            s->x.index[n][s->x.nnz] = local[n];
+        s->listed[s->x.nnz] = false;
+        *slot = ++s->x.nnz;
+    }
     return STATUS_OK;
 }
 
@@ -192,23 +170,6 @@ static enum status sum_over_ranks(struct rank_tensor *t, uint64_t mine, uint64_t
     TRY(comm_allreduce_error(t->comm, error));
     TRY(comm_allreduce_sum(t->comm, &sum, 1, error));
     *all = (uint64_t)sum;
-    return STATUS_OK;
-}
-
-/* Draws until as many are not listed as are held out. The ranks draw the same coordinates, and each
- * keeps those of its part. */
-static enum status draw_unlisted(struct unlisted_sample *s, struct rank_tensor *t,
-                                 const struct holdout *h, struct error *error)
-{
-    struct held_out *held = &t->held;
-    uint64_t drawn = 0, mine = 0;
-    for (int round = 0; round < ROUNDS && held->all_unlisted < held->all_listed; round++) {
-        const uint64_t last = drawn + held->all_listed - held->all_unlisted;
-        if (offer(s, t, h, drawn, last, error) == STATUS_OK)
-            mine = unlisted_sample_check(s, &t->input.x);
-        drawn = last;
-        TRY(sum_over_ranks(t, mine, &held->all_unlisted, error));
-    }
     return STATUS_OK;
 }
 
@@ -229,13 +190,26 @@ static enum status append(struct coo *x, const struct unlisted_sample *s, struct
     return STATUS_OK;
 }
 
+/* Draws until as many are not listed as are held out, and appends them. The ranks draw the same
+ * coordinates, and each keeps those of its part. */
 static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
                                  struct error *error)
 {
+    struct held_out *held = &t->held;
     struct unlisted_sample s = {0};
-    if (draw_unlisted(&s, t, h, error) == STATUS_OK)
-        append(&t->input.x, &s, error);
-    unlisted_sample_free(&s);
+    uint64_t drawn = 0, mine = 0;
+    for (int round = 0; round < ROUNDS && held->all_unlisted < held->all_listed; round++) {
+        const uint64_t last = drawn + held->all_listed - held->all_unlisted;
+        if (offer(&s, t, h, drawn, last, error) == STATUS_OK)
+            mine = unlisted_sample_check(&s, &t->input.x);
+        drawn = last;
+        TRY_OR(done, sum_over_ranks(t, mine, &held->all_unlisted, error));
+    }
+    append(&t->input.x, &s, error);
+done:
+    coo_free(&s.x);
+    memory_free(s.listed);
+    memory_free(s.slot);
     return comm_allreduce_error(t->comm, error);
 }
 
@@ -261,33 +235,28 @@ static enum status fill(struct rank_tensor *t, const struct choice *c, struct er
     return STATUS_OK;
 }
 
-static enum status choose(struct choice *c, struct rank_tensor *t, const struct holdout *h,
-                          bool unlisted, struct error *error)
-{
-    struct held_out *held = &t->held;
-    if (own_arrays(t, error) == STATUS_OK) {
-        rank_tensor_take_hash(t);
-        choose_listed(c, t, h, error);
-    }
-    TRY(sum_over_ranks(t, c->listed, &held->all_listed, error));
-    if (held->all_listed == 0)
-        return error_set(error, STATUS_INPUT,
-                         "--holdout %g: none of the %ju entries is held out, expected a larger "
-                         "share",
-                         h->share, (uintmax_t)(t->nnz - t->listed.unknown));
-    if (held->all_listed == t->nnz - t->listed.unknown)
-        return error_set(error, STATUS_INPUT,
-                         "--holdout %g: all %ju entries are held out, expected a smaller share",
-                         h->share, (uintmax_t)held->all_listed);
-    return unlisted ? take_unlisted(t, h, error) : STATUS_OK;
-}
-
 enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlisted,
                      struct error *error)
 {
     struct held_out *held = &t->held;
     struct choice c = {0};
-    TRY_OR(done, choose(&c, t, h, unlisted, error));
+    if (own_arrays(t, error) == STATUS_OK) {
+        rank_tensor_take_hash(t);
+        choose_listed(&c, t, h, error);
+    }
+    TRY_OR(done, sum_over_ranks(t, c.listed, &held->all_listed, error));
+    const uint64_t known = t->nnz - t->listed.unknown;
+    if (held->all_listed == 0)
+        error_set(error, STATUS_INPUT,
+                  "--holdout %g: none of the %ju entries is held out, expected a larger share",
+                  h->share, (uintmax_t)known);
+    else if (held->all_listed == known)
+        error_set(error, STATUS_INPUT,
+                  "--holdout %g: all %ju entries are held out, expected a smaller share", h->share,
+                  (uintmax_t)known);
+    TRY_OR(done, error->status);
+    if (unlisted)
+        TRY_OR(done, take_unlisted(t, h, error));
     t->listed.unknown += held->all_listed + held->all_unlisted;
     TRY_OR(done, rank_tensor_divide_rows(t, true, error));
     fill(t, &c, error);

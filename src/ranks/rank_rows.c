@@ -19,32 +19,6 @@ struct row_owners {
                       * all ranks                                                               */
 };
 
-/* The owner of a row, from the sum of all ranks' marks. The mark of rank k is 1 + k (size + 1), so
- * that the sum gives how many ranks touch the row, and, if it is one, which. Exact in a double. */
-static int32_t owner_of(double mark, uint64_t row, int size)
-{
-    uint64_t sum = (uint64_t)mark, base = (uint64_t)size + 1, touching = sum % base;
-    if (touching == 0)
-        return (int32_t)(row % (uint64_t)size);
-    return touching == 1 ? (int32_t)(sum / base) : ROW_COMMON;
-}
-
-/* Sets and counts the owners of the rows from `first` on, by their marks (rows). */
-static void set_owners(struct row_owners *s, const struct comm *peers, const double *mark,
-                       uint64_t first, uint64_t rows)
-{
-    uint64_t common = 0, own = 0;
-#pragma omp parallel for schedule(static) reduction(+ : common, own)
-    for (uint64_t i = 0; i < rows; i++) {
-        int32_t owner = owner_of(mark[i], first + i, peers->size);
-        s->owner[first + i] = owner;
-        common += owner == ROW_COMMON;
-        own += owner == peers->rank;
-    }
-    s->common += common;
-    s->own += own;
-}
-
 /* Every rank of `peers` calls this with its marks of a range of `rows` rows: touched[i] is 1 where
  * the rank has a nonzero in row i, else 0. A row that no rank touches is given to one of them. The
  * caller frees s->owner; *s is empty on failure. STATUS_MEMORY, and failures of
@@ -53,7 +27,9 @@ static enum status row_owners_find(struct row_owners *s, struct comm *peers,
                                    const unsigned char *touched, uint64_t rows, struct error *error)
 {
     const uint64_t most = rows < AT_A_TIME ? rows : AT_A_TIME;
+    const uint64_t size = (uint64_t)peers->size, base = size + 1;
     const double mine = 1 + (double)peers->rank * (peers->size + 1);
+    uint64_t common = 0, own = 0;
     double *mark = memory_array(most, sizeof *mark, error);
     *s = (struct row_owners){.owner = memory_array(rows, sizeof *s->owner, error)};
     if (error->status != STATUS_OK) {
@@ -66,8 +42,21 @@ static enum status row_owners_find(struct row_owners *s, struct comm *peers,
         for (uint64_t i = 0; i < some; i++)
             mark[i] = touched[first + i] ? mine : 0;
         TRY_OR(done, comm_allreduce_sum(peers, mark, some, error));
-        set_owners(s, peers, mark, first, some);
+        /* The mark of rank k is 1 + k (size + 1), so that the sum gives how many ranks touch the
+         * row, and, if it is one, which. Exact in a double. */
+#pragma omp parallel for schedule(static) reduction(+ : common, own)
+        for (uint64_t i = 0; i < some; i++) {
+            const uint64_t sum = (uint64_t)mark[i], touching = sum % base;
+            const int32_t owner = touching == 0   ? (int32_t)((first + i) % size)
+                                  : touching == 1 ? (int32_t)(sum / base)
+                                                  : ROW_COMMON;
+            s->owner[first + i] = owner;
+            common += owner == ROW_COMMON;
+            own += owner == peers->rank;
+        }
     }
+    s->common = common;
+    s->own = own;
     s->pays = rows > 0 && (double)s->common <= GRID_MOST_COMMON * (double)rows;
 done:
     memory_free(mark);
@@ -233,31 +222,6 @@ enum status rank_rows_divide(struct rank_rows *r, struct coo *x, struct error *e
     return STATUS_OK;
 }
 
-/* count (rows) = the nonzeros of each row of mode n, of all ranks; owned by the caller. */
-static uint64_t *count_nonzeros(const struct rank_rows *r, int n, const struct coo *x,
-                                struct error *error)
-{
-    const uint64_t rows = r->part.whole.dims[n], first = r->range.first[n];
-    uint64_t *count = memory_zeros(rows, sizeof *count, error);
-    if (count) {
-#pragma omp parallel for schedule(static) if (rows > CONTENDED)
-        for (uint64_t i = 0; i < x->nnz; i++)
-            __atomic_fetch_add(&count[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
-    }
-    rank_census_sum(r->all, count, rows, error);
-    return count;
-}
-
-/* How many of x's nonzeros stay, because their rows of mode n are common. */
-static uint64_t count_common(const struct mode_rows *m, const uint32_t *index, uint64_t nnz)
-{
-    uint64_t common = 0;
-#pragma omp parallel for schedule(static) reduction(+ : common)
-    for (uint64_t i = 0; i < nnz; i++)
-        common += mode_rows_is_common(m, index[i]);
-    return common;
-}
-
 /* The rows of the stripes are those that the deal has placed there. */
 static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *d,
                              struct error *error)
@@ -288,13 +252,19 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all
                              struct error *error)
 {
     struct row_deal deal = {0};
-    uint64_t *count = count_nonzeros(r, n, x, error);
-    TRY_OR(done, error->status);
-    TRY_OR(done,
-           row_deal_make(&deal, count, r->part.whole.dims[n], r->all->size, all_common, error));
+    const uint64_t rows = r->part.whole.dims[n], first = r->range.first[n];
+    uint64_t *count = memory_zeros(rows, sizeof *count, error); /* of all ranks */
+#pragma omp parallel for schedule(static) if (rows > CONTENDED)
+    for (uint64_t i = 0; i < (count ? x->nnz : 0); i++)
+        __atomic_fetch_add(&count[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
+    TRY_OR(done, rank_census_sum(r->all, count, rows, error));
+    TRY_OR(done, row_deal_make(&deal, count, rows, r->all->size, all_common, error));
     TRY_OR(done, take_deal(r, n, &deal, error));
-    renumber(x->index[n], x->nnz, deal.place + r->range.first[n]);
-    const uint64_t nnz = deal.own[r->all->rank] + count_common(&r->mode[n], x->index[n], x->nnz);
+    renumber(x->index[n], x->nnz, deal.place + first);
+    uint64_t nnz = deal.own[r->all->rank]; /* and those that stay, because their rows are common */
+#pragma omp parallel for schedule(static) reduction(+ : nnz)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        nnz += mode_rows_is_common(&r->mode[n], x->index[n][i]);
     r->most_nnz = nnz > r->most_nnz ? nnz : r->most_nnz;
 done:
     row_deal_free(&deal);

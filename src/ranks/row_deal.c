@@ -25,19 +25,12 @@ double row_deal_kept_bytes(const struct process_grid *grid, int kept, uint64_t r
     return rows * system_bytes(row_bytes);
 }
 
-/* The only mode that is cut; -1: there is none. */
-static int cut_mode(const struct process_grid *grid)
-{
-    for (int n = 0; n < grid->shape.order; n++)
-        if (grid->parts[n] > 1)
-            return grid->parts[n] == grid->ranks ? n : -1;
-    return -1;
-}
-
 int row_deal_kept(const struct process_grid *grid, uint64_t row_bytes)
 {
-    const int kept = cut_mode(grid);
-    if (kept < 0)
+    int kept = 0; /* the only mode that is cut */
+    while (kept < grid->shape.order && grid->parts[kept] == 1)
+        kept++;
+    if (kept == grid->shape.order || grid->parts[kept] != grid->ranks)
         return -1;
     for (int n = 0; n < grid->shape.order; n++)
         if (n != kept && (double)grid->shape.dims[n] * system_bytes(row_bytes) > ROW_DEAL_SENT)
@@ -74,7 +67,6 @@ struct dealing {
     const uint64_t *count;
     uint64_t rows;
     int ranks;
-    bool all_common;
     uint64_t most;     /* nonzeros of a row that is not common, at most                     */
     uint64_t *members; /* (CLASSES): rows of each class that are not common                  */
     uint32_t *quota;   /* (CLASSES x ranks): how many of these each rank gets                */
@@ -82,20 +74,6 @@ struct dealing {
     struct load *load; /* (ranks): least first, as they stand before a class is dealt        */
     uint64_t *next;    /* (ranks): the place of the next row of each rank                    */
 };
-
-static void count_classes(struct dealing *g)
-{
-    uint64_t all = 0;
-    for (uint64_t i = 0; i < g->rows; i++)
-        all += g->count[i];
-    g->most = g->all_common ? 0 : all / ((uint64_t)g->ranks * ROW_DEAL_SHARES);
-    for (uint64_t i = 0; i < g->rows; i++) {
-        if (g->count[i] > g->most)
-            g->d->common++;
-        else
-            g->members[class_of(g->count[i])]++;
-    }
-}
 
 static int compare_loads(const void *a, const void *b)
 {
@@ -127,18 +105,6 @@ static void deal_classes(struct dealing *g)
             load->nonzeros += rows * least_of_class(c);
         }
     }
-}
-
-static void measure_stripes(struct dealing *g)
-{
-    struct row_deal *d = g->d;
-    for (int k = 0; k < g->ranks; k++) {
-        const struct load *load = &g->load[k];
-        d->rows[load->rank] = load->rows;
-        d->stripe = load->rows > d->stripe ? load->rows : d->stripe;
-    }
-    for (int k = 0; k < g->ranks; k++)
-        g->next[k] = (uint64_t)k * d->stripe + row_deal_common(d->common, k, g->ranks);
 }
 
 static void place_rows(struct dealing *g)
@@ -180,13 +146,27 @@ static enum status allocate(struct dealing *g, struct error *error)
 enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t rows, int ranks,
                           bool all_common, struct error *error)
 {
-    struct dealing g = {
-        .d = d, .count = count, .rows = rows, .ranks = ranks, .all_common = all_common};
+    struct dealing g = {.d = d, .count = count, .rows = rows, .ranks = ranks};
     *d = (struct row_deal){0};
     TRY_OR(done, allocate(&g, error));
-    count_classes(&g);
+    uint64_t all = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        all += count[i];
+    g.most = all_common ? 0 : all / ((uint64_t)ranks * ROW_DEAL_SHARES);
+    for (uint64_t i = 0; i < rows; i++) {
+        if (count[i] > g.most)
+            d->common++;
+        else
+            g.members[class_of(count[i])]++;
+    }
     deal_classes(&g);
-    measure_stripes(&g);
+    for (int k = 0; k < ranks; k++) {
+        const struct load *load = &g.load[k];
+        d->rows[load->rank] = load->rows;
+        d->stripe = load->rows > d->stripe ? load->rows : d->stripe;
+    }
+    for (int k = 0; k < ranks; k++)
+        g.next[k] = (uint64_t)k * d->stripe + row_deal_common(d->common, k, ranks);
     if (d->stripe * (uint64_t)ranks > MAX_LENGTH)
         error_set(error, STATUS_MEMORY, "a mode of %llu rows is too long for %d ranks",
                   (unsigned long long)rows, ranks);

@@ -121,35 +121,12 @@ static enum status start(double patience, int rank, int *provided, struct error 
     return mpi_life_check(code, "starting", error);
 }
 
-/* Initialises MPI, and finalizes it at the end of this process. Called once, by the thread that
- * will make all calls of MPI. Where the other processes do not start MPI within `patience` seconds,
- * the process prints one text line and ends with STATUS_INPUT; if several wait, the lowest one
- * first. STATUS_INTERNAL, STATUS_MEMORY. */
-static enum status mpi_life_init(double patience, int rank, struct error *error)
-{
-    int provided;
-    TRY(start(patience, rank, &provided, error));
-    life.ending = MPI_REQUEST_NULL;
-    if (on_exit(end, NULL) != 0)
-        return error_set(error, STATUS_INTERNAL, "no handler for the end of the process");
-    if (provided < MPI_THREAD_FUNNELED)
-        return error_set(error, STATUS_INTERNAL, "MPI cannot work beside the threads of blco");
-    return mpi_life_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "starting",
-                          error);
-}
-
 /* Makes the end of this process end all processes, with its exit status or, where that is 0, the
  * status of `reason`. Only the first call counts. */
 static void mpi_life_abort(const struct error *reason)
 {
     if (life.reason.status == STATUS_OK)
         life.reason = *reason;
-}
-
-/* The reason that the first mpi_life_abort gave; of STATUS_OK where there was none. */
-static const struct error *mpi_life_reason(void)
-{
-    return &life.reason;
 }
 
 /* Called when this process has no more work with the others. Waits some seconds for the others to
@@ -215,10 +192,9 @@ static enum status fail(struct error *error)
  */
 static enum status begin(struct error *error)
 {
-    const struct error *reason = mpi_life_reason();
-    if (reason->status == STATUS_OK)
+    if (life.reason.status == STATUS_OK)
         return STATUS_OK;
-    return error_set(error, reason->status, "%s", reason->message);
+    return error_set(error, life.reason.status, "%s", life.reason.message);
 }
 
 /* Passes on what a function of MPI has returned. */
@@ -230,20 +206,6 @@ static enum status finish(int code, const char *what, struct error *error)
 static size_t pieces(uint64_t size)
 {
     return (size_t)((size + PIECE - 1) / PIECE);
-}
-
-/* Makes room for all messages before the first is sent: a message cannot be called back. */
-static enum status reserve_requests(struct member *m, struct error *error)
-{
-    size_t needed = 0;
-    for (int k = 0; k < m->comm.size; k++)
-        needed += pieces(m->out[k].size) + pieces(m->in[k].size);
-    if (needed <= m->requests)
-        return STATUS_OK;
-    if (memory_resize(&m->request, needed, sizeof *m->request, error) != STATUS_OK)
-        return fail(error);
-    m->requests = needed;
-    return STATUS_OK;
 }
 
 /* Starts sending or receiving a parcel, in pieces, which arrive in the order in which they are
@@ -266,9 +228,15 @@ static int post(struct member *m, bool sends, int rank, struct parcel parcel, si
 static enum status exchange(struct member *m, struct error *error)
 {
     int code = MPI_SUCCESS, size = m->comm.size, rank = m->comm.rank;
-    size_t count = 0;
+    size_t count = 0, needed = 0;
     m->out[rank].size = m->in[rank].size = 0;
-    TRY(reserve_requests(m, error));
+    for (int k = 0; k < size; k++)
+        needed += pieces(m->out[k].size) + pieces(m->in[k].size);
+    if (needed > m->requests) { /* before the first is sent: a message cannot be called back */
+        if (memory_resize(&m->request, needed, sizeof *m->request, error) != STATUS_OK)
+            return fail(error);
+        m->requests = needed;
+    }
     for (int d = 1; d < size && code == MPI_SUCCESS; d++) {
         int from = (rank - d + size) % size;
         code = post(m, false, from, m->in[from], &count);
@@ -280,26 +248,6 @@ static enum status exchange(struct member *m, struct error *error)
     if (code == MPI_SUCCESS)
         code = MPI_Waitall((int)count, m->request, MPI_STATUSES_IGNORE);
     return finish(code, "exchanging", error);
-}
-
-/* Doubles of this rank's rows that each other rank sends at a time. */
-static uint64_t doubles_of_a_round(const struct member *m)
-{
-    uint64_t doubles = BUFFER / (uint64_t)m->comm.size;
-    return doubles > LEAST ? doubles : LEAST;
-}
-
-static enum status reserve_buffer(struct member *m, uint64_t length, struct error *error)
-{
-    if (length <= m->buffer_length)
-        return STATUS_OK;
-    memory_free(m->buffer);
-    m->buffer_length = 0;
-    m->buffer = memory_array(length, sizeof *m->buffer, error);
-    if (!m->buffer)
-        return fail(error);
-    m->buffer_length = length;
-    return STATUS_OK;
 }
 
 /* One round of a reduce_scatter: the doubles [at, at + most) of every rank's rows, as far as the
@@ -315,7 +263,15 @@ static enum status add_round(struct member *m, double *x, const struct comm_rows
         mine = k == m->comm.rank ? length : mine;
         m->out[k] = (struct parcel){(char *)(x + start + at), length * sizeof *x};
     }
-    TRY(reserve_buffer(m, mine * (uint64_t)m->comm.size, error));
+    const uint64_t needed = mine * (uint64_t)m->comm.size;
+    if (needed > m->buffer_length) {
+        memory_free(m->buffer);
+        m->buffer_length = 0;
+        m->buffer = memory_array(needed, sizeof *m->buffer, error);
+        if (!m->buffer)
+            return fail(error);
+        m->buffer_length = needed;
+    }
     for (int k = 0; k < m->comm.size; k++) {
         double *from = m->buffer + (uint64_t)k * mine;
         m->in[k] = (struct parcel){(char *)from, mine * sizeof *x};
@@ -331,7 +287,9 @@ static enum status reduce_scatter(struct comm *c, double *x, const struct comm_r
                                   struct error *error)
 {
     struct member *m = c->state;
-    uint64_t longest = 0, most = doubles_of_a_round(m);
+    /* Doubles of this rank's rows that each other rank sends at a time. */
+    const uint64_t most = BUFFER / (uint64_t)c->size > LEAST ? BUFFER / (uint64_t)c->size : LEAST;
+    uint64_t longest = 0;
     for (int k = 0; k < c->size; k++) {
         uint64_t length = (rows->first[k + 1] - rows->first[k]) * rows->columns;
         longest = length > longest ? length : longest;
@@ -430,7 +388,7 @@ static void free_member(struct member *m)
 static void finalize_member(struct comm *c)
 {
     struct member *m = c->state;
-    if (m->mpi != MPI_COMM_NULL && mpi_life_reason()->status == STATUS_OK)
+    if (m->mpi != MPI_COMM_NULL && life.reason.status == STATUS_OK)
         MPI_Comm_free(&m->mpi);
     if (m->is_world)
         mpi_life_finalize();
@@ -469,16 +427,6 @@ static int find_place(struct member *m)
     return MPI_Comm_free(&host);
 }
 
-static enum status allocate_arrays(struct member *m, struct error *error)
-{
-    size_t size = (size_t)m->comm.size;
-    m->out = memory_zeros(size, sizeof *m->out, error);
-    m->in = memory_zeros(size, sizeof *m->in, error);
-    m->array = memory_zeros(size, sizeof *m->array, error);
-    m->even = memory_zeros(size + 1, sizeof *m->even, error);
-    return error->status == STATUS_OK ? STATUS_OK : fail(error);
-}
-
 /* The member of the ranks of `whole` that give the same color, in their order. */
 static enum status open_member(struct member **to, MPI_Comm whole, int color, int rank,
                                struct error *error)
@@ -492,7 +440,14 @@ static enum status open_member(struct member **to, MPI_Comm whole, int color, in
     if (code == MPI_SUCCESS)
         code = find_place(m);
     TRY_OR(failed, finish(code, "splitting", error));
-    TRY_OR(failed, allocate_arrays(m, error));
+    const size_t size = (size_t)m->comm.size;
+    m->out = memory_zeros(size, sizeof *m->out, error);
+    m->in = memory_zeros(size, sizeof *m->in, error);
+    m->array = memory_zeros(size, sizeof *m->array, error);
+    m->even = memory_zeros(size + 1, sizeof *m->even, error);
+    if (error->status != STATUS_OK)
+        fail(error);
+    TRY_OR(failed, error->status);
     *to = m;
     return STATUS_OK;
 failed:
@@ -509,12 +464,23 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     return STATUS_OK;
 }
 
+/* Initialises MPI, and finalizes it at the end of this process. Called once, by the thread that
+ * will make all calls of MPI. Where the other processes do not start MPI within `patience` seconds,
+ * the process prints one text line and ends with STATUS_INPUT; if several wait, the lowest one
+ * first. STATUS_INTERNAL, STATUS_MEMORY. */
 static enum status init_world(struct comm **c, double patience, int place, struct error *error)
 {
     struct member *m;
-    int rank = 0;
+    int rank = 0, provided;
     *c = NULL;
-    TRY(mpi_life_init(patience, place, error));
+    TRY(start(patience, place, &provided, error));
+    life.ending = MPI_REQUEST_NULL;
+    if (on_exit(end, NULL) != 0)
+        return error_set(error, STATUS_INTERNAL, "no handler for the end of the process");
+    if (provided < MPI_THREAD_FUNNELED)
+        return error_set(error, STATUS_INTERNAL, "MPI cannot work beside the threads of blco");
+    TRY(mpi_life_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "starting",
+                       error));
     TRY(finish(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "starting", error));
     TRY(open_member(&m, MPI_COMM_WORLD, 0, rank, error));
     m->is_world = true;

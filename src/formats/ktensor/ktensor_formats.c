@@ -52,24 +52,18 @@ static char *put_component(const void *context, uint64_t row, char *text)
     return text;
 }
 
-static char *put_heading(const struct column *c, char *text)
-{
-    char number[32];
-    snprintf(number, sizeof number, "mode%d", c->n + 1);
-    const bool named = c->names && c->names->modes.of[c->n][0];
-    return put_name(named ? c->names->modes.of[c->n] : number, text);
-}
-
 /* Writes the header of a factor matrix. */
 static enum status write_header(struct ktensor_output *o, int n, struct error *error)
 {
-    const struct column c = {o->names, n};
+    const char *name = o->names ? o->names->modes.of[n] : "";
+    char number[32];
     const size_t component = sizeof ",component" + NUMBER_MAX_TEXT;
     char *header =
         memory_array(NAME_ROOM(MODE_NAME_BYTES) + 2 + o->whole->rank * component, 1, error);
     if (!header)
         return error->status;
-    char *at = put_heading(&c, header);
+    snprintf(number, sizeof number, "mode%d", n + 1);
+    char *at = put_name(*name ? name : number, header);
     for (uint64_t r = 0; r < o->whole->rank; r++)
         at = number_format_unsigned(r + 1, stpcpy(at, ",component"));
     *at++ = '\n';
@@ -323,18 +317,18 @@ const struct ktensor_format ktensor_formats[KTENSOR_FORMAT_COUNT] = {
     {.flag = KTENSOR_CSV,
      .suffix = "csv",
      .text = true,
-     .matrices = &matrix_reader_csv,
+     .open = matrix_file_csv,
      .begin = csv_begin,
      .put = csv_put},
     {.flag = KTENSOR_TEXT,
      .suffix = "mat",
      .text = true,
-     .matrices = &matrix_reader_text,
+     .open = matrix_file_text,
      .begin = text_begin,
      .put = text_put},
     {.flag = KTENSOR_NPY,
      .suffix = "npy",
-     .matrices = &matrix_reader_npy,
+     .open = matrix_file_npy,
      .begin = numpy_begin,
      .put = numpy_put},
     {.flag = KTENSOR_KTNS,

@@ -45,7 +45,7 @@ struct ktensor_format {
      * format has this. The caller frees *k, after a failure too. STATUS_INPUT, STATUS_MEMORY. */
     enum status (*read)(struct ktensor *k, const char *path, struct error *error);
     /* Or: each matrix has a file, STEM.mode1.SUFFIX, ... and STEM.lambda.SUFFIX. */
-    const struct matrix_reader *matrices;
+    matrix_file_kind *open;
     /* Writes lambda, and what comes before the rows. STATUS_OUTPUT, STATUS_MEMORY. */
     enum status (*begin)(struct ktensor_output *o, struct error *error);
     /* Writes the rows that *piece has (ktensor_source.h). STATUS_OUTPUT, STATUS_MEMORY. */

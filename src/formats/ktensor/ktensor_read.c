@@ -86,36 +86,6 @@ static enum status refuse_rest(char *path, const struct stem_files *files, int m
     return error->status;
 }
 
-/* Opens STEM.mode1.SUFFIX ...; some may be missing only where files->needed says which. */
-static enum status open_modes(struct matrices *m, struct stem_files *files,
-                              const struct ktensor_format *format, struct error *error)
-{
-    for (int n = 0; n < MAX_ORDER; n++) {
-        char suffix[KTENSOR_SUFFIX_TEXT], *path;
-        TRY(find_file(&path, files, ktensor_suffix(format, n, MAX_ORDER, suffix), error));
-        if (!path)
-            continue;
-        if (!files->needed && m->order < n)
-            return refuse_rest(path, files, m->order + 1, format, error);
-        TRY(matrix_file_open(&m->mode[n], path, format->matrices, error));
-        m->order = n + 1;
-    }
-    return STATUS_OK;
-}
-
-/* Opens STEM.lambda.SUFFIX. */
-static enum status open_lambda(struct matrices *m, struct stem_files *files,
-                               const struct ktensor_format *format, struct error *error)
-{
-    char suffix[KTENSOR_SUFFIX_TEXT], *path;
-    TRY(find_file(&path, files, ktensor_suffix(format, MAX_ORDER, MAX_ORDER, suffix), error));
-    if (!path)
-        return STATUS_OK;
-    if (!files->needed && m->order == 0)
-        return refuse_rest(path, files, 1, format, error);
-    return matrix_file_open(&m->lambda, path, format->matrices, error);
-}
-
 static enum status check_order(const char *name, int order, int expected, struct error *error)
 {
     if (expected == 0 || order == 0 || order == expected)
@@ -150,46 +120,31 @@ static enum status check_shapes(struct matrices *m, struct error *error)
     return STATUS_OK;
 }
 
-/* Opens the files; m->order is 0 where there are none. */
+/* Opens STEM.mode1.SUFFIX ... and STEM.lambda.SUFFIX; some may be missing only where files->needed
+ * says which. m->order is 0 where there are none. */
 static enum status open_matrices(struct matrices *m, struct stem_files *files,
                                  const struct ktensor_format *format, struct error *error)
 {
+    char suffix[KTENSOR_SUFFIX_TEXT], *path;
     *m = (struct matrices){.order = 0};
-    TRY(open_modes(m, files, format, error));
-    TRY(open_lambda(m, files, format, error));
+    for (int n = 0; n < MAX_ORDER; n++) {
+        TRY(find_file(&path, files, ktensor_suffix(format, n, MAX_ORDER, suffix), error));
+        if (!path)
+            continue;
+        if (!files->needed && m->order < n)
+            return refuse_rest(path, files, m->order + 1, format, error);
+        TRY(matrix_file_open(&m->mode[n], path, format->open, error));
+        m->order = n + 1;
+    }
+    TRY(find_file(&path, files, ktensor_suffix(format, MAX_ORDER, MAX_ORDER, suffix), error));
+    if (path && !files->needed && m->order == 0)
+        return refuse_rest(path, files, 1, format, error);
+    if (path)
+        TRY(matrix_file_open(&m->lambda, path, format->open, error));
     if (m->order == 0)
         return STATUS_OK;
     TRY(check_unchanged(files, error));
     return check_shapes(m, error);
-}
-
-static void close_matrices(struct matrices *m)
-{
-    for (int n = 0; n < MAX_ORDER; n++)
-        matrix_file_close(&m->mode[n]);
-    matrix_file_close(&m->lambda);
-}
-
-static enum status check_needed(const struct matrices *m, const struct stem_files *files,
-                                const struct ktensor_format *format, struct error *error)
-{
-    for (int n = 0; files->needed && n < m->order; n++)
-        if (files->needed[n] && !m->mode[n].path)
-            return error_set(error, STATUS_INPUT, "%s: no file of mode %d: %s.mode%d.%s expected",
-                             files->stem, n + 1, files->stem, n + 1, format->suffix);
-    return STATUS_OK;
-}
-
-static enum status read_matrices(struct ktensor *k, const struct matrices *m, struct error *error)
-{
-    uint64_t dims[MAX_ORDER];
-    for (int n = 0; n < m->order; n++)
-        dims[n] = m->mode[n].rows;
-    TRY(ktensor_create(k, SHAPE(m->order, dims), m->rank, error));
-    for (int n = 0; n < m->order; n++)
-        if (m->mode[n].path)
-            TRY(matrix_file_read(&m->mode[n], dims[n], k->factor[n], error));
-    return m->lambda.path ? matrix_file_read(&m->lambda, m->rank, k->lambda, error) : STATUS_OK;
 }
 
 static enum status refuse_two(const struct stem_files *files, const char *path, struct error *error)
@@ -214,22 +169,16 @@ done:
     return error->status;
 }
 
-static bool all_one(const double *a, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        if (a[i] != 1)
-            return false;
-    return true;
-}
-
 /* Refuses files of another model than *k, which was read in another format: of one with another
  * shape, other weights, or other numbers in the first row of a mode. */
 static enum status check_same(const struct ktensor *k, const struct matrices *m,
                               const struct stem_files *files, struct error *error)
 {
     const struct matrix_file *last = &m->mode[m->order - 1];
-    if (m->rank != k->rank || (m->order != k->shape.order && !files->needed) ||
-        (!m->lambda.path && !all_one(k->lambda, k->rank)))
+    bool same = m->rank == k->rank && (m->order == k->shape.order || files->needed);
+    for (uint64_t r = 0; r < k->rank && !m->lambda.path; r++)
+        same = same && k->lambda[r] == 1;
+    if (!same)
         return refuse_two(files, last->path, error);
     if (m->lambda.path)
         TRY(check_rows(&m->lambda, m->rank, k->lambda, files, error));
@@ -250,35 +199,45 @@ static enum status read_file(struct ktensor *k, const struct ktensor_format *for
     return check_order(path, k->shape.order, order, error);
 }
 
-/* Reads the file of a format that has one, where there is one. */
-static enum status read_whole(struct ktensor *k, struct stem_files *files,
-                              const struct ktensor_format *format, struct error *error)
-{
-    char *path;
-    TRY(find_file(&path, files, format->suffix, error));
-    if (!path)
-        return STATUS_OK;
-    read_file(k, format, path, files->order, error);
-    memory_free(path);
-    return error->status;
-}
-
 /* Reads the files of one format, unless *k is read already: then they must be of the same model. */
 static enum status read_format(struct ktensor *k, struct stem_files *files,
                                const struct ktensor_format *format, struct error *error)
 {
     struct matrices m;
-    if (format->read)
-        return read_whole(k, files, format, error);
+    char *path;
+    if (format->read) {
+        TRY(find_file(&path, files, format->suffix, error));
+        if (path)
+            read_file(k, format, path, files->order, error);
+        memory_free(path);
+        return error->status;
+    }
     TRY_OR(done, open_matrices(&m, files, format, error));
     if (m.order == 0)
         goto done;
-    if (k->shape.order > 0)
+    if (k->shape.order > 0) {
         check_same(k, &m, files, error);
-    else if (check_needed(&m, files, format, error) == STATUS_OK)
-        read_matrices(k, &m, error);
+        goto done;
+    }
+    for (int n = 0; files->needed && n < m.order; n++)
+        if (files->needed[n] && !m.mode[n].path) {
+            error_set(error, STATUS_INPUT, "%s: no file of mode %d: %s.mode%d.%s expected",
+                      files->stem, n + 1, files->stem, n + 1, format->suffix);
+            goto done;
+        }
+    uint64_t dims[MAX_ORDER];
+    for (int n = 0; n < m.order; n++)
+        dims[n] = m.mode[n].rows;
+    TRY_OR(done, ktensor_create(k, SHAPE(m.order, dims), m.rank, error));
+    for (int n = 0; n < m.order; n++)
+        if (m.mode[n].path)
+            TRY_OR(done, matrix_file_read(&m.mode[n], dims[n], k->factor[n], error));
+    if (m.lambda.path)
+        matrix_file_read(&m.lambda, m.rank, k->lambda, error);
 done:
-    close_matrices(&m);
+    for (int n = 0; n < MAX_ORDER; n++)
+        matrix_file_close(&m.mode[n]);
+    matrix_file_close(&m.lambda);
     return error->status;
 }
 
@@ -296,17 +255,6 @@ static enum status refuse_absent(const char *stem, struct error *error)
     return error->status;
 }
 
-/* Reads the files of the stem in the last format that there is. */
-static enum status read_files(struct ktensor *k, struct stem_files *files, struct error *error)
-{
-    TRY(stem_lock_read(files->stem, &files->log, error));
-    for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
-        TRY(read_format(k, files, &ktensor_formats[i], error));
-    if (k->shape.order == 0)
-        return refuse_absent(files->stem, error);
-    return check_order(files->stem, k->shape.order, files->order, error);
-}
-
 /* When names in the stem's folder changed last. */
 static struct timespec folder_time(const char *stem)
 {
@@ -317,14 +265,23 @@ static struct timespec folder_time(const char *stem)
     return stat(folder, &s) == 0 ? s.st_mtim : (struct timespec){0};
 }
 
+/* Reads the file, or the files of the stem in the last format that there is. */
 static enum status read_once(struct ktensor *k, struct stem_files *files, struct error *error)
 {
     const struct ktensor_format *format = ktensor_file_format(files->stem);
     *k = (struct ktensor){0};
-    if (format)
+    if (format) {
         read_file(k, format, files->stem, files->order, error);
+        goto done;
+    }
+    TRY_OR(done, stem_lock_read(files->stem, &files->log, error));
+    for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
+        TRY_OR(done, read_format(k, files, &ktensor_formats[i], error));
+    if (k->shape.order == 0)
+        refuse_absent(files->stem, error);
     else
-        read_files(k, files, error);
+        check_order(files->stem, k->shape.order, files->order, error);
+done:
     memory_free(files->log);
     memory_free(files->first);
     files->log = files->first = NULL;
@@ -404,22 +361,6 @@ static void note(struct seen *seen, uint64_t rank)
         seen->rank[at] = rank;
 }
 
-static void list(const struct seen *seen, const char *stem, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < seen->count && used < size; i++) {
-        bool last = i > 0 && i == seen->count - 1 && !seen->more;
-        used += (size_t)snprintf(text + used, size - used, "%s%s.r%ju",
-                                 i == 0 ? ""
-                                 : last ? " and "
-                                        : ", ",
-                                 stem, (uintmax_t)seen->rank[i]);
-    }
-    if (seen->more && used < size)
-        snprintf(text + used, size - used, " and others");
-}
-
 const char *stem_ranks(const char *stem, char *text, size_t size)
 {
     char folder[4096];
@@ -434,6 +375,17 @@ const char *stem_ranks(const char *stem, char *text, size_t size)
     }
     if (files)
         closedir(files);
-    list(&seen, stem, text, size);
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < seen.count && used < size; i++) {
+        const bool last = i > 0 && i == seen.count - 1 && !seen.more;
+        used += (size_t)snprintf(text + used, size - used, "%s%s.r%ju",
+                                 i == 0 ? ""
+                                 : last ? " and "
+                                        : ", ",
+                                 stem, (uintmax_t)seen.rank[i]);
+    }
+    if (seen.more && used < size)
+        snprintf(text + used, size - used, " and others");
     return text;
 }

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-static enum status open_text(struct matrix_file *f, struct error *error)
+enum status matrix_file_text(struct matrix_file *f, struct error *error)
 {
     TRY(model_text_open(&f->text, f->path, error));
     if (f->text.items == 0)
@@ -13,12 +13,6 @@ static enum status open_text(struct matrix_file *f, struct error *error)
     f->rows = f->text.items;
     f->cols = model_text_count(&line);
     return STATUS_OK;
-}
-
-static enum status read_text(const struct matrix_file *f, uint64_t rows, double *matrix,
-                             struct error *error)
-{
-    return model_text_matrix(&f->text, 0, rows, f->cols, matrix, error);
 }
 
 /* Leaves only the numbers of the text line [at, end): the first field, which is a name or a number,
@@ -39,9 +33,9 @@ static bool blank_name(char *at, char *end)
 }
 
 /* The rows come after the header. */
-static enum status open_csv(struct matrix_file *f, struct error *error)
+enum status matrix_file_csv(struct matrix_file *f, struct error *error)
 {
-    TRY(open_text(f, error));
+    TRY(matrix_file_text(f, error));
     for (uint64_t i = 0; i < f->text.items; i++) {
         const struct text_line line = model_text_item(&f->text, i);
         char *begin = f->text.bytes + (line.begin - f->text.bytes);
@@ -58,13 +52,7 @@ static enum status open_csv(struct matrix_file *f, struct error *error)
     return STATUS_OK;
 }
 
-static enum status read_csv(const struct matrix_file *f, uint64_t rows, double *matrix,
-                            struct error *error)
-{
-    return model_text_matrix(&f->text, 1, rows, f->cols, matrix, error);
-}
-
-static enum status open_npy(struct matrix_file *f, struct error *error)
+enum status matrix_file_npy(struct matrix_file *f, struct error *error)
 {
     TRY(npy_open(&f->array, f->path, error));
     f->rows = f->array.rows;
@@ -74,27 +62,19 @@ static enum status open_npy(struct matrix_file *f, struct error *error)
     return STATUS_OK;
 }
 
-static enum status read_npy(const struct matrix_file *f, uint64_t rows, double *matrix,
-                            struct error *error)
-{
-    return npy_matrix(&f->array, rows, matrix, error);
-}
-
-const struct matrix_reader matrix_reader_text = {open_text, read_text};
-const struct matrix_reader matrix_reader_csv = {open_csv, read_csv};
-const struct matrix_reader matrix_reader_npy = {open_npy, read_npy};
-
-enum status matrix_file_open(struct matrix_file *f, char *path, const struct matrix_reader *reader,
+enum status matrix_file_open(struct matrix_file *f, char *path, matrix_file_kind *kind,
                              struct error *error)
 {
-    *f = (struct matrix_file){.path = path, .reader = reader};
-    return reader->open(f, error);
+    *f = (struct matrix_file){.path = path};
+    return kind(f, error);
 }
 
 enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, double *matrix,
                              struct error *error)
 {
-    return f->reader->read(f, rows, matrix, error);
+    if (!f->text.bytes)
+        return npy_matrix(&f->array, rows, matrix, error);
+    return model_text_matrix(&f->text, f->text.items - f->rows, rows, f->cols, matrix, error);
 }
 
 void matrix_file_close(struct matrix_file *f)

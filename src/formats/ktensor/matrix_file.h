@@ -8,27 +8,22 @@
 #include "formats/ktensor/npy.h"
 
 struct matrix_file {
-    char *path; /* owned; NULL: there is no such file */
-    const struct matrix_reader *reader;
+    char *path;             /* owned; NULL: there is no such file */
     struct model_text text; /* one of the two is open */
     struct npy_file array;
     uint64_t rows, cols;
 };
 
-/* How a format is read. */
-struct matrix_reader {
-    /* Opens the file at f->path and finds rows and columns. STATUS_INPUT, STATUS_MEMORY. */
-    enum status (*open)(struct matrix_file *f, struct error *error);
-    /* Reads the first `rows` rows. STATUS_INPUT, STATUS_MEMORY. */
-    enum status (*read)(const struct matrix_file *f, uint64_t rows, double *matrix,
-                        struct error *error);
-};
+/* Opens the file at f->path as one of a format, and finds rows and columns. STATUS_INPUT, also
+ * where the matrix is empty; STATUS_MEMORY. */
+typedef enum status matrix_file_kind(struct matrix_file *f, struct error *error);
 
-extern const struct matrix_reader matrix_reader_text, matrix_reader_csv, matrix_reader_npy;
+matrix_file_kind matrix_file_text, matrix_file_csv, matrix_file_npy;
 
-/* Opens the file and finds the shape of its matrix. *f takes `path` over; the caller closes *f,
- * after a failure too. STATUS_INPUT, also where the matrix is empty; STATUS_MEMORY. */
-enum status matrix_file_open(struct matrix_file *f, char *path, const struct matrix_reader *reader,
+/* Opens the file. *f takes `path` over; the caller closes *f, after a failure too. Errors of
+ * `kind`.
+ */
+enum status matrix_file_open(struct matrix_file *f, char *path, matrix_file_kind *kind,
                              struct error *error);
 
 /* Reads the first `rows` rows to matrix (rows x cols). STATUS_INPUT, STATUS_MEMORY. */

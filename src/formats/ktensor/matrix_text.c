@@ -60,15 +60,6 @@ static size_t place_section(struct matrix_writer *w, uint64_t section, size_t le
     return offset;
 }
 
-/* Where a section that was written is the last to begin in its SYNC_BYTES, the disk begins with
- * these. */
-static void begin_sync(const struct matrix_writer *w, size_t length, size_t offset)
-{
-    size_t first = offset / SYNC_BYTES;
-    if (first != (offset + length) / SYNC_BYTES)
-        outfile_begin_sync(w->file, SYNC_BYTES, first * SYNC_BYTES);
-}
-
 static void write_sections(struct matrix_writer *w, char *buffer)
 {
     for (;;) {
@@ -86,16 +77,10 @@ static void write_sections(struct matrix_writer *w, char *buffer)
 #pragma omp critical(matrix_text_error)
             error_set(w->error, failure.status, "%s", failure.message);
         }
-        begin_sync(w, length, offset);
+        /* The disk begins with SYNC_BYTES after the last section that begins in them. */
+        if (offset / SYNC_BYTES != (offset + length) / SYNC_BYTES)
+            outfile_begin_sync(w->file, SYNC_BYTES, offset / SYNC_BYTES * SYNC_BYTES);
     }
-}
-
-/* The rows that a thread formats at a time. */
-static uint64_t rows_at_a_time(const struct text_matrix *m)
-{
-    const uint64_t by_numbers = m->cols < SECTION_NUMBERS ? SECTION_NUMBERS / m->cols : 1;
-    const uint64_t by_text = m->room < SECTION_TEXT ? SECTION_TEXT / (m->room + 1) : 1;
-    return least_of(by_numbers, by_text);
 }
 
 enum status matrix_text_put_rows(struct outfile *f, size_t *position, const struct text_matrix *m,
@@ -103,7 +88,9 @@ enum status matrix_text_put_rows(struct outfile *f, size_t *position, const stru
 {
     if (m->rows == 0)
         return STATUS_OK;
-    uint64_t step = rows_at_a_time(m);
+    const uint64_t by_numbers = m->cols < SECTION_NUMBERS ? SECTION_NUMBERS / m->cols : 1;
+    const uint64_t by_text = m->room < SECTION_TEXT ? SECTION_TEXT / (m->room + 1) : 1;
+    const uint64_t step = least_of(by_numbers, by_text);
     struct matrix_writer w = {.file = f,
                               .matrix = m,
                               .step = step,

@@ -49,21 +49,6 @@ static size_t line_start(const struct model_text *t, size_t near)
     return newline ? (size_t)(newline - t->bytes) + 1 : t->size;
 }
 
-static void count_lines(const struct model_text *t, uint64_t c)
-{
-    const char *at = t->bytes + t->section[c].begin;
-    const char *end = t->bytes + t->section[c + 1].begin;
-    uint64_t lines = 0, items = 0;
-    struct text_line line;
-    while (at < end) {
-        at = cut_line(at, end, &line);
-        lines++;
-        items += line.begin < line.end;
-    }
-    t->section[c].line = lines;
-    t->section[c].item = items;
-}
-
 static enum status index_lines(struct model_text *t, struct error *error)
 {
     t->nsections = (t->size + SECTION_BYTES - 1) / SECTION_BYTES;
@@ -76,8 +61,18 @@ static enum status index_lines(struct model_text *t, struct error *error)
         for (uint64_t c = 0; c <= t->nsections; c++)
             t->section[c].begin = line_start(t, c * SECTION_BYTES);
 #pragma omp for schedule(static)
-        for (uint64_t c = 0; c < t->nsections; c++)
-            count_lines(t, c);
+        for (uint64_t c = 0; c < t->nsections; c++) {
+            const char *at = t->bytes + t->section[c].begin;
+            const char *end = t->bytes + t->section[c + 1].begin;
+            uint64_t lines = 0, items = 0;
+            struct text_line line;
+            for (; at < end; lines++) {
+                at = cut_line(at, end, &line);
+                items += line.begin < line.end;
+            }
+            t->section[c].line = lines;
+            t->section[c].item = items;
+        }
     }
     for (uint64_t c = 0; c < t->nsections; c++) {
         uint64_t lines = t->section[c].line, items = t->section[c].item;
@@ -152,21 +147,14 @@ uint64_t model_text_count(const struct text_line *line)
     return count;
 }
 
-/* The end of the word at line->begin. */
-static const char *word_end(const struct text_line *line)
-{
-    const char *at = line->begin;
-    while (at < line->end && !is_blank(*at))
-        at++;
-    return at;
-}
-
 enum status model_text_refuse(const struct model_text *t, const struct text_line *line,
                               const char *expected, struct error *error)
 {
     enum { SHOWN = 23 };
     char word[4 * SHOWN + 1], *out = word;
-    size_t length = (size_t)(word_end(line) - line->begin);
+    size_t length = 0; /* of the word */
+    while (line->begin + length < line->end && !is_blank(line->begin[length]))
+        length++;
     *out = '\0';
     for (size_t i = 0; i < length && i < SHOWN; i++) {
         unsigned char c = (unsigned char)line->begin[i];

@@ -84,26 +84,18 @@ static enum status read_rows(const struct npy_file *a, uint64_t first, uint64_t 
     return STATUS_OK;
 }
 
-static enum status read_columns(const struct npy_file *a, uint64_t rows, double *matrix,
-                                struct error *error)
+enum status npy_matrix(const struct npy_file *a, uint64_t rows, double *matrix, struct error *error)
 {
-#pragma omp parallel for schedule(dynamic)
-    for (uint64_t i = 0; i < rows; i += SOME_ROWS) {
+    uint64_t wrong = UINT64_MAX; /* the first row with an entry that is not finite */
+    if (!a->column_major)
+        infile_read(&a->in, matrix, array_bytes(rows, a->cols), a->contents, error);
+#pragma omp parallel for schedule(dynamic) if (a->column_major)
+    for (uint64_t i = 0; i < (a->column_major ? rows : 0); i += SOME_ROWS) {
         struct error own = {0};
         if (read_rows(a, i, rows - i < SOME_ROWS ? rows - i : SOME_ROWS, matrix, &own) != STATUS_OK)
 #pragma omp critical(npy_error)
             *error = own;
     }
-    return error->status;
-}
-
-enum status npy_matrix(const struct npy_file *a, uint64_t rows, double *matrix, struct error *error)
-{
-    uint64_t wrong = UINT64_MAX; /* the first row with an entry that is not finite */
-    if (a->column_major)
-        read_columns(a, rows, matrix, error);
-    else
-        infile_read(&a->in, matrix, array_bytes(rows, a->cols), a->contents, error);
     TRY(error->status);
 #pragma omp parallel for schedule(static) reduction(min : wrong)
     for (uint64_t i = 0; i < rows; i++)

@@ -23,7 +23,7 @@ static void test_rows(void **state)
         assert_int_equal(all & f->flag, 0);
         all |= f->flag;
         whole += f->read != NULL;
-        assert_true(!f->read == !!f->matrices);
+        assert_true(!f->read == !!f->open);
         assert_true(f->begin && f->put);
         assert_non_null(word_of(ktensor_format_words, (int)f->flag));
         for (int j = 0; j < i; j++)
