@@ -212,11 +212,6 @@ template <typename T, int COLUMNS> struct row_batches {
             has_wide_values(a, precision_of<T>) ? *value : *reinterpret_cast<const float *>(value);
         return __all_sync(ALL, first + WARP <= end && is_of_run(now, row));
     }
-    __device__ __forceinline__ void end_run()
-    {
-        begin_window_of<true>(first);
-    }
-
     __device__ __forceinline__ T *rows_of(int which, int gather) const
     {
         return stage + (which * a.gathers + gather) * BATCH * LD;

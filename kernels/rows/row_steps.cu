@@ -16,37 +16,12 @@ constexpr int SNAP = 32; /* nonzeros among which the start of a row is looked fo
 
 static_assert(SNAP < ROW_SPAN_LEAST, "spans stay in order");
 
-/* Of component i, where the other modes' columns are `apart` times as long as those of the model.
- */
-__device__ void make_common_of_squares(const row_common_args &a, uint32_t i, double apart)
-{
-    const double lambda = fabs(a.lambda[i]);
-    double ridge = a.ridge;
-    if (ridge > 0 && a.power > 0)
-        ridge = lambda > 0 ? ridge * pow(lambda, -a.power) : ROW_RIDGE_LIMIT;
-    ridge = ridge < ROW_RIDGE_LIMIT ? ridge : ROW_RIDGE_LIMIT;
-    a.to.ridge[i] = ridge * apart * apart;
-    a.to.cell[i] = hadamard(a.modes, i * a.modes.rank + i, false) / a.cells * apart * apart;
-    a.to.inverse[i] = 1 / a.to.ridge[i];
-}
-
-__device__ void make_common_of_counts(const row_common_args &a, uint32_t i, double apart)
-{
-    double linear = a.unlisted;
-    for (int n = 0; n < a.modes.order; n++)
-        linear *= n == a.modes.mode ? 1 : a.sum[n][i];
-    a.to.linear[i] = linear;
-    a.to.inverse[i] = inverse_or_zero(linear);
-    a.to.unit[i] = 1 / apart;
-    a.to.ridge[i] = POISSON_RIDGE * apart * apart / a.modes.rank;
-}
-
 /* Thread block i, thread j: entry (i, j) of V; thread 0 also component i. */
 __global__ void make_common(const __grid_constant__ row_common_args a)
 {
     const uint32_t rank = a.modes.rank;
     const uint32_t i = blockIdx.x, j = threadIdx.x;
-    const double apart = 1 / scale(a.modes, i);
+    const double apart = 1 / scale(a.modes, i); /* how much longer the other modes' columns are */
     if (!a.counts)
         a.to.v[i * rank + j] =
             a.unlisted * hadamard(a.modes, i * rank + j, false) * apart / scale(a.modes, j);
@@ -55,10 +30,24 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
     const double norm = a.modes.norm[a.modes.mode][i];
     a.to.now[i] = a.lambda[i] / (norm != 0 ? norm : 1) / apart;
     a.to.out[i] = apart;
-    if (a.counts)
-        make_common_of_counts(a, i, apart);
-    else
-        make_common_of_squares(a, i, apart);
+    if (a.counts) {
+        double linear = a.unlisted;
+        for (int n = 0; n < a.modes.order; n++)
+            linear *= n == a.modes.mode ? 1 : a.sum[n][i];
+        a.to.linear[i] = linear;
+        a.to.inverse[i] = inverse_or_zero(linear);
+        a.to.unit[i] = 1 / apart;
+        a.to.ridge[i] = POISSON_RIDGE * apart * apart / rank;
+        return;
+    }
+    const double lambda = fabs(a.lambda[i]);
+    double ridge = a.ridge;
+    if (ridge > 0 && a.power > 0)
+        ridge = lambda > 0 ? ridge * pow(lambda, -a.power) : ROW_RIDGE_LIMIT;
+    ridge = ridge < ROW_RIDGE_LIMIT ? ridge : ROW_RIDGE_LIMIT;
+    a.to.ridge[i] = ridge * apart * apart;
+    a.to.cell[i] = hadamard(a.modes, i * rank + i, false) / a.cells * apart * apart;
+    a.to.inverse[i] = 1 / a.to.ridge[i];
 }
 
 /* The row of nonzero i, of block `block`. */
@@ -122,25 +111,6 @@ __global__ void find_rows(const __grid_constant__ row_search_args a)
     a.first[k] = low;
 }
 
-/* part[0] += the others. */
-__device__ void sum_parts(row_totals (&part)[SUM_THREADS])
-{
-    for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            add_totals(part[threadIdx.x], part[threadIdx.x + half]);
-    }
-}
-
-__device__ double sum_model(const row_model_args &model, const row_common &common, uint32_t rank)
-{
-    double sum = 0;
-    for (uint32_t r = 0; r < rank; r++)
-        sum += model.sum ? common.now[r] * model.sum[r] * common.linear[r]
-                         : pow(fabs(model.lambda[r]), model.power);
-    return sum;
-}
-
 /* In one thread block, in a fixed order. */
 __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
                            const __grid_constant__ row_model_args model,
@@ -152,12 +122,20 @@ __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
     for (uint32_t i = threadIdx.x; i < count; i += SUM_THREADS)
         add_totals(sum, of[i]);
     part[threadIdx.x] = sum;
-    sum_parts(part);
+    for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            add_totals(part[threadIdx.x], part[threadIdx.x + half]);
+    }
     if (threadIdx.x > 0)
         return;
     *to = part[0];
+    double of_model = 0;
+    for (uint32_t r = 0; model.to && r < rank; r++)
+        of_model += model.sum ? common.now[r] * model.sum[r] * common.linear[r]
+                              : pow(fabs(model.lambda[r]), model.power);
     if (model.to)
-        *model.to = sum_model(model, common, rank);
+        *model.to = of_model;
 }
 
 /* Thread block row, thread column, in strides. */

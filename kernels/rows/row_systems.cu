@@ -135,33 +135,23 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         count({0, 0, 0, violation});
     }
 
-    /* Solves the row whose whole system is in shared memory, and writes it. */
-    __device__ __forceinline__ void solve_row()
-    {
-        if constexpr (COUNTS)
-            improve_counts();
-        else
-            solve_squares();
-        __syncwarp();
-    }
-
-    __device__ __forceinline__ void send_row()
-    {
-        const uint64_t which = row - a.sent.first;
-        copy_part(a.sent.part + which * part_length<COLUMNS>, false);
-        if (a.sent.peers > 0 && lane == 0)
-            a.sent.least[which * a.sent.peers + a.sent.peer] = numbers.least;
-    }
-
     /* part: where the system goes if it is only a part of the row's; else NULL. */
     __device__ __forceinline__ void use_row(double *part)
     {
         if (part)
             copy_part(part, false);
-        else if (a.sent.part)
-            send_row();
-        else
-            solve_row();
+        else if (a.sent.part) {
+            const uint64_t which = row - a.sent.first;
+            copy_part(a.sent.part + which * part_length<COLUMNS>, false);
+            if (a.sent.peers > 0 && lane == 0)
+                a.sent.least[which * a.sent.peers + a.sent.peer] = numbers.least;
+        } else {
+            if constexpr (COUNTS)
+                improve_counts();
+            else
+                solve_squares();
+            __syncwarp();
+        }
     }
 
     __device__ __forceinline__ void end_row(double *part)
@@ -189,20 +179,15 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         bool open;    /* the system of a row is in registers or in shared memory */
     };
 
-    /* Begins with the whole system of join `which`. */
-    __device__ __forceinline__ void take_join(uint32_t which)
-    {
-        const row_join join = join_at(a, which);
-        row = join.row;
-        copy_part(a.part + join.first * uint64_t{part_length<COLUMNS>}, true);
-    }
-
     /* Begins with a span, or with the whole system of join `which`. */
     __device__ __forceinline__ walk_state begin(uint32_t which)
     {
         if (a.joined) {
-            if (warp == 0)
-                take_join(which);
+            if (warp == 0) {
+                const row_join join = join_at(a, which);
+                row = join.row;
+                copy_part(a.part + join.first * uint64_t{part_length<COLUMNS>}, true);
+            }
             return {false, false, false, true};
         }
         const uint64_t begin = __ldg(a.span + which), end = __ldg(a.span + which + 1);
@@ -409,22 +394,15 @@ static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
     return code;
 }
 
-/* All but the joins. */
-static cudaError_t launch_spans(const row_systems_args *args, cudaStream_t stream)
-{
-    row_systems_args pass = *args;
-    pass.joined = 0;
-    if (!args->matrix)
-        return row_multiply_spans(args, stream);
-    cudaError_t code = cudaSuccess;
-    if (args->short_rows > 0)
-        code = row_short_solve(args, stream);
-    return code == cudaSuccess ? launch(pass, stream) : code;
-}
-
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
-    cudaError_t code = launch_spans(args, stream);
+    row_systems_args pass = *args;
+    cudaError_t code = cudaSuccess;
+    pass.joined = 0;
+    if (args->short_rows > 0 && args->matrix)
+        code = row_short_solve(args, stream);
+    if (code == cudaSuccess)
+        code = args->matrix ? launch(pass, stream) : row_multiply_spans(args, stream);
     return code == cudaSuccess ? row_systems_join(args, stream) : code;
 }
 

@@ -107,30 +107,6 @@ static enum status piece_open(struct sorted_piece *p, const struct replica_map *
     return device_array_into(&p->temporary, p->temporary_bytes, 1, error);
 }
 
-static void piece_close(struct sorted_piece *p)
-{
-    device_free(p->arena[0]);
-    device_free(p->arena[1]);
-    device_free(p->appended);
-    device_free(p->temporary);
-    *p = (struct sorted_piece){0};
-}
-
-/* *target = where nonzeros of rows [begin, end) are to be appended, after those in the piece. */
-static enum status piece_begin(const struct sorted_piece *p, uint32_t begin, uint32_t end,
-                               struct replica_piece *target, struct error *error)
-{
-    *target = (struct replica_piece){.begin = begin,
-                                     .end = end,
-                                     .line = p->arena[0],
-                                     .value = values_of(p, 0),
-                                     .count = p->appended,
-                                     .room = p->room};
-    return cuda_status(
-        cudaMemcpyAsync(p->appended, &p->count, sizeof p->count, cudaMemcpyHostToDevice, p->stream),
-        sorting, error);
-}
-
 /* Called when all nonzeros have been queued to be appended: waits for them, counts and sorts them.
  * STATUS_INTERNAL where there was no room for some. */
 static enum status piece_sort(struct sorted_piece *p, struct error *error)
@@ -215,7 +191,8 @@ static uint64_t packer_least(uint64_t segment_nnz)
 }
 
 /* For at most nnz nonzeros at a time, packed into *to, whose segment table has been allocated and
- * whose `room` bytes are filled from to->size on. The caller closes *k, also after a failure. */
+ * whose `room` bytes are filled from to->size on. The caller frees its arrays,
+ * also after a failure. */
 static enum status packer_open(struct packer *k, struct packed_tensor *to, uint64_t room,
                                uint64_t nnz, struct device_staging *staging, struct error *error)
 {
@@ -228,16 +205,6 @@ static enum status packer_open(struct packer *k, struct packed_tensor *to, uint6
     TRY(device_array_into(&k->group, groups, sizeof *k->group, error));
     TRY(device_array_into(&k->bytes, segments, sizeof *k->bytes, error));
     return device_array_into(&k->offset, segments + 1, sizeof *k->offset, error);
-}
-
-static void packer_close(struct packer *k)
-{
-    device_free(k->group);
-    device_free(k->bytes);
-    device_free(k->offset);
-    memory_free(k->host_bytes);
-    memory_free(k->host_offset);
-    memset(k, 0, sizeof *k);
 }
 
 static void copy_bytes(void *target, uint64_t first, uint64_t count, const void *from)
@@ -506,7 +473,6 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
     TRY_OR(done, piece_open(&piece, &b->map, b->room, least, staging->stream, error));
     TRY_OR(done, packer_open(&packer, replica, host_room, b->room, staging, error));
     for (uint64_t i = 0; i < pieces; i++) {
-        const uint32_t begin = replica_pieces_begin(&b->pieces, i);
         const uint64_t before = piece.count;
         const bool last = i + 1 == pieces;
         struct device_stream_pass pass = {.ordering = ordering,
@@ -517,7 +483,15 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
             pass.batch = b->list;
             pass.batches = replica_pieces_batches(&b->pieces, i, &b->batches, b->list);
         }
-        TRY_OR(done, piece_begin(&piece, begin, b->pieces.end[i], &b->target, error));
+        b->target = (struct replica_piece){.begin = replica_pieces_begin(&b->pieces, i),
+                                           .end = b->pieces.end[i],
+                                           .line = piece.arena[0],
+                                           .value = values_of(&piece, 0),
+                                           .count = piece.appended,
+                                           .room = piece.room};
+        cudaError_t code = cudaMemcpyAsync(piece.appended, &piece.count, sizeof piece.count,
+                                           cudaMemcpyHostToDevice, staging->stream);
+        TRY_OR(done, cuda_status(code, sorting, error));
         TRY_OR(done,
                cuda_status(device_stream_pass(b->stream, &pass, staging->stream), doing, error));
         TRY_OR(done, piece_sort(&piece, error));
@@ -535,8 +509,15 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
                   (uintmax_t)replica->nsegments);
 done:
     (void)cudaDeviceSynchronize(); /* also after a failure in the middle of a pass */
-    packer_close(&packer);
-    piece_close(&piece);
+    device_free(packer.group);
+    device_free(packer.bytes);
+    device_free(packer.offset);
+    memory_free(packer.host_bytes);
+    memory_free(packer.host_offset);
+    device_free(piece.arena[0]);
+    device_free(piece.arena[1]);
+    device_free(piece.appended);
+    device_free(piece.temporary);
     return error->status;
 }
 

@@ -121,19 +121,6 @@ static bool copy_indices(const void *from, uint64_t first, uint64_t count, void 
     return true;
 }
 
-static enum status send_coordinates(struct device_coo *d, const struct coo *x,
-                                    struct device_staging *staging, struct error *error)
-{
-    for (int n = 0; n < d->shape.order; n++) {
-        d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
-        if (!d->index[n])
-            return error->status;
-        const struct device_elements indices = {d->index[n], d->nnz, sizeof *d->index[n]};
-        TRY(device_staging_send(staging, &indices, copy_indices, x->index[n], error));
-    }
-    return STATUS_OK;
-}
-
 static uint64_t bits_of(double value)
 {
     uint64_t bits;
@@ -237,7 +224,15 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
 {
     device_coo_init(d, &x->shape, x->nnz, pool);
     TRY_OR(done, send_values(d, x, staging, error));
-    (d->ordering.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error);
+    if (d->ordering.line_bits <= 64) {
+        send_lines(d, x, staging, error);
+        goto done;
+    }
+    TRY_OR(done, device_coo_take_indices(d, error));
+    for (int n = 0; n < d->shape.order; n++) {
+        const struct device_elements indices = {d->index[n], d->nnz, sizeof *d->index[n]};
+        TRY_OR(done, device_staging_send(staging, &indices, copy_indices, x->index[n], error));
+    }
 done:
     if (error->status != STATUS_OK)
         device_coo_free(d);
