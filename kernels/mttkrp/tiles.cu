@@ -1,4 +1,4 @@
-/* One thread block a multiprocessor walks over its span of the line, chunk by chunk; a chunk lies
+/* One thread block a multiprocessor walks over its range of the line, chunk by chunk; a chunk lies
  * in one block. Each lane group sums a run of the chunk in registers, a row of M at a time. The
  * lanes of a group read the indices and values of as many nonzeros at once, and hand them round. */
 #include "kernels/mttkrp/tiles.h"
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 1) add_tiles(const __grid_consta
     const uint32_t lane_group = threadIdx.x / LANES;
     run_sums<T, GATHERS, NEAR, LANES, WIDTH> sums(a, tile);
     loaded_tiles<P, V, NEAR> tiles;
-    for (uint32_t k = __ldg(t.span + blockIdx.x); k < __ldg(t.span + blockIdx.x + 1); k++) {
+    for (uint32_t k = __ldg(t.range + blockIdx.x); k < __ldg(t.range + blockIdx.x + 1); k++) {
         const mttkrp_chunk c = a.chunk[k];
         tiles.load(tile, t, c);
         const uint32_t run = run_length(c.count, P::LANE_GROUPS);
@@ -418,7 +418,7 @@ extern "C" cudaError_t tiles_prepare(const tiles_args *args)
 
 extern "C" cudaError_t tiles_launch(const tiles_args *args, cudaStream_t stream)
 {
-    const dim3 blocks(args->spans, tiles_panels(args->mttkrp.vectors));
+    const dim3 blocks(args->ranges, tiles_panels(args->mttkrp.vectors));
     choose_kernel(*args)<<<blocks, TILE_THREADS, TILE_BYTES, stream>>>(*args);
     return cudaGetLastError();
 }

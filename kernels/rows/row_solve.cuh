@@ -35,7 +35,7 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
         double q[COLUMNS];               /* of counts, once nonzeros are added    */
     };
     double inverse[COLUMNS]; /* of L's diagonal                                      */
-    row_totals totals;       /* of the span                                          */
+    row_totals totals;       /* of the chunk                                          */
     row_numbers numbers;     /* of the second warp's nonzeros, where there is one    */
     uint32_t work;           /* what the warps of a thread block have taken          */
     /* G's entries (i, j) with i <= j; below the diagonal, the factor L, but of its tiles on the

@@ -14,7 +14,7 @@ constexpr int SUM_THREADS = 1024;
 constexpr uint32_t LIFT_BLOCKS = 4096;
 constexpr int SNAP = 32; /* nonzeros among which the start of a row is looked for */
 
-static_assert(SNAP < ROW_SPAN_LEAST, "spans stay in order");
+static_assert(SNAP < ROW_CHUNK_LEAST, "chunks stay in order");
 
 /* Thread block i, thread j: entry (i, j) of V; thread 0 also component i. */
 __global__ void make_common(const __grid_constant__ row_common_args a)
@@ -56,18 +56,18 @@ __device__ uint32_t row_of_nonzero(const mttkrp_args &a, uint64_t i, uint32_t bl
     return coordinate_at(a.output, index_at(a, i), base_of(a, block));
 }
 
-__global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t *block,
-                           uint32_t spans, uint64_t *span, uint32_t *before, uint32_t *after)
+__global__ void snap_chunks(const __grid_constant__ mttkrp_args a, const uint32_t *block,
+                            uint32_t chunks, uint64_t *chunk, uint32_t *before, uint32_t *after)
 {
     const uint32_t s = blockIdx.x * THREADS + threadIdx.x;
-    if (s > spans)
+    if (s > chunks)
         return;
-    uint64_t i = span[s];
+    uint64_t i = chunk[s];
     if (s == 0)
         after[s] = row_of_nonzero(a, i, block[s]);
-    if (s == spans)
+    if (s == chunks)
         before[s] = row_of_nonzero(a, i - 1, block[s - 1]);
-    if (s == 0 || s == spans)
+    if (s == 0 || s == chunks)
         return;
     const uint32_t own = block[s], last = block[s - 1];
     const uint32_t row = row_of_nonzero(a, i - 1, last);
@@ -76,7 +76,7 @@ __global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t
             i = k;
             break;
         }
-    span[s] = i;
+    chunk[s] = i;
     before[s] = row_of_nonzero(a, i - 1, last);
     after[s] = row_of_nonzero(a, i, own);
 }
@@ -160,11 +160,11 @@ cudaError_t row_common_make(const struct row_common_args *args, cudaStream_t str
     return cudaGetLastError();
 }
 
-cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t spans,
-                           uint64_t *span, uint32_t *before, uint32_t *after, cudaStream_t stream)
+cudaError_t row_chunks_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t chunks,
+                            uint64_t *chunk, uint32_t *before, uint32_t *after, cudaStream_t stream)
 {
-    snap_spans<<<spans / THREADS + 1, THREADS, 0, stream>>>(*args, block, spans, span, before,
-                                                            after);
+    snap_chunks<<<chunks / THREADS + 1, THREADS, 0, stream>>>(*args, block, chunks, chunk, before,
+                                                              after);
     return cudaGetLastError();
 }
 

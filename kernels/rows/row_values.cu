@@ -1,4 +1,4 @@
-/* The model's values at the nonzeros, and their sums. A thread block takes a span, each lane group
+/* The model's values at the nonzeros, and their sums. A thread block takes a chunk, each lane group
  * a part of it; in the end of a window each lane has the value at one of its nonzeros. */
 #include "kernels/rows/row_groups.cuh"
 #include "kernels/rows/row_systems.h"
@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(GROUP_THREADS, BLOCKS)
     fill_common(now, a.common.now, a.rank);
     __syncthreads();
     const uint32_t group = threadIdx.x / LANES, in_block = blockDim.x / LANES;
-    const uint64_t begin = __ldg(a.span + blockIdx.x);
-    const uint64_t count = __ldg(a.span + blockIdx.x + 1) - begin;
+    const uint64_t begin = __ldg(a.chunk + blockIdx.x);
+    const uint64_t count = __ldg(a.chunk + blockIdx.x + 1) - begin;
     groups.begin({begin + count * group / in_block, begin + count * (group + 1) / in_block,
                   __ldg(a.block + blockIdx.x)});
     groups.walk(sum);
@@ -95,7 +95,7 @@ extern "C" cudaError_t row_systems_values(const struct row_systems_args *args, c
 {
     const auto kernel =
         group_kernel<value_kernel>(args->mttkrp.precision, args->rank, args->mttkrp.gathers);
-    const int warps = args->matrix ? MOST_WARPS : 1; /* else spans are many and short */
-    kernel<<<args->spans, warps * WARP, 0, stream>>>(*args);
+    const int warps = args->matrix ? MOST_WARPS : 1; /* else chunks are many and short */
+    kernel<<<args->chunks, warps * WARP, 0, stream>>>(*args);
     return cudaGetLastError();
 }
