@@ -7,11 +7,6 @@ namespace
 
 constexpr int COLUMNS = 32, ROWS = 8; /* of a thread block: a thread has one column */
 
-__device__ __forceinline__ uint64_t row_number(const dense_columns_args &args, uint64_t i)
-{
-    return args.row ? args.row[i] : args.first + i;
-}
-
 /* What a thread needs of its column. */
 struct own_column {
     double scale, weight, bound;
@@ -52,7 +47,7 @@ __global__ void __launch_bounds__(COLUMNS *ROWS) columns_kernel(const dense_colu
     for (uint64_t i = begin; i < end; i += step) {
         const double x = entry_of(a, i * args.ld, own);
         if (fabs(x) >= fabs(largest)) {
-            const uint64_t number = row_number(args, i);
+            const uint64_t number = args.row ? args.row[i] : args.first + i;
             if (comes_first(x, number, largest, row)) {
                 largest = x;
                 row = number;

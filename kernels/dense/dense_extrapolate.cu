@@ -20,11 +20,6 @@ __device__ __forceinline__ double one_for_zero(double norm)
     return norm != 0 ? norm : 1;
 }
 
-__device__ __forceinline__ momentum_step load_step(const momentum_step *step)
-{
-    return {early_load(&step->now), early_load(&step->before)};
-}
-
 /* What column c of A (x) and of S (y) is multiplied by; 0 beyond the rank. For the step (1, 0), A
  * is taken as it stands. */
 __device__ __forceinline__ double2 column_factors(const dense_extrapolate_mode &mode,
@@ -148,7 +143,7 @@ __global__ void __launch_bounds__(THREADS, (extrapolate_tile<Real, WIDTH>::RESID
     __shared__ double sum[T::PARTIAL];
     __shared__ double2 factors[WIDTH];
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const momentum_step step = load_step(args.step);
+    const momentum_step step = {early_load(&args.step->now), early_load(&args.step->before)};
     if (early_load(args.halt) || step.now == 0)
         return;
     int n = 0;
@@ -287,23 +282,17 @@ dense_parts deal(const struct dense_extrapolate_args *args, uint64_t rows_at_onc
     return parts;
 }
 
-/* Thread blocks for the rows of the longest mode. */
-uint32_t wide_blocks(const struct dense_extrapolate_args *args, uint64_t height)
-{
-    uint64_t most = 1;
-    for (int n = 0; n < args->modes; n++) {
-        const uint64_t enough = (args->mode[n].rows + height * WIDE_ROWS - 1) / height / WIDE_ROWS;
-        most = enough > most ? enough : most;
-    }
-    return (uint32_t)(most < WIDE_BLOCKS ? most : WIDE_BLOCKS);
-}
-
 template <typename Real>
 cudaError_t extrapolate_launch(const struct dense_extrapolate_args *args, cudaStream_t stream)
 {
     const uint32_t vectors = args->ld / vector<Real>::LENGTH;
     const uint64_t height = vectors < WIDE_THREADS ? WIDE_THREADS / vectors : 1;
-    const dim3 grid(wide_blocks(args, height), (unsigned)args->modes);
+    uint64_t most = 1; /* thread blocks for the rows of the longest mode */
+    for (int n = 0; n < args->modes; n++) {
+        const uint64_t enough = (args->mode[n].rows + height * WIDE_ROWS - 1) / height / WIDE_ROWS;
+        most = enough > most ? enough : most;
+    }
+    const dim3 grid((uint32_t)(most < WIDE_BLOCKS ? most : WIDE_BLOCKS), (unsigned)args->modes);
     extrapolate_kernel<Real><<<grid, WIDE_THREADS, 0, stream>>>(*args);
     return cudaGetLastError();
 }

@@ -100,16 +100,6 @@ template <int TILE> struct tile {
             }
     }
 
-    __device__ __forceinline__ void show_row(uint32_t k, double *row) const
-    {
-#pragma unroll
-        for (int u = 0; u < TILE; u++)
-            if (i(u) == k)
-#pragma unroll
-                for (int v = 0; v < TILE; v++)
-                    row[j(v)] = a[u][v];
-    }
-
     /* One pivot. `row` holds row k, which equals column k. */
     __device__ __forceinline__ void sweep(uint32_t k, const double *row, double inverse)
     {
@@ -155,7 +145,12 @@ __global__ void __launch_bounds__(SIDE *SIDE)
     int result = finite ? DENSE_INVERSE_DONE : DENSE_INVERSE_NOT_FINITE;
     for (uint32_t k = 0; k < rank && result == DENSE_INVERSE_DONE; k++) {
         double *pivots = row[k % 2]; /* the other row may still be read */
-        v.show_row(k, pivots);
+#pragma unroll
+        for (int i = 0; i < TILE; i++)
+            if (v.i(i) == k)
+#pragma unroll
+                for (int j = 0; j < TILE; j++)
+                    pivots[v.j(j)] = v.a[i][j];
         __syncthreads();
         if (bad_pivot(pivots[k], diagonal[k], least))
             result = DENSE_INVERSE_SINGULAR;
@@ -264,31 +259,6 @@ __global__ void normalise_kernel(const dense_norms to, uint32_t rank, int code, 
     }
 }
 
-/* sum[k] = that of x[k] over the thread block, in a fixed order. */
-template <int SUMS>
-__device__ __forceinline__ void block_sums(double (&x)[SUMS], double (*of_warp)[MODEL_THREADS / 32],
-                                           double *sum)
-{
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-#pragma unroll
-    for (int k = 0; k < SUMS; k++) {
-        for (int step = 16; step > 0; step /= 2)
-            x[k] += __shfl_down_sync(0xffffffffu, x[k], step);
-        if (lane == 0)
-            of_warp[k][warp] = x[k];
-    }
-    __syncthreads();
-    if (warp < SUMS) {
-        static_assert(MODEL_THREADS / 32 == 32, "a lane for each warp");
-        double y = of_warp[warp][lane];
-        for (int step = 16; step > 0; step /= 2)
-            y += __shfl_down_sync(0xffffffffu, y, step);
-        if (lane == 0)
-            sum[warp] = y;
-    }
-    __syncthreads();
-}
-
 /* One thread block. */
 __global__ void __launch_bounds__(MODEL_THREADS)
     model_kernel(const dense_modes modes, const double *inner, dense_fit_terms *terms)
@@ -308,7 +278,25 @@ __global__ void __launch_bounds__(MODEL_THREADS)
         x[MODEL_SQ] += term;
         x[MODEL_SIZE] += fabs(term);
     }
-    block_sums<SUMS>(x, of_warp, sum);
+    /* over the thread block, in a fixed order */
+    static_assert(MODEL_THREADS / 32 == 32, "a lane for each warp");
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int k = 0; k < SUMS; k++) {
+        for (int step = 16; step > 0; step /= 2)
+            x[k] += __shfl_down_sync(0xffffffffu, x[k], step);
+        if (lane == 0)
+            of_warp[k][warp] = x[k];
+    }
+    __syncthreads();
+    if (warp < SUMS) {
+        double y = of_warp[warp][lane];
+        for (int step = 16; step > 0; step /= 2)
+            y += __shfl_down_sync(0xffffffffu, y, step);
+        if (lane == 0)
+            sum[warp] = y;
+    }
+    __syncthreads();
     if (threadIdx.x == 0)
         *terms = {sum[INNER], sum[MODEL_SQ], sum[INNER_SIZE], sum[MODEL_SIZE]};
 }

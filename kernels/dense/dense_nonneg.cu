@@ -16,15 +16,6 @@ __device__ double diagonal_of(const dense_modes &modes, double ridge, uint64_t r
     return hadamard(modes, r * modes.rank + r, false) + ridge;
 }
 
-/* max over s of lambda_s sqrt(V(s,s)) */
-__device__ double largest(const dense_modes &modes, double ridge, const double *lambda)
-{
-    double most = 0;
-    for (uint32_t s = 0; s < modes.rank; s++)
-        most = fmax(most, fabs(lambda[s]) * sqrt(diagonal_of(modes, ridge, s)));
-    return most;
-}
-
 __global__ void prepare_kernel(const dense_modes modes, double ridge, const double *lambda,
                                const nonneg_floor of, double rows, uint32_t width, double *system,
                                const int *halt)
@@ -46,7 +37,10 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
     behind[SCALE_OF_M * width] = of_m * of.lowest > 1 ? 0 : of_m * inverse; /* a NaN stays */
     behind[SCALE_OF_A * width] = weight / (norm != 0 ? norm : 1);
     behind[DIAGONAL * width] = diagonal;
-    const double least = of.lost * largest(modes, ridge, lambda) / sqrt(diagonal);
+    double largest = 0; /* max over s of lambda_s sqrt(V(s,s)) */
+    for (uint32_t k = 0; k < modes.rank; k++)
+        largest = fmax(largest, fabs(lambda[k]) * sqrt(diagonal_of(modes, ridge, k)));
+    const double least = of.lost * largest / sqrt(diagonal);
     behind[LEAST * width] = inverse == 0 ? 0 : of.floor / sqrt(rows) * fmax(fabs(weight), least);
 }
 

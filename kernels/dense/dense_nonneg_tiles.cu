@@ -227,39 +227,6 @@ put_rows(const double (&b)[S::OCTETS][S::GROUPS][2], vector<typename S::Real> *s
     }
 }
 
-/* A' of an octet of staged rows, in the lanes in which store_octet and add_gram want it. */
-template <typename S>
-__device__ __forceinline__ void
-turn_octet(double (&c)[S::BLOCKS][4], vector<typename S::Real> *stage, int octet, uint32_t lane)
-{
-#pragma unroll
-    for (int b = 0; b < S::BLOCKS; b++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const pair<typename S::Real> p = *staged_pair<S>(
-                stage, octet, 2 * (lane % 4) + (uint32_t)i, 16 * (uint32_t)b + 2 * (lane / 4));
-            c[b][i] = (double)p.x[0];
-            c[b][2 + i] = (double)p.x[1];
-        }
-}
-
-/* inner, of the lane's two columns of every 8, as leave_partial wants it. */
-template <typename S>
-__device__ void turn_inner(double (&to)[S::BLOCKS][2], double (&inner)[S::GROUPS][2], uint32_t lane)
-{
-    for (int k = 0; k < S::GROUPS; k++)
-        for (int e = 0; e < 2; e++)
-            for (int step = 4; step < 32; step *= 2)
-                inner[k][e] += __shfl_xor_sync(0xffffffffu, inner[k][e], step);
-    for (int b = 0; b < S::BLOCKS; b++)
-        for (int e = 0; e < 2; e++) {
-            const int from = (int)(lane / 4 % 4);
-            const double low = __shfl_sync(0xffffffffu, inner[2 * b][e], from);
-            const double high = __shfl_sync(0xffffffffu, inner[2 * b + 1][e], from);
-            to[b][e] = lane % 4 ? 0 : lane < 16 ? low : high;
-        }
-}
-
 /* What a warp sums over its rows. */
 template <typename S> struct row_sums {
     double gram[S::SUMS ? S::GRAM_TILES : 1][4];
@@ -282,8 +249,16 @@ update_tile(const nonneg_args<typename S::Real> &args, double (&b)[S::OCTETS][S:
     __syncwarp();
 #pragma unroll
     for (int o = 0; o < S::OCTETS; o++) {
-        double c[S::BLOCKS][4];
-        turn_octet<S>(c, m, o, lane);
+        double c[S::BLOCKS][4]; /* A' of the staged octet, in the lanes that store_octet wants */
+#pragma unroll
+        for (int k = 0; k < S::BLOCKS; k++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const pair<typename S::Real> p = *staged_pair<S>(m, o, 2 * (lane % 4) + (uint32_t)i,
+                                                                 16 * (uint32_t)k + 2 * (lane / 4));
+                c[k][i] = (double)p.x[0];
+                c[k][2 + i] = (double)p.x[1];
+            }
         store_octet<S>(args.a, args.shape, c, first + 8 * o, lane);
         if constexpr (S::SUMS)
             add_gram<S::BLOCKS>(sums.gram, c);
@@ -346,8 +321,18 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
     }
     stage_wait<0>();
     if constexpr (S::SUMS) {
-        double inner[S::BLOCKS][2];
-        turn_inner<S>(inner, sums.inner, lane);
+        double inner[S::BLOCKS][2]; /* of the lane's columns as leave_partial wants them */
+        for (int k = 0; k < S::GROUPS; k++)
+            for (int e = 0; e < 2; e++)
+                for (int step = 4; step < 32; step *= 2)
+                    sums.inner[k][e] += __shfl_xor_sync(0xffffffffu, sums.inner[k][e], step);
+        for (int b = 0; b < S::BLOCKS; b++)
+            for (int e = 0; e < 2; e++) {
+                const int from = (int)(lane / 4 % 4);
+                const double low = __shfl_sync(0xffffffffu, sums.inner[2 * b][e], from);
+                const double high = __shfl_sync(0xffffffffu, sums.inner[2 * b + 1][e], from);
+                inner[b][e] = lane % 4 ? 0 : lane < 16 ? low : high;
+            }
         leave_partial<S>((double *)shared_bytes, args.partial, sums.gram, inner);
     }
 }
@@ -375,29 +360,19 @@ template <typename Real> nonneg_kernel_choice<Real> choose(uint32_t width)
                          : choice<Real, 64>();
 }
 
-/* *warps = as many in a thread block as its shared memory has room for; allows that much. */
-template <typename Real> cudaError_t fit_warps(const nonneg_kernel_choice<Real> &chosen, int *warps)
-{
-    int device, most;
-    cudaError_t code = cudaGetDevice(&device);
-    if (code != cudaSuccess)
-        return code;
-    code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    if (code != cudaSuccess)
-        return code;
-    *warps = MOST_WARPS;
-    while (*warps > 1 && chosen.fixed + *warps * chosen.of_a_warp > most)
-        --*warps;
-    return cudaFuncSetAttribute(chosen.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                chosen.fixed + *warps * chosen.of_a_warp);
-}
-
 template <typename Real>
 cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_streams *streams)
 {
     const auto chosen = choose<Real>(nonneg_width(args->rank));
-    int warps;
-    cudaError_t code = fit_warps(chosen, &warps);
+    int device, most, warps = MOST_WARPS; /* as many as the shared memory has room for */
+    cudaError_t code = cudaGetDevice(&device);
+    if (code == cudaSuccess)
+        code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    while (code == cudaSuccess && warps > 1 && chosen.fixed + warps * chosen.of_a_warp > most)
+        warps--;
+    if (code == cudaSuccess)
+        code = cudaFuncSetAttribute(chosen.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    chosen.fixed + warps * chosen.of_a_warp);
     if (code != cudaSuccess)
         return code;
     const uint64_t in_block = (uint64_t)chosen.rows * (uint64_t)warps;

@@ -64,18 +64,6 @@ __device__ __forceinline__ void load_row(double (&x)[COLUMNS], const Real *row, 
     }
 }
 
-template <typename Real, int COLUMNS, int LANES>
-__device__ __forceinline__ void store_row(const double (&x)[COLUMNS], Real *row,
-                                          const nonneg_args<Real> &args, uint32_t lane)
-{
-#pragma unroll
-    for (int k = 0; k < COLUMNS / 2; k++) {
-        const uint32_t c = 2 * ((uint32_t)k * LANES + lane);
-        if (c < args.ld)
-            *(pair<Real> *)(row + c) = {(Real)x[2 * k], (Real)x[2 * k + 1]};
-    }
-}
-
 /* The sum over the lanes of a row, which all of them get. */
 template <int LANES> __device__ __forceinline__ double row_sum(double x)
 {
@@ -147,17 +135,6 @@ __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COL
     }
 }
 
-/* Multiplies the row b by m b' / (b V b'), or by 0. */
-template <int COLUMNS, int LANES>
-__device__ __forceinline__ void fit_row(double (&b)[COLUMNS], const row_fit &fit)
-{
-    const double inner = row_sum<LANES>(fit.inner), square = row_sum<LANES>(fit.square);
-    const double alpha = inner > 0 && square > 0 ? inner / square : 0;
-#pragma unroll
-    for (int i = 0; i < COLUMNS; i++)
-        b[i] *= alpha;
-}
-
 template <typename Real, int COLUMNS, int LANES>
 __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_args<Real> args)
 {
@@ -186,11 +163,20 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_ar
 #pragma unroll 1
         for (int i = args.fit_rows ? -1 : 0; i < NONNEG_PASSES; i++) {
             pass<Real, COLUMNS, LANES>(b, m, w, behind, args, lane, i < 0, &fit);
-            if (i < 0)
-                fit_row<COLUMNS, LANES>(b, fit);
+            if (i >= 0)
+                continue;
+            const double inner = row_sum<LANES>(fit.inner), square = row_sum<LANES>(fit.square);
+            const double alpha = inner > 0 && square > 0 ? inner / square : 0;
+#pragma unroll
+            for (int k = 0; k < COLUMNS; k++)
+                b[k] *= alpha;
         }
-        if (inside)
-            store_row<Real, COLUMNS, LANES>(b, args.a + row * args.ld, args, lane);
+#pragma unroll
+        for (int k = 0; inside && k < COLUMNS / 2; k++) {
+            const uint32_t c = 2 * ((uint32_t)k * LANES + lane);
+            if (c < args.ld)
+                *(pair<Real> *)(args.a + row * args.ld + c) = {(Real)b[2 * k], (Real)b[2 * k + 1]};
+        }
     }
 }
 

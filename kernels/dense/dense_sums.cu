@@ -25,18 +25,6 @@ struct sum_args {
     const int *halt; /* nothing is done where this is not 0; may be NULL */
 };
 
-/* The row *i and column *j of an entry of the Gram tiles, by the order that the solve gives every
- * 16 columns. */
-__device__ void gram_position(uint32_t column_blocks, uint64_t entry, uint64_t *i, uint64_t *j)
-{
-    const uint32_t lane = entry % 32, part = entry / 32 % 4, half = entry / 128 % 2;
-    uint32_t p = 0, q = (uint32_t)(entry / 256);
-    while (q >= column_blocks - p)
-        q -= column_blocks - p++;
-    *i = 16 * p + 2 * (lane / 4) + part / 2;
-    *j = 16 * (p + q) + 2 * (2 * (lane % 4) + part % 2) + half;
-}
-
 __device__ void put_sum(const sum_args &args, uint64_t entry, double value)
 {
     const uint64_t rank = args.rank;
@@ -47,8 +35,14 @@ __device__ void put_sum(const sum_args &args, uint64_t entry, double value)
             args.inner[entry - tiles] = value;
         return;
     }
-    if (args.layout == GRAM_TILES)
-        gram_position(args.column_blocks, entry, &i, &j);
+    if (args.layout == GRAM_TILES) { /* in the order that the solve gives every 16 columns */
+        const uint32_t lane = entry % 32, part = entry / 32 % 4, half = entry / 128 % 2;
+        uint32_t p = 0, q = (uint32_t)(entry / 256);
+        while (q >= args.column_blocks - p)
+            q -= args.column_blocks - p++;
+        i = 16 * p + 2 * (lane / 4) + part / 2;
+        j = 16 * (p + q) + 2 * (2 * (lane % 4) + part % 2) + half;
+    }
     if (i <= j && j < rank) {
         double *raw = args.raw + blockIdx.y * rank * rank;
         raw[i * rank + j] = value;

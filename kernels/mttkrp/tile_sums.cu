@@ -119,16 +119,6 @@ __global__ void begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin,
         begin[r] = static_cast<uint32_t>(i);
 }
 
-/* As many slices as leave a thread about so many partial sums of a row, or a few of them. */
-uint32_t slices_of(const tiles_args &t, uint32_t columns)
-{
-    const uint64_t each = t.partials / t.rows / PARTIALS_OF_A_THREAD;
-    uint32_t slices = 1;
-    while (2 * slices <= each && 2 * slices * columns <= SUM_THREADS)
-        slices *= 2;
-    return slices;
-}
-
 } // namespace
 
 extern "C" cudaError_t tile_sums_count(const tiles_args *args, uint32_t *count, cudaStream_t stream)
@@ -158,7 +148,11 @@ extern "C" cudaError_t tile_sums_begin_rows(const uint64_t *row, uint64_t count,
 
 extern "C" cudaError_t tile_sums_add(const tiles_args *args, cudaStream_t stream)
 {
-    const uint32_t columns = tile_panel(args->mttkrp.vectors), slices = slices_of(*args, columns);
+    const uint32_t columns = tile_panel(args->mttkrp.vectors);
+    const uint64_t each = args->partials / args->rows / PARTIALS_OF_A_THREAD;
+    uint32_t slices = 1; /* that leave a thread about so many partial sums, or a few of them */
+    while (2 * slices <= each && 2 * slices * columns <= SUM_THREADS)
+        slices *= 2;
     const dim3 blocks(thread_blocks(args->rows, SUM_THREADS / (columns * slices)),
                       tiles_panels(args->mttkrp.vectors));
     const auto kernel =

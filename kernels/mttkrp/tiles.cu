@@ -1,4 +1,4 @@
-/* One thread block a multiprocessor walks over its span of the line, chunk by chunk; a chunk lies
+/* One thread block a multiprocessor walks over its range of the line, chunk by chunk; a chunk lies
  * in one block. Each lane group sums a run of the chunk in registers, a row of M at a time. The
  * lanes of a group read the indices and values of as many nonzeros at once, and hand them round. */
 #include "kernels/mttkrp/tiles.h"
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 1) add_tiles(const __grid_consta
     const uint32_t lane_group = threadIdx.x / LANES;
     run_sums<T, GATHERS, NEAR, LANES, WIDTH> sums(a, tile);
     loaded_tiles<P, V, NEAR> tiles;
-    for (uint32_t k = __ldg(t.span + blockIdx.x); k < __ldg(t.span + blockIdx.x + 1); k++) {
+    for (uint32_t k = __ldg(t.range + blockIdx.x); k < __ldg(t.range + blockIdx.x + 1); k++) {
         const mttkrp_chunk c = a.chunk[k];
         tiles.load(tile, t, c);
         const uint32_t run = run_length(c.count, P::LANE_GROUPS);
@@ -371,18 +371,12 @@ template <typename T, int GATHERS, int NEAR> tile_kernel choose_panel(uint32_t v
     return add_tiles<T, GATHERS, NEAR, 8, 2>;
 }
 
-/* Whether 32 bits of an index hold the fields of all gathers. */
-bool is_narrow(const mttkrp_args &a)
-{
-    uint64_t bits = 0;
-    for (int g = 0; g < a.gathers; g++)
-        bits |= static_cast<uint64_t>(a.gather[g].field.mask) << a.gather[g].field.shift;
-    return bits <= UINT32_MAX;
-}
-
 template <typename T, int NEAR> tile_kernel choose_gathers(const mttkrp_args &a)
 {
-    switch (a.gathers > 2 || is_narrow(a) ? a.gathers : ANY) {
+    uint64_t bits = 0; /* of an index, the fields of all gathers */
+    for (int g = 0; g < a.gathers; g++)
+        bits |= static_cast<uint64_t>(a.gather[g].field.mask) << a.gather[g].field.shift;
+    switch (a.gathers > 2 || bits <= UINT32_MAX ? a.gathers : ANY) {
     case 1:
         return choose_panel<T, 1, 1>(a.vectors);
     case 2:
@@ -396,14 +390,12 @@ template <typename T, int NEAR> tile_kernel choose_gathers(const mttkrp_args &a)
     }
 }
 
-template <typename T> tile_kernel choose_near(const tiles_args &t)
-{
-    return t.tiled_modes == 1 ? choose_gathers<T, 1>(t.mttkrp) : choose_gathers<T, 2>(t.mttkrp);
-}
-
 tile_kernel choose_kernel(const tiles_args &t)
 {
-    return t.mttkrp.precision == PRECISION_SINGLE ? choose_near<float>(t) : choose_near<double>(t);
+    const mttkrp_args &a = t.mttkrp;
+    if (a.precision == PRECISION_SINGLE)
+        return t.tiled_modes == 1 ? choose_gathers<float, 1>(a) : choose_gathers<float, 2>(a);
+    return t.tiled_modes == 1 ? choose_gathers<double, 1>(a) : choose_gathers<double, 2>(a);
 }
 
 } // namespace
@@ -426,7 +418,7 @@ extern "C" cudaError_t tiles_prepare(const tiles_args *args)
 
 extern "C" cudaError_t tiles_launch(const tiles_args *args, cudaStream_t stream)
 {
-    const dim3 blocks(args->spans, tiles_panels(args->mttkrp.vectors));
+    const dim3 blocks(args->ranges, tiles_panels(args->mttkrp.vectors));
     choose_kernel(*args)<<<blocks, TILE_THREADS, TILE_BYTES, stream>>>(*args);
     return cudaGetLastError();
 }

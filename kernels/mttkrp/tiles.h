@@ -31,8 +31,9 @@ struct tiles_args {
                                 * one block each, in the order of the line */
     int tiled_modes;           /* 1 to MAX_TILED                                              */
     uint64_t tiled_rows[MAX_TILED]; /* of their factor matrices                               */
-    const uint32_t *span; /* (spans + 1): thread block s works on chunks span[s] to span[s + 1] */
-    uint32_t spans;
+    const uint32_t
+        *range; /* (ranges + 1): thread block s works on chunks range[s] to range[s + 1] */
+    uint32_t ranges;
     const uint32_t *first_partial; /* (chunks x lane groups): of each run, its first partial sum */
     uint64_t partials;             /* of a pass over the tensor, all runs together               */
     void *partial;                 /* (partials x vectors * 16 bytes)                            */

@@ -49,12 +49,6 @@ __device__ uint32_t entry_stride(const pack_args &a)
     return static_cast<uint32_t>(sizeof(packed_group) + (a.line_bits + 63) / 64 * sizeof(uint64_t));
 }
 
-__device__ uint32_t group_words(const packed_group &g)
-{
-    return packed_field_words(g.count, g.low_bits) + packed_field_words(g.count, g.value_bits) +
-           g.upper_words;
-}
-
 __device__ int bit_length(uint128 number)
 {
     uint64_t high = static_cast<uint64_t>(number >> 64), low = static_cast<uint64_t>(number);
@@ -227,7 +221,12 @@ __global__ void place_groups(const __grid_constant__ pack_args a, uint64_t segme
     packed_group *group = a.group + segment * pack_groups(a.segment_nnz);
     uint32_t at = p.groups * entry_stride(a);
     for (uint32_t base = 0; base < p.groups; base += WARP) {
-        uint32_t k = base + lane, own = k < p.groups ? 4 * group_words(group[k]) : 0, sum = own;
+        uint32_t k = base + lane, own = 0;
+        if (k < p.groups)
+            own = 4 *
+                  (packed_field_words(group[k].count, group[k].low_bits) +
+                   packed_field_words(group[k].count, group[k].value_bits) + group[k].upper_words);
+        uint32_t sum = own;
         for (uint32_t distance = 1; distance < WARP; distance *= 2) {
             uint32_t before = __shfl_up_sync(ALL, sum, distance);
             sum += lane >= distance ? before : 0;
@@ -253,15 +252,6 @@ __device__ uint32_t gather_fields(uint32_t w, uint32_t count, uint32_t bits, Fie
     return word;
 }
 
-template <typename Line>
-__device__ void write_low_bits(const packed_group &g, const Line *line, uint32_t *word)
-{
-    Line mask = (static_cast<Line>(1) << g.low_bits) - 1;
-    for (uint32_t w = threadIdx.x % WARP; w < packed_field_words(g.count, g.low_bits); w += WARP)
-        word[w] = gather_fields(w, g.count, g.low_bits,
-                                [line, mask](uint32_t i) { return line[i] & mask; });
-}
-
 __device__ uint64_t field_of(const packed_group &g, double power, double value)
 {
     if (g.value_form == PACKED_WHOLE)
@@ -269,45 +259,6 @@ __device__ uint64_t field_of(const packed_group &g, double power, double value)
     if (g.value_form == PACKED_F32)
         return __float_as_uint(static_cast<float>(value));
     return bits_of(value);
-}
-
-__device__ void write_values(const packed_group &g, const double *value, uint32_t *word)
-{
-    double power = packed_power_of_ten(g.decimals);
-    for (uint32_t w = threadIdx.x % WARP; w < packed_field_words(g.count, g.value_bits); w += WARP)
-        word[w] = gather_fields(w, g.count, g.value_bits, [&g, power, value](uint32_t i) {
-            return field_of(g, power, value[i]);
-        });
-}
-
-/* Writes the bit vector, put together in `vector`, the warp's part of shared memory. */
-template <typename Line>
-__device__ void write_uppers(const packed_group &g, const Line *line, uint32_t *vector,
-                             uint32_t *word)
-{
-    uint32_t lane = threadIdx.x % WARP;
-    Line base = shift_right(line[0], g.low_bits);
-    vector[lane] = 0;
-    __syncwarp();
-    for (uint32_t i = lane; i < g.count; i += WARP) {
-        uint32_t place = static_cast<uint32_t>(shift_right(line[i], g.low_bits) - base) + i;
-        atomicOr(&vector[place / 32], 1u << place % 32);
-    }
-    __syncwarp();
-    if (lane < g.upper_words)
-        word[lane] = vector[lane];
-}
-
-template <typename Line>
-__device__ void write_entry(const pack_args &a, const packed_group &g, Line line, uint8_t *entry)
-{
-    uint64_t *word = reinterpret_cast<uint64_t *>(entry + sizeof g);
-    uint128 base = static_cast<uint128>(shift_right(line, g.low_bits)) << g.low_bits;
-    *reinterpret_cast<packed_group *>(entry) = g;
-    if (a.line_bits > 0)
-        word[0] = static_cast<uint64_t>(base);
-    if (a.line_bits > 64)
-        word[1] = static_cast<uint64_t>(base >> 64);
 }
 
 template <typename Line>
@@ -324,13 +275,41 @@ __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint6
     const Line *line = static_cast<const Line *>(a.line) + p.first;
     uint8_t *bytes = out + (offset[p.segment] - offset[first]);
     uint32_t *word = reinterpret_cast<uint32_t *>(bytes + g.at);
-    if (threadIdx.x % WARP == 0)
-        write_entry<Line>(a, g, line[0], bytes + p.number * entry_stride(a));
-    write_low_bits<Line>(g, line, word);
-    word += packed_field_words(g.count, g.low_bits);
-    write_values(g, a.value + p.first, word);
-    word += packed_field_words(g.count, g.value_bits);
-    write_uppers<Line>(g, line, vector[threadIdx.x / WARP], word);
+    const uint32_t lane = threadIdx.x % WARP;
+    if (lane == 0) {
+        uint8_t *entry = bytes + p.number * entry_stride(a);
+        uint64_t *origin = reinterpret_cast<uint64_t *>(entry + sizeof g);
+        uint128 base = static_cast<uint128>(shift_right(line[0], g.low_bits)) << g.low_bits;
+        *reinterpret_cast<packed_group *>(entry) = g;
+        if (a.line_bits > 0)
+            origin[0] = static_cast<uint64_t>(base);
+        if (a.line_bits > 64)
+            origin[1] = static_cast<uint64_t>(base >> 64);
+    }
+    const Line mask = (static_cast<Line>(1) << g.low_bits) - 1;
+    const uint32_t low_words = packed_field_words(g.count, g.low_bits);
+    for (uint32_t w = lane; w < low_words; w += WARP)
+        word[w] = gather_fields(w, g.count, g.low_bits,
+                                [line, mask](uint32_t i) { return line[i] & mask; });
+    word += low_words;
+    const double *value = a.value + p.first, power = packed_power_of_ten(g.decimals);
+    const uint32_t value_words = packed_field_words(g.count, g.value_bits);
+    for (uint32_t w = lane; w < value_words; w += WARP)
+        word[w] = gather_fields(w, g.count, g.value_bits, [&g, power, value](uint32_t i) {
+            return field_of(g, power, value[i]);
+        });
+    word += value_words;
+    uint32_t *bits = vector[threadIdx.x / WARP]; /* the bit vector is put together here */
+    const Line base = shift_right(line[0], g.low_bits);
+    bits[lane] = 0;
+    __syncwarp();
+    for (uint32_t i = lane; i < g.count; i += WARP) {
+        uint32_t place = static_cast<uint32_t>(shift_right(line[i], g.low_bits) - base) + i;
+        atomicOr(&bits[place / 32], 1u << place % 32);
+    }
+    __syncwarp();
+    if (lane < g.upper_words)
+        word[lane] = bits[lane];
 }
 
 } // namespace

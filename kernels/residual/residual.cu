@@ -43,12 +43,6 @@ __device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t
     return sum;
 }
 
-template <typename T> __device__ double value_at(const residual_args &a, uint64_t i)
-{
-    return a.wide_values ? static_cast<const double *>(a.value)[i]
-                         : static_cast<double>(static_cast<const T *>(a.value)[i]);
-}
-
 /* The nonzeros of a chunk that the thread's lane group has. All lanes of a warp make the same
  * number of steps, since they shuffle. */
 template <typename T>
@@ -61,8 +55,12 @@ __device__ double_double chunk_sum(const residual_args &a, const mttkrp_chunk &c
         const uint32_t at = k + threadIdx.x / lanes;
         const uint64_t i = chunk.first + min(at, chunk.count - 1);
         double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
-        if (at < chunk.count && lane == 0)
-            sum = dd_add(sum, dd_weighed_misfit(value_at<T>(a, i), m, a.unlisted));
+        if (at < chunk.count && lane == 0) {
+            const double x = a.wide_values
+                                 ? static_cast<const double *>(a.value)[i]
+                                 : static_cast<double>(static_cast<const T *>(a.value)[i]);
+            sum = dd_add(sum, dd_weighed_misfit(x, m, a.unlisted));
+        }
     }
     return sum;
 }
@@ -85,15 +83,6 @@ __global__ void __launch_bounds__(THREADS)
     for (int w = 0; w < THREADS / 32; w++)
         sum = dd_add(sum, warp[w]);
     to[blockIdx.x] = sum;
-}
-
-/* Lanes for the columns of a nonzero: a power of two, no more than a warp has. */
-uint32_t lanes_for(uint32_t rank)
-{
-    uint32_t lanes = 1;
-    while (lanes < rank && lanes < 32)
-        lanes *= 2;
-    return lanes;
 }
 
 constexpr int SIDE = 16; /* of a tile of the Gram, and rows of A at a time */
@@ -134,7 +123,9 @@ extern "C" {
 cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
                               cudaStream_t stream)
 {
-    const uint32_t lanes = lanes_for(args->rank);
+    uint32_t lanes = 1; /* for the columns of a nonzero: no more than a warp has */
+    while (lanes < args->rank && lanes < 32)
+        lanes *= 2;
     if (args->chunks == 0)
         return cudaSuccess;
     if (args->precision == PRECISION_SINGLE)

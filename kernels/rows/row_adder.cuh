@@ -286,24 +286,19 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         return x + __shfl_xor_sync(ALL, x, 2);
     }
 
-    /* q, which is not a part of G any more. */
-    __device__ __forceinline__ void put_q()
-    {
-        double sum[OWN];
-#pragma unroll
-        for (int i = 0; i < OWN; i++)
-            sum[i] = sum_of_g(part_of_q(i));
-        sync_warps<WARPS>();
-#pragma unroll
-        for (int i = 0; i < OWN; i++)
-            if (t == 0)
-                room.q[component(i, g)] = sum[i];
-    }
-
     __device__ __forceinline__ void put_row()
     {
-        if (is_weighed())
-            put_q();
+        if (is_weighed()) { /* q, which is not a part of G any more */
+            double q[OWN];
+#pragma unroll
+            for (int i = 0; i < OWN; i++)
+                q[i] = sum_of_g(part_of_q(i));
+            sync_warps<WARPS>();
+#pragma unroll
+            for (int i = 0; i < OWN; i++)
+                if (t == 0)
+                    room.q[component(i, g)] = q[i];
+        }
         each_tile_pair<BLOCKS>([&](auto number) {
             constexpr int k = decltype(number)::value;
             constexpr tile_pair p = tile_pair_at<BLOCKS>(k);
@@ -321,16 +316,12 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         if (warp > 0 && lane == 0)
             room.numbers = numbers;
         sync_warps<WARPS>();
-        if constexpr (WARPS > 1)
-            add_numbers(room.numbers);
-    }
-
-    /* What the other warp has of the nonzeros; the first warp needs the sum. */
-    __device__ __forceinline__ void add_numbers(const row_numbers &x)
-    {
-        numbers.known += x.known;
-        numbers.misfit = COUNTS ? fmin(numbers.least, x.least) : numbers.misfit + x.misfit;
-        numbers.size += x.size;
+        if constexpr (WARPS > 1) { /* the first warp needs the sum */
+            const row_numbers &x = room.numbers;
+            numbers.known += x.known;
+            numbers.misfit = COUNTS ? fmin(numbers.least, x.least) : numbers.misfit + x.misfit;
+            numbers.size += x.size;
+        }
     }
 
     /* Of all nonzeros of the warp, in all lanes. */

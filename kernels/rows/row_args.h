@@ -8,7 +8,7 @@
 #include "kernels/mttkrp/mttkrp_args.h"
 #include "numerics/row_rules.h"
 
-/* What is known after a pass over the rows of a mode: of a span, of a join, or of
+/* What is known after a pass over the rows of a mode: of a chunk, of a join, or of
  * all. */
 struct row_totals {
     double misfit;    /* sum of v (x - m)^2 - h m^2, with the new rows; of counts, where no row is
@@ -34,12 +34,12 @@ struct row_common {
     double *unit;    /* (R) of counts: by which a solved row is longer than the model's  */
 };
 
-/* A row that spans share. Part 2 s is that of the row that begins before span s, part 2 s + 1 that
- * of the row that ends after it. */
+/* A row that chunks share. Part 2 s is that of the row that begins before chunk s, part 2 s + 1
+ * that of the row that ends after it. */
 struct row_join {
     uint32_t row;
     uint32_t first; /* its first part                                       */
-    uint32_t last;  /* the last span that has one; those between are all its */
+    uint32_t last;  /* the last chunk that has one; those between are all its */
 };
 
 /* Rows of which other devices have nonzeros, too: in place of solving row `first` + i, a pass
@@ -58,29 +58,29 @@ struct row_systems_args {
     const void *old;           /* (I_n x vectors * 16 bytes): the old rows              */
     uint32_t rank;
     struct row_common common;
-    struct row_rules rules; /* without `matrix`, the spans are walked by lane groups
+    struct row_rules rules; /* without `matrix`, the chunks are walked by lane groups
                              * (row_multiply.cu) and no row is short */
-    int short_rows; /* rows of up to so many nonzeros that lie in a span as a whole are solved by
+    int short_rows; /* rows of up to so many nonzeros that lie in a chunk as a whole are solved by
                      * row_short_solve: of counts at most ROW_SHORT_DIAGONAL and
                      * poisson_short_rows(R), of nonnegative rows ROW_SHORT_DESCENT, of
                      * others ROW_SHORT_EQUATIONS where there is a ridge or, where unlisted is not
                      * 0, none that counts entries */
-    uint32_t spans;
-    const uint64_t *span;        /* (spans + 1): the first nonzero of each, and of none   */
-    const uint32_t *block;       /* (spans): the block that a span lies in                */
-    const uint32_t *continued;   /* (spans + 1): 1 where the row before goes on           */
+    uint32_t chunks;
+    const uint64_t *chunk;       /* (chunks + 1): the first nonzero of each, and of none   */
+    const uint32_t *block;       /* (chunks): the block that a chunk lies in                */
+    const uint32_t *continued;   /* (chunks + 1): 1 where the row before goes on           */
     const struct row_join *join; /* (joins); NULL: join i is part i, of row sent.first + i */
     uint32_t joins;
     int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
                                       * elsewhere: it is summed and not solved                    */
     int joined;                      /* set by row_systems_join, row_sent_solve: sums are solved, no
                                       * nonzeros are read */
-    struct row_sent sent;      /* of rows that devices share                                    */
-    uint32_t *next;            /* the next span or join that is not taken yet           */
-    double *part;              /* (2 x spans x row_system_length(rank, matrix)): of rows that begin
-                                * before a span, and that end after it                  */
-    uint32_t *left;            /* (spans): set by row_short_solve: 1 where it left the short rows */
-    struct row_totals *totals; /* (spans + joins, or sent rows, that are solved)        */
+    struct row_sent sent; /* of rows that devices share                                    */
+    uint32_t *next;       /* the next chunk or join that is not taken yet           */
+    double *part;         /* (2 x chunks x row_system_length(rank, matrix)): of rows that begin
+                           * before a chunk, and that end after it                  */
+    uint32_t *left;       /* (chunks): set by row_short_solve: 1 where it left the short rows */
+    struct row_totals *totals; /* (chunks + joins, or sent rows, that are solved)        */
 };
 
 /* The most nonzeros of a short row: of which the system has one equation for each, and of which the

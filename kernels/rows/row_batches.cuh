@@ -1,5 +1,5 @@
-/* Reads the nonzeros of a span batch by batch: up to 8 nonzeros of one row at a time. The rows that
- * they gather are copied into one of two stages in shared memory, without passing through
+/* Reads the nonzeros of a chunk batch by batch: up to 8 nonzeros of one row at a time. The rows
+ * that they gather are copied into one of two stages in shared memory, without passing through
  * registers. Or window by window, where a run begins (row_run). All warps of a thread block read
  * the same, and share the copies. */
 #ifndef BLCO_ROW_BATCHES_CUH
@@ -37,13 +37,13 @@ struct batch {
 };
 
 /* Consecutive nonzeros. */
-struct span_of_rows {
+struct chunk_of_rows {
     uint64_t begin, end;
     uint32_t block; /* in which they lie                    */
-    bool continued; /* the first row begins before the span */
+    bool continued; /* the first row begins before the chunk */
     bool goes_on;   /* the last row ends after it           */
-    int skipped;    /* rows of up to so many nonzeros, which lie in the span as a whole, are none of
-                     * its batches */
+    int skipped; /* rows of up to so many nonzeros, which lie in the chunk as a whole, are none of
+                  * its batches */
 };
 
 template <typename T, int COLUMNS> struct row_batches {
@@ -63,9 +63,9 @@ template <typename T, int COLUMNS> struct row_batches {
     const uint32_t lane;
     const bool narrow;    /* indices of one word, no bases                                */
     const uint32_t *base; /* of the block, or NULL                                        */
-    uint64_t first, end;  /* of the window; of the span                                   */
-    bool goes_on;         /* the span's last row, after its end                           */
-    int skipped;          /* as in struct span_of_rows                                    */
+    uint64_t first, end;  /* of the window; of the chunk                                   */
+    bool goes_on;         /* the chunk's last row, after its end                           */
+    int skipped;          /* as in struct chunk_of_rows                                    */
     uint32_t previous;    /* the row of the last batch                                    */
     int from, size;       /* lanes of the window that are still to come: [from, size)     */
     int same;             /* lanes [from, same) have the row of the last batch            */
@@ -78,17 +78,17 @@ template <typename T, int COLUMNS> struct row_batches {
     {
     }
 
-    /* At the first nonzero of a span that has some. */
-    __device__ __forceinline__ void begin(const span_of_rows &span)
+    /* At the first nonzero of a chunk that has some. */
+    __device__ __forceinline__ void begin(const chunk_of_rows &chunk)
     {
-        end = span.end;
-        goes_on = span.goes_on;
-        skipped = span.skipped;
-        base = base_of(a, span.block);
+        end = chunk.end;
+        goes_on = chunk.goes_on;
+        skipped = chunk.skipped;
+        base = base_of(a, chunk.block);
         previous = NO_ROW;
-        now = next = narrow ? read<true>(span.begin) : read<false>(span.begin);
-        begin_window(span.begin);
-        if (span.continued)
+        now = next = narrow ? read<true>(chunk.begin) : read<false>(chunk.begin);
+        begin_window(chunk.begin);
+        if (chunk.continued)
             previous = __shfl_sync(ALL, now.row, 0);
     }
 
@@ -212,11 +212,6 @@ template <typename T, int COLUMNS> struct row_batches {
             has_wide_values(a, precision_of<T>) ? *value : *reinterpret_cast<const float *>(value);
         return __all_sync(ALL, first + WARP <= end && is_of_run(now, row));
     }
-    __device__ __forceinline__ void end_run()
-    {
-        begin_window_of<true>(first);
-    }
-
     __device__ __forceinline__ T *rows_of(int which, int gather) const
     {
         return stage + (which * a.gathers + gather) * BATCH * LD;

@@ -76,33 +76,6 @@ template <typename ROOM> struct row_cholesky {
                          p.times * __ldg(p.ridge + r), p.cell ? __ldg(p.cell + r) : 0);
     }
 
-    /* Tile (i, j) of H, i > j; zero beyond the rank. */
-    __device__ __forceinline__ void read_h(uint32_t i, uint32_t j, tile &x) const
-    {
-        const uint32_t row = row_of(i), column = column_of(j);
-#pragma unroll
-        for (uint32_t e = 0; e < 2; e++) {
-            x[e] = row < p.rank ? room.g[(column + e) * LD + row] : 0;
-            if (p.v && row < p.rank)
-                x[e] += __ldg(p.v + row * p.rank + column + e);
-        }
-    }
-
-    /* Tile (k, k) of H with the shift on its diagonal; beyond the rank, of the identity. */
-    __device__ __forceinline__ void read_diagonal(uint32_t k, double shift, tile &x) const
-    {
-        const uint32_t row = row_of(k), column = column_of(k);
-        const bool there = row < p.rank;
-        const double own = there ? fma(p.times, __ldg(p.ridge + row), shift) : 1;
-#pragma unroll
-        for (uint32_t e = 0; e < 2; e++) {
-            x[e] = there && column + e < p.rank ? entry_of_g(row, column + e) : 0;
-            if (p.v && there && column + e < p.rank)
-                x[e] += __ldg(p.v + row * p.rank + column + e);
-            x[e] += row == column + e ? own : 0;
-        }
-    }
-
     /* Tile (i, j) below G's diagonal, and its transpose. */
     __device__ __forceinline__ void read_below(uint32_t i, uint32_t j, tile &x) const
     {
@@ -115,24 +88,6 @@ template <typename ROOM> struct row_cholesky {
         const double *from = room.g + column_of(i) * LD + row_of(j);
         x[0] = from[0];
         x[1] = from[LD];
-    }
-
-    /* The inverse of tile (k, k) of L, and its transpose. */
-    __device__ __forceinline__ void read_inverse(uint32_t k, tile &x) const
-    {
-        const double diagonal = room.inverse[row_of(k)];
-        read_below(k, k, x);
-#pragma unroll
-        for (uint32_t e = 0; e < 2; e++)
-            x[e] = g > 2 * t + e ? x[e] : g == 2 * t + e ? diagonal : 0;
-    }
-    __device__ __forceinline__ void read_inverse_transposed(uint32_t k, tile &x) const
-    {
-        const double diagonal = room.inverse[row_of(k)];
-        read_transposed(k, k, x);
-#pragma unroll
-        for (uint32_t e = 0; e < 2; e++)
-            x[e] = g < 2 * t + e ? x[e] : g == 2 * t + e ? diagonal : 0;
     }
 
     /* x, tile (i, k) of H, loses what the columns of tiles before k give. */
@@ -181,7 +136,16 @@ template <typename ROOM> struct row_cholesky {
     {
         const bool has_diagonal = t == g / 2;
         const double least = row_of(k) < p.rank ? ROW_SINGULAR * whole(row_of(k)) : 0;
-        read_diagonal(k, shift, x);
+        const uint32_t row = row_of(k), column = column_of(k);
+        const bool there = row < p.rank;
+        const double own = there ? fma(p.times, __ldg(p.ridge + row), shift) : 1;
+#pragma unroll
+        for (uint32_t e = 0; e < 2; e++) { /* of H with the shift; beyond the rank, the identity */
+            x[e] = there && column + e < p.rank ? entry_of_g(row, column + e) : 0;
+            if (p.v && there && column + e < p.rank)
+                x[e] += __ldg(p.v + row * p.rank + column + e);
+            x[e] += row == column + e ? own : 0;
+        }
         subtract_columns(k, k, x);
         const double pivot = invert_factor(x);
         if (!__all_sync(ALL, !has_diagonal || pivot > least))
@@ -199,8 +163,14 @@ template <typename ROOM> struct row_cholesky {
     /* Tile (i, k) of L, below that of which the inverse is given. */
     __device__ __forceinline__ void make_below(uint32_t i, uint32_t k, const tile &inverse_of_l)
     {
+        const uint32_t row = row_of(i), column = column_of(k);
         tile x, l = {};
-        read_h(i, k, x);
+#pragma unroll
+        for (uint32_t e = 0; e < 2; e++) { /* of H; zero beyond the rank */
+            x[e] = row < p.rank ? room.g[(column + e) * LD + row] : 0;
+            if (p.v && row < p.rank)
+                x[e] += __ldg(p.v + row * p.rank + column + e);
+        }
         subtract_columns(i, k, x);
         multiply(l, x, inverse_of_l);
         double *to = room.g + row_of(i) * LD + column_of(k);
@@ -259,7 +229,11 @@ template <typename ROOM> struct row_cholesky {
                 read_below(k, j, l);
                 multiply(sum, x, l);
             }
-            read_inverse(k, l);
+            const double diagonal = room.inverse[row_of(k)];
+            read_below(k, k, l);
+#pragma unroll
+            for (uint32_t e = 0; e < 2; e++) /* the inverse of tile (k, k) of L */
+                l[e] = g > 2 * t + e ? l[e] : g == 2 * t + e ? diagonal : 0;
             solve_block(k, sum, l);
         }
 #pragma unroll 1
@@ -271,7 +245,11 @@ template <typename ROOM> struct row_cholesky {
                 read_transposed(i, k, l);
                 multiply(sum, x, l);
             }
-            read_inverse_transposed(k, l);
+            const double diagonal = room.inverse[row_of(k)];
+            read_transposed(k, k, l);
+#pragma unroll
+            for (uint32_t e = 0; e < 2; e++) /* its transpose */
+                l[e] = g < 2 * t + e ? l[e] : g == 2 * t + e ? diagonal : 0;
             solve_block(k, sum, l);
         }
     }

@@ -1,5 +1,5 @@
 /* Rows of counts that take a multiplicative step need only b of their systems, and q: a lane group
- * walks over a span, sums them in registers, and multiplies a row when it ends. */
+ * walks over a chunk, sums them in registers, and multiplies a row when it ends. */
 #include "kernels/rows/row_groups.cuh"
 #include "kernels/rows/row_systems.h"
 #include "numerics/poisson_term.h"
@@ -9,7 +9,7 @@ namespace
 
 constexpr int BLOCKS = 4; /* of a processor at once: 128 registers a thread */
 
-/* A part of a row that spans share: the counts above 0, b, q. */
+/* A part of a row that chunks share: the counts above 0, b, q. */
 template <int COLUMNS> constexpr int part_length = 1 + 2 * COLUMNS;
 
 /* Of all rows: of each component what struct row_common has, 0 beyond the rank; `unit` times a
@@ -37,19 +37,19 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     groups &g;
     const row_systems_args &a;
     const multiply_common<COLUMNS> &common;
-    uint32_t span;
-    bool head;           /* the present row begins before the span    */
+    uint32_t chunk;
+    bool head;           /* the present row begins before the chunk    */
     double x, weight;    /* of the lane's nonzero: the count, v - h   */
     uint32_t above;      /* bit i: the count of lane i is above 0     */
     double c[AT_ONCE];   /* of a batch                                */
     double v_h[AT_ONCE]; /* ... v - h                                 */
     double b[ENTRIES], q[ENTRIES];
     int counts;       /* of the row, above 0 */
-    double violation; /* of the span, times a count of 1 */
+    double violation; /* of the chunk, times a count of 1 */
 
     __device__ __forceinline__ multiplier(groups &of, const multiply_common<COLUMNS> &all,
                                           uint32_t which, bool begun)
-        : g(of), a(of.a), common(all), span(which), head(begun), violation(0)
+        : g(of), a(of.a), common(all), chunk(which), head(begun), violation(0)
     {
         clear();
     }
@@ -102,7 +102,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         if (g.row == NO_ROW)
             return;
         if (head)
-            write_part(part_of(2 * static_cast<uint64_t>(span)));
+            write_part(part_of(2 * static_cast<uint64_t>(chunk)));
         else
             end_whole_row();
         head = false;
@@ -118,11 +118,11 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
             write_row();
     }
 
-    /* goes_on: the last row ends after the span. */
-    __device__ __forceinline__ void end_span(bool goes_on)
+    /* goes_on: the last row ends after the chunk. */
+    __device__ __forceinline__ void end_chunk(bool goes_on)
     {
         if (goes_on && !head && g.row != NO_ROW)
-            write_part(part_of(2 * static_cast<uint64_t>(span) + 1));
+            write_part(part_of(2 * static_cast<uint64_t>(chunk) + 1));
         else
             end_row();
     }
@@ -208,7 +208,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     }
 };
 
-/* The span or the join of a lane group. */
+/* The chunk or the join of a lane group. */
 template <int LANES> __device__ __forceinline__ uint32_t group_number()
 {
     return (blockIdx.x * GROUP_THREADS + threadIdx.x) / LANES;
@@ -216,20 +216,20 @@ template <int LANES> __device__ __forceinline__ uint32_t group_number()
 
 template <typename T, int GATHERS, int LANES>
 __global__ void __launch_bounds__(GROUP_THREADS, BLOCKS)
-    multiply_spans(const __grid_constant__ row_systems_args a)
+    multiply_chunks(const __grid_constant__ row_systems_args a)
 {
     __shared__ multiply_common<LANES * ENTRIES> common;
-    const uint32_t span = group_number<LANES>();
-    const bool there = span < a.spans;
+    const uint32_t chunk = group_number<LANES>();
+    const bool there = chunk < a.chunks;
     row_groups<T, GATHERS, LANES> groups(a, common.now);
-    multiplier<T, GATHERS, LANES> rows(groups, common, span, there && __ldg(a.continued + span));
+    multiplier<T, GATHERS, LANES> rows(groups, common, chunk, there && __ldg(a.continued + chunk));
     common.fill(a);
-    groups.begin(
-        there ? group_range{__ldg(a.span + span), __ldg(a.span + span + 1), __ldg(a.block + span)}
-              : group_range{});
+    groups.begin(there ? group_range{__ldg(a.chunk + chunk), __ldg(a.chunk + chunk + 1),
+                                     __ldg(a.block + chunk)}
+                       : group_range{});
     groups.walk(rows);
-    rows.end_span(there && __ldg(a.continued + span + 1));
-    rows.write_totals(there ? a.totals + span : nullptr);
+    rows.end_chunk(there && __ldg(a.continued + chunk + 1));
+    rows.write_totals(there ? a.totals + chunk : nullptr);
 }
 
 template <typename T, int LANES>
@@ -246,11 +246,11 @@ __global__ void __launch_bounds__(GROUP_THREADS)
         rows.read_row(join);
         rows.end_whole_row();
     }
-    rows.write_totals(there ? a.totals + a.spans + join : nullptr);
+    rows.write_totals(there ? a.totals + a.chunks + join : nullptr);
 }
 
 struct multiply_choice {
-    row_kernel *spans, *joins;
+    row_kernel *chunks, *joins;
     uint32_t groups; /* of a thread block */
     uint32_t length; /* of a part         */
 };
@@ -258,7 +258,7 @@ struct multiply_choice {
 template <typename T, int GATHERS, int LANES> struct multiply_kernel {
     static multiply_choice of()
     {
-        return {multiply_spans<T, GATHERS, LANES>, multiply_joins<T, LANES>, GROUP_THREADS / LANES,
+        return {multiply_chunks<T, GATHERS, LANES>, multiply_joins<T, LANES>, GROUP_THREADS / LANES,
                 part_length<LANES * ENTRIES>};
     }
 };
@@ -295,16 +295,16 @@ cudaError_t row_multiply_groups(uint32_t rank, uint32_t *groups)
         code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     if (code == cudaSuccess)
         code =
-            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, choice.spans, GROUP_THREADS, 0);
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, choice.chunks, GROUP_THREADS, 0);
     if (code == cudaSuccess)
         *groups = static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks) * choice.groups;
     return code;
 }
 
-cudaError_t row_multiply_spans(const struct row_systems_args *args, cudaStream_t stream)
+cudaError_t row_multiply_chunks(const struct row_systems_args *args, cudaStream_t stream)
 {
     const multiply_choice choice = choice_for(*args);
-    return launch(choice.spans, args->spans, choice.groups, *args, stream);
+    return launch(choice.chunks, args->chunks, choice.groups, *args, stream);
 }
 
 cudaError_t row_multiply_joins(const struct row_systems_args *args, cudaStream_t stream)

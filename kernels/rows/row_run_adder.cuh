@@ -37,20 +37,13 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
         return COUNTS ? count_of(x, m, a.rules.unlisted) : square_of(x, 1, m, a.rules.unlisted, 2);
     }
 
-    /* x of lanes 8 t + g, where a run has what others have in lanes 4 g + t; and back. */
+    /* x of lanes 8 t + g, where a run has what others have in lanes 4 g + t. */
     __device__ __forceinline__ void to_tiles(double (&x)[BLOCKS]) const
     {
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++)
             x[i] = moved(x[i], TILE_SIDE * t + g);
     }
-    __device__ __forceinline__ void to_run(double (&x)[BLOCKS]) const
-    {
-#pragma unroll
-        for (int i = 0; i < BLOCKS; i++)
-            x[i] = moved(x[i], lane % TILE_SIDE * 4 + lane / TILE_SIDE);
-    }
-
     /* c and w of nonzero threadIdx.x / (2 WARPS) of a step. */
     template <typename RUN>
     __device__ __forceinline__ factors terms_of(const RUN &run, int step, const double (&m)[LANE])
@@ -139,23 +132,6 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
         }
     }
 
-    /* Adds the step of two warps. They have put the next one elsewhere before one of them puts
-     * another one here. */
-    template <typename RUN>
-    __device__ __forceinline__ void add_shared(const RUN &run, int step, exchange &x)
-    {
-        put_step(run, step, x);
-        sync_warps<WARPS>();
-        add_put(x);
-    }
-
-    /* Adds nothing. After a matrix instruction the compiler knows that the lanes are together; then
-     * a step needs 40 instructions less. */
-    __device__ __forceinline__ void join_lanes()
-    {
-        multiply_8x8x4(sum[0][0], sum[0][1], 0, 0);
-    }
-
     /* Adds the window, and those after it that go on. */
     template <int GATHERS> __device__ __forceinline__ void add_run_of()
     {
@@ -171,26 +147,34 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
         double old[BLOCKS];
         if constexpr (WARPS == 1) {
             read(room.old, lane % TILE_SIDE, 0, old);
-            to_run(b);
+#pragma unroll
+            for (int i = 0; i < BLOCKS; i++) /* the way back from to_tiles */
+                b[i] = moved(b[i], lane % TILE_SIDE * 4 + lane / TILE_SIDE);
         }
-        join_lanes();
+        /* Adds nothing. After a matrix instruction the compiler knows that the lanes are together;
+         * then a step needs 40 instructions less. */
+        multiply_8x8x4(sum[0][0], sum[0][1], 0, 0);
         do {
             run.put(batches.now.index.word[0], batches.now.value);
             batches.pass_window(run.window.next);
             __syncwarp();
 #pragma unroll 1
             for (int step = 0; step < STEPS; step++)
-                if constexpr (WARPS == 1)
+                if constexpr (WARPS == 1) {
                     add_own(run, step, old);
-                else
-                    add_shared(run, step, reinterpret_cast<exchange *>(shared)[step]);
+                } else { /* both put the next step elsewhere before one puts another one here */
+                    exchange &x = reinterpret_cast<exchange *>(shared)[step];
+                    put_step(run, step, x);
+                    sync_warps<WARPS>();
+                    add_put(x);
+                }
             __syncwarp();
             numbers.known += 4;
         } while (batches.run_goes_on(row, run.window.next));
         if constexpr (WARPS == 1)
             to_tiles(b);
         sync_warps<WARPS>();
-        batches.end_run();
+        batches.template begin_window_of<true>(batches.first);
     }
 
     /* No batch is in the stages. */

@@ -23,15 +23,15 @@ __global__ void __launch_bounds__(WARP, warps_of<SOLVER>())
 {
     SOLVER solver(a, *reinterpret_cast<typename SOLVER::room_of *>(block_memory()));
     for (;;) {
-        uint32_t span = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
-        span = __shfl_sync(ALL, span, 0);
-        if (span >= a.spans)
+        uint32_t chunk = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
+        chunk = __shfl_sync(ALL, chunk, 0);
+        if (chunk >= a.chunks)
             break;
-        const bool done = solver.walk(span, [&] { return solver.solve(); });
+        const bool done = solver.walk(chunk, [&] { return solver.solve(); });
         const row_totals sum = solver.totals();
         if (threadIdx.x == 0) {
-            a.left[span] = !done;
-            a.totals[span] = done ? sum : row_totals{};
+            a.left[chunk] = !done;
+            a.totals[chunk] = done ? sum : row_totals{};
         }
     }
 }
@@ -149,7 +149,7 @@ cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t st
     if (code == cudaSuccess)
         code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
     if (code == cudaSuccess)
-        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, args->spans)), dim3(WARP), list,
+        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, args->chunks)), dim3(WARP), list,
                                 kernel.bytes, stream);
     return code;
 }

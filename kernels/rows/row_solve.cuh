@@ -35,7 +35,7 @@ template <int COLUMNS_OF> struct alignas(16) row_room {
         double q[COLUMNS];               /* of counts, once nonzeros are added    */
     };
     double inverse[COLUMNS]; /* of L's diagonal                                      */
-    row_totals totals;       /* of the span                                          */
+    row_totals totals;       /* of the chunk                                          */
     row_numbers numbers;     /* of the second warp's nonzeros, where there is one    */
     uint32_t work;           /* what the warps of a thread block have taken          */
     /* G's entries (i, j) with i <= j; below the diagonal, the factor L, but of its tiles on the
@@ -71,22 +71,6 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
         return __shfl_sync(ALL, from, r % WARP);
     }
 
-    /* q = b - h V a - ridge a. */
-    __device__ __forceinline__ void make_gradient()
-    {
-        for (int k = 0; k < PARTS; k++) {
-            const uint32_t r = entry(k);
-            d[k] = 0;
-            q[k] = r < p.rank ? room.b[r] - p.times * __ldg(p.ridge + r) * a[k] : 0;
-        }
-        for (uint32_t i = 0; p.v && i < p.rank; i++) {
-            const double ai = of_all(a, i);
-            for (int k = 0; k < PARTS; k++)
-                if (entry(k) < p.rank)
-                    q[k] -= ai * __ldg(p.v + i * p.rank + entry(k));
-        }
-    }
-
     /* room.step = x, and zero beyond the rank. */
     __device__ __forceinline__ void put_step(const double (&x)[PARTS])
     {
@@ -96,23 +80,19 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
         __syncwarp();
     }
 
-    __device__ __forceinline__ double mean_whole() const
-    {
-        double sum = 0;
-        for (int k = 0; k < PARTS; k++)
-            if (entry(k) < p.rank)
-                sum += this->whole(entry(k));
-        return warp_sum(sum) / p.rank;
-    }
-
     /* Where H is singular, a small multiple of the identity is added to it. */
     __device__ __forceinline__ void solve_free()
     {
         double shift = 0, mean = 1;
 #pragma unroll 1
         while (!factorise(shift * mean)) {
-            if (shift == 0)
-                mean = mean_whole();
+            if (shift == 0) {
+                double whole = 0;
+                for (int k = 0; k < PARTS; k++)
+                    if (entry(k) < p.rank)
+                        whole += this->whole(entry(k));
+                mean = warp_sum(whole) / p.rank;
+            }
             shift = shift == 0 ? ROW_SHIFT : shift * ROW_SHIFT_UP;
             if (!(mean > 0 && shift <= ROW_SHIFT_END))
                 return;
@@ -209,7 +189,18 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
     /* a becomes a + d; returns change(). All lanes see b and G in the room, and have their a. */
     __device__ __forceinline__ double solve()
     {
-        make_gradient();
+        /* q = b - h V a - ridge a */
+        for (int k = 0; k < PARTS; k++) {
+            const uint32_t r = entry(k);
+            d[k] = 0;
+            q[k] = r < p.rank ? room.b[r] - p.times * __ldg(p.ridge + r) * a[k] : 0;
+        }
+        for (uint32_t i = 0; p.v && i < p.rank; i++) {
+            const double ai = of_all(a, i);
+            for (int k = 0; k < PARTS; k++)
+                if (entry(k) < p.rank)
+                    q[k] -= ai * __ldg(p.v + i * p.rank + entry(k));
+        }
         if (p.rules.nonneg)
             solve_nonneg(ROW_PASSES, 0, 0);
         else

@@ -14,34 +14,14 @@ constexpr int SUM_THREADS = 1024;
 constexpr uint32_t LIFT_BLOCKS = 4096;
 constexpr int SNAP = 32; /* nonzeros among which the start of a row is looked for */
 
-static_assert(SNAP < ROW_SPAN_LEAST, "spans stay in order");
-
-/* Of component i, where the other modes' columns are `apart` times as long as those of the model.
- */
-__device__ void make_common_of_squares(const row_common_args &a, uint32_t i, double apart)
-{
-    a.to.ridge[i] = row_ridge(&a.rules, fabs(a.lambda[i])) * apart * apart;
-    a.to.cell[i] = hadamard(a.modes, i * a.modes.rank + i, false) / a.cells * apart * apart;
-    a.to.inverse[i] = 1 / a.to.ridge[i];
-}
-
-__device__ void make_common_of_counts(const row_common_args &a, uint32_t i, double apart)
-{
-    double linear = a.rules.unlisted;
-    for (int n = 0; n < a.modes.order; n++)
-        linear *= n == a.modes.mode ? 1 : a.sum[n][i];
-    a.to.linear[i] = linear;
-    a.to.inverse[i] = inverse_or_zero(linear);
-    a.to.unit[i] = 1 / apart;
-    a.to.ridge[i] = POISSON_RIDGE * apart * apart / a.modes.rank;
-}
+static_assert(SNAP < ROW_CHUNK_LEAST, "chunks stay in order");
 
 /* Thread block i, thread j: entry (i, j) of V; thread 0 also component i. */
 __global__ void make_common(const __grid_constant__ row_common_args a)
 {
     const uint32_t rank = a.modes.rank;
     const uint32_t i = blockIdx.x, j = threadIdx.x;
-    const double apart = 1 / scale(a.modes, i);
+    const double apart = 1 / scale(a.modes, i); /* how much longer the other modes' columns are */
     if (!a.rules.rates)
         a.to.v[i * rank + j] =
             a.rules.unlisted * hadamard(a.modes, i * rank + j, false) * apart / scale(a.modes, j);
@@ -50,10 +30,19 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
     const double norm = a.modes.norm[a.modes.mode][i];
     a.to.now[i] = a.lambda[i] / (norm != 0 ? norm : 1) / apart;
     a.to.out[i] = apart;
-    if (a.rules.rates)
-        make_common_of_counts(a, i, apart);
-    else
-        make_common_of_squares(a, i, apart);
+    if (a.rules.rates) {
+        double linear = a.rules.unlisted;
+        for (int n = 0; n < a.modes.order; n++)
+            linear *= n == a.modes.mode ? 1 : a.sum[n][i];
+        a.to.linear[i] = linear;
+        a.to.inverse[i] = inverse_or_zero(linear);
+        a.to.unit[i] = 1 / apart;
+        a.to.ridge[i] = POISSON_RIDGE * apart * apart / rank;
+        return;
+    }
+    a.to.ridge[i] = row_ridge(&a.rules, fabs(a.lambda[i])) * apart * apart;
+    a.to.cell[i] = hadamard(a.modes, i * rank + i, false) / a.cells * apart * apart;
+    a.to.inverse[i] = 1 / a.to.ridge[i];
 }
 
 /* The row of nonzero i, of block `block`. */
@@ -62,18 +51,18 @@ __device__ uint32_t row_of_nonzero(const mttkrp_args &a, uint64_t i, uint32_t bl
     return coordinate_at(a.output, index_at(a, i), base_of(a, block));
 }
 
-__global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t *block,
-                           uint32_t spans, uint64_t *span, uint32_t *before, uint32_t *after)
+__global__ void snap_chunks(const __grid_constant__ mttkrp_args a, const uint32_t *block,
+                            uint32_t chunks, uint64_t *chunk, uint32_t *before, uint32_t *after)
 {
     const uint32_t s = blockIdx.x * THREADS + threadIdx.x;
-    if (s > spans)
+    if (s > chunks)
         return;
-    uint64_t i = span[s];
+    uint64_t i = chunk[s];
     if (s == 0)
         after[s] = row_of_nonzero(a, i, block[s]);
-    if (s == spans)
+    if (s == chunks)
         before[s] = row_of_nonzero(a, i - 1, block[s - 1]);
-    if (s == 0 || s == spans)
+    if (s == 0 || s == chunks)
         return;
     const uint32_t own = block[s], last = block[s - 1];
     const uint32_t row = row_of_nonzero(a, i - 1, last);
@@ -82,7 +71,7 @@ __global__ void snap_spans(const __grid_constant__ mttkrp_args a, const uint32_t
             i = k;
             break;
         }
-    span[s] = i;
+    chunk[s] = i;
     before[s] = row_of_nonzero(a, i - 1, last);
     after[s] = row_of_nonzero(a, i, own);
 }
@@ -117,25 +106,6 @@ __global__ void find_rows(const __grid_constant__ row_search_args a)
     a.first[k] = low;
 }
 
-/* part[0] += the others. */
-__device__ void sum_parts(row_totals (&part)[SUM_THREADS])
-{
-    for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            add_totals(part[threadIdx.x], part[threadIdx.x + half]);
-    }
-}
-
-__device__ double sum_model(const row_model_args &model, const row_common &common, uint32_t rank)
-{
-    double sum = 0;
-    for (uint32_t r = 0; r < rank; r++)
-        sum += model.sum ? common.now[r] * model.sum[r] * common.linear[r]
-                         : pow(fabs(model.lambda[r]), model.power);
-    return sum;
-}
-
 /* In one thread block, in a fixed order. */
 __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
                            const __grid_constant__ row_model_args model,
@@ -147,12 +117,20 @@ __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
     for (uint32_t i = threadIdx.x; i < count; i += SUM_THREADS)
         add_totals(sum, of[i]);
     part[threadIdx.x] = sum;
-    sum_parts(part);
+    for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            add_totals(part[threadIdx.x], part[threadIdx.x + half]);
+    }
     if (threadIdx.x > 0)
         return;
     *to = part[0];
+    double of_model = 0;
+    for (uint32_t r = 0; model.to && r < rank; r++)
+        of_model += model.sum ? common.now[r] * model.sum[r] * common.linear[r]
+                              : pow(fabs(model.lambda[r]), model.power);
     if (model.to)
-        *model.to = sum_model(model, common, rank);
+        *model.to = of_model;
 }
 
 /* Thread block row, thread column, in strides. */
@@ -177,11 +155,11 @@ cudaError_t row_common_make(const struct row_common_args *args, cudaStream_t str
     return cudaGetLastError();
 }
 
-cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t spans,
-                           uint64_t *span, uint32_t *before, uint32_t *after, cudaStream_t stream)
+cudaError_t row_chunks_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t chunks,
+                            uint64_t *chunk, uint32_t *before, uint32_t *after, cudaStream_t stream)
 {
-    snap_spans<<<spans / THREADS + 1, THREADS, 0, stream>>>(*args, block, spans, span, before,
-                                                            after);
+    snap_chunks<<<chunks / THREADS + 1, THREADS, 0, stream>>>(*args, block, chunks, chunk, before,
+                                                              after);
     return cudaGetLastError();
 }
 

@@ -127,33 +127,23 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         count({0, 0, 0, violation});
     }
 
-    /* Solves the row whose whole system is in shared memory, and writes it. */
-    __device__ __forceinline__ void solve_row()
-    {
-        if constexpr (COUNTS)
-            improve_counts();
-        else
-            solve_squares();
-        __syncwarp();
-    }
-
-    __device__ __forceinline__ void send_row()
-    {
-        const uint64_t which = row - a.sent.first;
-        copy_part(a.sent.part + which * part_length<COLUMNS>, false);
-        if (a.sent.peers > 0 && lane == 0)
-            a.sent.least[which * a.sent.peers + a.sent.peer] = numbers.least;
-    }
-
     /* part: where the system goes if it is only a part of the row's; else NULL. */
     __device__ __forceinline__ void use_row(double *part)
     {
         if (part)
             copy_part(part, false);
-        else if (a.sent.part)
-            send_row();
-        else
-            solve_row();
+        else if (a.sent.part) {
+            const uint64_t which = row - a.sent.first;
+            copy_part(a.sent.part + which * part_length<COLUMNS>, false);
+            if (a.sent.peers > 0 && lane == 0)
+                a.sent.least[which * a.sent.peers + a.sent.peer] = numbers.least;
+        } else {
+            if constexpr (COUNTS)
+                improve_counts();
+            else
+                solve_squares();
+            __syncwarp();
+        }
     }
 
     __device__ __forceinline__ void end_row(double *part)
@@ -168,36 +158,31 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
             sync_warps<WARPS>();
     }
 
-    __device__ __forceinline__ double *part_of(uint32_t span, int tail) const
+    __device__ __forceinline__ double *part_of(uint32_t chunk, int tail) const
     {
-        return a.part + (2 * static_cast<uint64_t>(span) + tail) * part_length<COLUMNS>;
+        return a.part + (2 * static_cast<uint64_t>(chunk) + tail) * part_length<COLUMNS>;
     }
 
-    /* What a walk over a span knows of its rows. */
+    /* What a walk over a chunk knows of its rows. */
     struct walk_state {
-        bool head;    /* the present row begins before the span     */
+        bool head;    /* the present row begins before the chunk     */
         bool goes_on; /* the last row ends after it                 */
         bool reads;   /* there are nonzeros                         */
         bool open;    /* the system of a row is in registers or in shared memory */
     };
 
-    /* Begins with the whole system of join `which`. */
-    __device__ __forceinline__ void take_join(uint32_t which)
-    {
-        const row_join join = join_at(a, which);
-        row = join.row;
-        copy_part(a.part + join.first * uint64_t{part_length<COLUMNS>}, true);
-    }
-
-    /* Begins with a span, or with the whole system of join `which`. */
+    /* Begins with a chunk, or with the whole system of join `which`. */
     __device__ __forceinline__ walk_state begin(uint32_t which)
     {
         if (a.joined) {
-            if (warp == 0)
-                take_join(which);
+            if (warp == 0) {
+                const row_join join = join_at(a, which);
+                row = join.row;
+                copy_part(a.part + join.first * uint64_t{part_length<COLUMNS>}, true);
+            }
             return {false, false, false, true};
         }
-        const uint64_t begin = __ldg(a.span + which), end = __ldg(a.span + which + 1);
+        const uint64_t begin = __ldg(a.chunk + which), end = __ldg(a.chunk + which + 1);
         const bool head = __ldg(a.continued + which), goes_on = __ldg(a.continued + which + 1);
         if (begin < end) {
             const int skipped = a.short_rows > 0 && !__ldg(a.left + which) ? a.short_rows : 0;
@@ -206,8 +191,8 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         return {head, goes_on, begin < end, false};
     }
 
-    /* Sums and solves the rows of a span; or solves the row of a join. The rows that the next batch
-     * of a row gathers are on their way while one is added. */
+    /* Sums and solves the rows of a chunk; or solves the row of a join. The rows that the next
+     * batch of a row gathers are on their way while one is added. */
     __device__ __forceinline__ void walk(uint32_t which_one)
     {
         batch x = {};
@@ -254,7 +239,7 @@ constexpr int blocks_at_once = BLOCKS <= 1   ? 16
                                : BLOCKS <= 4 ? 12
                                              : 6;
 
-/* The next span or join, for all threads of a thread block. */
+/* The next chunk or join, for all threads of a thread block. */
 template <int WARPS> __device__ __forceinline__ uint32_t take_work(uint32_t *next, uint32_t *taken)
 {
     uint32_t which = threadIdx.x == 0 ? atomicAdd(next, 1) : 0;
@@ -270,22 +255,22 @@ template <int WARPS> __device__ __forceinline__ uint32_t take_work(uint32_t *nex
 
 template <typename T, int BLOCKS, bool COUNTS>
 __global__ void __launch_bounds__(threads_of_row<BLOCKS>, blocks_at_once<BLOCKS>)
-    solve_spans(const __grid_constant__ row_systems_args a)
+    solve_chunks(const __grid_constant__ row_systems_args a)
 {
     using room = row_room<BLOCKS * TILE_SIDE>;
     row_walk<T, BLOCKS, COUNTS> walk(a, *reinterpret_cast<room *>(block_memory()));
     for (;;) {
         const uint32_t which = take_work<warps_of_row<BLOCKS>>(a.next, &walk.room.work);
-        if (which >= (a.joined ? a.joins : a.spans))
+        if (which >= (a.joined ? a.joins : a.chunks))
             break;
         walk.walk(which);
         if (threadIdx.x == 0)
-            a.totals[a.joined ? a.spans + which : which] = walk.room.totals;
+            a.totals[a.joined ? a.chunks + which : which] = walk.room.totals;
     }
 }
 
 /* Number i of all parts of join j becomes their sum, or their least, in the place of the first: in
- * the order of the spans, though several are on their way at once. A thread has one number, and a
+ * the order of the chunks, though several are on their way at once. A thread has one number, and a
  * join as many thread blocks as it takes. */
 __global__ void __launch_bounds__(JOIN_THREADS)
     join_parts(const __grid_constant__ row_systems_args a, uint32_t length)
@@ -346,7 +331,7 @@ template <typename T, int BLOCKS> uint32_t shared_bytes_of(int gathers, bool wei
 template <typename T, int BLOCKS, bool COUNTS> solve_kernel instance()
 {
     constexpr int COLUMNS = BLOCKS * TILE_SIDE;
-    return {solve_spans<T, BLOCKS, COUNTS>, threads_of_row<BLOCKS>, part_length<COLUMNS>,
+    return {solve_chunks<T, BLOCKS, COUNTS>, threads_of_row<BLOCKS>, part_length<COLUMNS>,
             shared_bytes_of<T, BLOCKS>};
 }
 
@@ -390,7 +375,7 @@ static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
                                     ? kernel_of<true>(args.rank, args.mttkrp.precision)
                                     : kernel_of<false>(args.rank, args.mttkrp.precision);
     const uint32_t bytes = kernel.bytes(args.mttkrp.gathers, args.rules.weighed != 0);
-    const uint32_t work = args.joined ? args.joins : args.spans;
+    const uint32_t work = args.joined ? args.joins : args.chunks;
     void *list[] = {const_cast<row_systems_args *>(&args)};
     uint32_t blocks;
     cudaError_t code = blocks_of_device(kernel.solve, kernel.threads, bytes, &blocks);
@@ -402,29 +387,23 @@ static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
     return code;
 }
 
-/* All but the joins. */
-static cudaError_t launch_spans(const row_systems_args *args, cudaStream_t stream)
-{
-    row_systems_args pass = *args;
-    pass.joined = 0;
-    if (!args->rules.matrix)
-        return row_multiply_spans(args, stream);
-    cudaError_t code = cudaSuccess;
-    if (args->short_rows > 0)
-        code = row_short_solve(args, stream);
-    return code == cudaSuccess ? launch(pass, stream) : code;
-}
-
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
-    cudaError_t code = launch_spans(args, stream);
+    row_systems_args pass = *args;
+    cudaError_t code = cudaSuccess;
+    pass.joined = 0;
+    if (args->short_rows > 0 && args->rules.matrix)
+        code = row_short_solve(args, stream);
+    if (code == cudaSuccess)
+        code = args->rules.matrix ? launch(pass, stream) : row_multiply_chunks(args, stream);
     return code == cudaSuccess ? row_systems_join(args, stream) : code;
 }
 
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream)
 {
     row_systems_args pass = *args;
-    const uint32_t length = static_cast<uint32_t>(row_system_length(args->rank, args->rules.matrix));
+    const uint32_t length =
+        static_cast<uint32_t>(row_system_length(args->rank, args->rules.matrix));
     pass.joined = 1;
     if (args->joins == 0)
         return cudaSuccess;
@@ -442,9 +421,10 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
 cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream)
 {
     row_systems_args pass = *args;
-    const uint32_t length = static_cast<uint32_t>(row_system_length(args->rank, args->rules.matrix));
+    const uint32_t length =
+        static_cast<uint32_t>(row_system_length(args->rank, args->rules.matrix));
     pass.joined = 1;
-    pass.spans = 0;
+    pass.chunks = 0;
     pass.join = nullptr;
     pass.joins = rows;
     pass.part = args->sent.part;

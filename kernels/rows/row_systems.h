@@ -1,7 +1,7 @@
 /* The systems of all rows of a mode (numerics/row_term.h, poisson_term.h) on the GPU: a thread
- * block walks over a span of the nonzeros in the ordering of the mode, sums b and G of a row after
- * the other, and solves a row when it ends. A row that spans share is joined from their sums by a
- * second kernel, in the order of the spans: results repeat bit for bit on one device. Systems are
+ * block walks over a chunk of the nonzeros in the ordering of the mode, sums b and G of a row after
+ * the other, and solves a row when it ends. A row that chunks share is joined from their sums by a
+ * second kernel, in the order of the chunks: results repeat bit for bit on one device. Systems are
  * double in any precision. Implemented in row_systems.cu (the pass), row_short.cu (rows of few
  * nonzeros), row_multiply.cu (rows that need no G), row_values.cu (a pass that only finds the
  * model's values) and row_steps.cu (the steps before and after them). Device pointers only; nothing
@@ -47,11 +47,12 @@ uint64_t row_system_length(uint32_t rank, int matrix);
  * without G, lane groups. gathers: as in struct mttkrp_args. */
 cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uint32_t *walkers);
 
-/* span[s] (spans + 1, of which span[s] for 0 < s < spans is a wish) moves to the start of a row, if
- * one is near and in the same block; before[s], after[s] (spans + 1) = the rows of the nonzeros
- * before and after, as far as they lie in the spans. */
-cudaError_t row_spans_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t spans,
-                           uint64_t *span, uint32_t *before, uint32_t *after, cudaStream_t stream);
+/* chunk[s] (chunks + 1, of which chunk[s] for 0 < s < chunks is a wish) moves to the start of a
+ * row, if one is near and in the same block; before[s], after[s] (chunks + 1) = the rows of the
+ * nonzeros before and after, as far as they lie in the chunks. */
+cudaError_t row_chunks_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t chunks,
+                            uint64_t *chunk, uint32_t *before, uint32_t *after,
+                            cudaStream_t stream);
 
 /* Rows at which the nonzeros of an ordering in device memory are divided. */
 struct row_search_args {
@@ -65,7 +66,7 @@ struct row_search_args {
 };
 cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t stream);
 
-#define ROW_SPAN_LEAST 64 /* nonzeros between two wishes in one block, at least */
+#define ROW_CHUNK_LEAST 64 /* nonzeros between two wishes in one block, at least */
 
 /* args->common.v_inverse, if the passes that follow need it for short rows. */
 cudaError_t row_short_prepare(const struct row_systems_args *args, cudaStream_t stream);
@@ -73,16 +74,16 @@ cudaError_t row_short_prepare(const struct row_systems_args *args, cudaStream_t 
 /* Every row that has nonzeros: args->mttkrp.m, parts and totals. */
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream);
 
-/* The short rows of all spans, as the first step of row_systems_solve: args->mttkrp.m, left, and
- * their part of the spans' totals. */
+/* The short rows of all chunks, as the first step of row_systems_solve: args->mttkrp.m, left, and
+ * their part of the chunks' totals. */
 cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t stream);
 
 /* What row_system_length and row_systems_walkers give without G. */
 uint64_t row_multiply_length(uint32_t rank);
 cudaError_t row_multiply_groups(uint32_t rank, uint32_t *groups);
 
-/* Every row of counts that lies in a span as a whole, and the parts of the others; ... */
-cudaError_t row_multiply_spans(const struct row_systems_args *args, cudaStream_t stream);
+/* Every row of counts that lies in a chunk as a whole, and the parts of the others; ... */
+cudaError_t row_multiply_chunks(const struct row_systems_args *args, cudaStream_t stream);
 
 /* ... those whose parts are summed: args->joins, or as row_sent_solve says. */
 cudaError_t row_multiply_joins(const struct row_systems_args *args, cudaStream_t stream);
@@ -94,7 +95,7 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
  * row of row i is written as row i of args->mttkrp.m, its old one is row i of args->old. */
 cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream);
 
-/* Nothing is solved: totals (spans) = misfit and model of the rows as they are. */
+/* Nothing is solved: totals (chunks) = misfit and model of the rows as they are. */
 cudaError_t row_systems_values(const struct row_systems_args *args, cudaStream_t stream);
 
 /* What is summed over the components of a model beside the totals. */

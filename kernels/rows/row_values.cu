@@ -1,4 +1,4 @@
-/* The model's values at the nonzeros, and their sums. A thread block takes a span, each lane group
+/* The model's values at the nonzeros, and their sums. A thread block takes a chunk, each lane group
  * a part of it; in the end of a window each lane has the value at one of its nonzeros. */
 #include "kernels/rows/row_groups.cuh"
 #include "kernels/rows/row_systems.h"
@@ -52,16 +52,6 @@ template <typename T, int GATHERS, int LANES> struct value_sum {
     }
 };
 
-/* The range of a lane group among those of its thread block. */
-template <int LANES> __device__ __forceinline__ group_range part_of_span(const row_systems_args &a)
-{
-    const uint32_t group = threadIdx.x / LANES, groups = blockDim.x / LANES;
-    const uint64_t begin = __ldg(a.span + blockIdx.x);
-    const uint64_t count = __ldg(a.span + blockIdx.x + 1) - begin;
-    return {begin + count * group / groups, begin + count * (group + 1) / groups,
-            __ldg(a.block + blockIdx.x)};
-}
-
 template <typename T, int GATHERS, int LANES>
 __global__ void __launch_bounds__(GROUP_THREADS, BLOCKS)
     values_kernel(const __grid_constant__ row_systems_args a)
@@ -72,7 +62,11 @@ __global__ void __launch_bounds__(GROUP_THREADS, BLOCKS)
     value_sum<T, GATHERS, LANES> sum(groups);
     fill_common(now, a.common.now, a.rank);
     __syncthreads();
-    groups.begin(part_of_span<LANES>(a));
+    const uint32_t group = threadIdx.x / LANES, in_block = blockDim.x / LANES;
+    const uint64_t begin = __ldg(a.chunk + blockIdx.x);
+    const uint64_t count = __ldg(a.chunk + blockIdx.x + 1) - begin;
+    groups.begin({begin + count * group / in_block, begin + count * (group + 1) / in_block,
+                  __ldg(a.block + blockIdx.x)});
     groups.walk(sum);
     const row_totals own = {warp_sum(sum.misfit), 0, 0, 0, warp_sum(sum.model)};
     if (groups.lane == 0)
@@ -101,7 +95,7 @@ extern "C" cudaError_t row_systems_values(const struct row_systems_args *args, c
 {
     const auto kernel =
         group_kernel<value_kernel>(args->mttkrp.precision, args->rank, args->mttkrp.gathers);
-    const int warps = args->rules.matrix ? MOST_WARPS : 1; /* else spans are many and short */
-    kernel<<<args->spans, warps * WARP, 0, stream>>>(*args);
+    const int warps = args->rules.matrix ? MOST_WARPS : 1; /* else chunks are many and short */
+    kernel<<<args->chunks, warps * WARP, 0, stream>>>(*args);
     return cudaGetLastError();
 }

@@ -52,19 +52,6 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         return this->inner(room.z + lane * LD, room.x + (length > 0 ? slot : 0) * LD);
     }
 
-    /* Fills the room. */
-    __device__ __forceinline__ void make_terms()
-    {
-        if (a.mttkrp.precision == PRECISION_SINGLE)
-            this->template gather_old<float>(room.x);
-        else
-            this->template gather_old<double>(room.x);
-        __syncwarp();
-        room.left[lane] = row_term(value, model(), h()).c;
-        known = __ballot_sync(ALL, row_term_known(value));
-        __syncwarp();
-    }
-
     /* The row of slot `lane`, which has at most MOST nonzeros. If they are WEIGHED, some of their
      * values are unknown and each has its own w (row_term.h); otherwise w is 1 - h. */
     template <int MOST, bool WEIGHED> struct row_facts {
@@ -242,7 +229,11 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         for (int i = 0; i < MOST; i++)
             if (!ZEROS && i < row.length)
                 room.left[row.first + i] = f.left[i];
-        sum.penalty += a.rules.counted && lane < rows ? penalty(f) : 0;
+        double penalty = 0;
+        if (a.rules.counted && lane < rows)
+            for (uint32_t r = 0; r < a.rank; r++)
+                penalty = fma(f.times * room.ridge[r] * f.x[r], f.x[r], penalty);
+        sum.penalty += penalty;
     }
 
     __device__ __forceinline__ void improve_up_to(int most)
@@ -259,15 +250,6 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
             improve<ROW_SHORT_DESCENT>();
     }
 
-    template <int MOST, bool WEIGHED>
-    __device__ __forceinline__ double penalty(const row_facts<MOST, WEIGHED> &f) const
-    {
-        double of_row = 0;
-        for (uint32_t r = 0; r < a.rank; r++)
-            of_row = fma(f.times * room.ridge[r] * f.x[r], f.x[r], of_row);
-        return of_row;
-    }
-
     /* Of the new row of slot s. */
     template <int WIDTH>
     __device__ __forceinline__ void entries_of(int s, uint32_t r, double (&x)[WIDTH]) const
@@ -277,22 +259,24 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
             x[e] = room.x[s * LD + r + e] * this->common_at(a.common.out, r + e);
     }
 
-    /* Of this lane's nonzero, with the new row; see row_term. */
-    __device__ __forceinline__ double misfit() const
-    {
-        return ZEROS ? row_term(value, model(), h()).misfit : room.left[lane] * room.left[lane];
-    }
-
     __device__ __forceinline__ bool solve()
     {
         const int most = this->longest();
         this->gather_all();
-        make_terms();
+        if (a.mttkrp.precision == PRECISION_SINGLE)
+            this->template gather_old<float>(room.x);
+        else
+            this->template gather_old<double>(room.x);
+        __syncwarp();
+        room.left[lane] = row_term(value, model(), h()).c;
+        known = __ballot_sync(ALL, row_term_known(value));
+        __syncwarp();
         if (ZEROS || lane < rows)
             improve_up_to(most);
         __syncwarp();
         if (length > 0) {
-            const double of_nonzero = misfit();
+            const double of_nonzero =
+                ZEROS ? row_term(value, model(), h()).misfit : room.left[lane] * room.left[lane];
             sum.misfit += of_nonzero;
             sum.size += fabs(of_nonzero);
         }

@@ -122,16 +122,6 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         double least;               /* count above 0, or infinity                  */
     };
 
-    __device__ __forceinline__ void sum_facts(facts &x, int most) const
-    {
-        for (int step = 1; step < most; step *= 2) {
-            x.counts += next(x.counts, step, 0);
-            x.mass += next(x.mass, step, 0);
-            x.trace += next(x.trace, step, 0);
-            x.least = fmin(x.least, next(x.least, step, INFINITY));
-        }
-    }
-
     /* Fills what rows and nonzeros have in the room. Returns w of the lane's nonzero. */
     __device__ __forceinline__ double make_terms(int most, double *least)
     {
@@ -141,7 +131,12 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
             poisson_term_of(known, inverse(poisson_rate(x.model)), a.rules.unlisted);
         const double q = length > 0 && a.rules.weighed ? t.q : 0;
         facts of = {t.c * x.model, q * x.model, t.w * x.size, known > 0 ? known : INFINITY};
-        sum_facts(of, most);
+        for (int step = 1; step < most; step *= 2) {
+            of.counts += next(of.counts, step, 0);
+            of.mass += next(of.mass, step, 0);
+            of.trace += next(of.trace, step, 0);
+            of.least = fmin(of.least, next(of.least, step, INFINITY));
+        }
         *least = of.least;
         has_counts = __ballot_sync(ALL, is_head() && of.least < INFINITY);
         room.c_w[lane] = {t.c, t.w};
@@ -199,18 +194,6 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         double ridge[ENTRIES]; /* times the trace of H */
     };
 
-    __device__ __forceinline__ lane_common common_of_lane() const
-    {
-        lane_common x;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
-            const double unit = this->unit_of(entry(e));
-            x.of[e] = room.common[entry(e)];
-            x.ridge[e] = unit * unit * this->common_at(a.common.ridge, entry(e));
-        }
-        return x;
-    }
-
     /* The step of the row of slot s, by a lane group: it takes the place of z of the row's first
      * nonzero. A group that has no row takes the last one, and leaves nothing. Returns the largest
      * violation of the lane's entries, times a count of 1. */
@@ -255,7 +238,13 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
 
     __device__ __forceinline__ void find_steps()
     {
-        const lane_common common = common_of_lane();
+        lane_common common;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) {
+            const double unit = this->unit_of(entry(e));
+            common.of[e] = room.common[entry(e)];
+            common.ridge[e] = unit * unit * this->common_at(a.common.ridge, entry(e));
+        }
         double most = 0;
         for (int s = 0; s < rows; s += WARP / LANES)
             most = fmax(most, find_step(s + lane / LANES, common));
@@ -263,17 +252,13 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         __syncwarp();
     }
 
-    /* <d, z> of the lane's nonzero, but the first one of its row. */
-    __device__ __forceinline__ double multiply_step() const
-    {
-        return this->inner(room.z + lane * LD, room.z + (length > 0 ? first : lane) * LD);
-    }
-
     /* How far the rows go. */
     __device__ __forceinline__ void find_parts(double w, double least, int most)
     {
         row_facts &of = room.row_of[length > 0 ? slot : 0];
-        const double other = most > 1 ? multiply_step() : 0;
+        double other = 0; /* <d, z> of the lane's nonzero, but the first one of its row */
+        if (most > 1)
+            other = this->inner(room.z + lane * LD, room.z + (length > 0 ? first : lane) * LD);
         const double moved = (is_head() ? of.moved : other) * of.back;
         double square = w * moved * moved;
         for (int step = 1; step < most; step *= 2)

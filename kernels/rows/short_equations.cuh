@@ -83,19 +83,6 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         }
     }
 
-    template <bool FAR> __device__ __forceinline__ void put_tiles(const equation_tiles<FAR> &sum)
-    {
-#pragma unroll
-        for (int i = 0; i < TILES; i++) {
-            put_tile(i, i, sum.near[i][0], sum.near[i][1]);
-            if (i + 1 < TILES)
-                put_tile(i + 1, i, sum.near[i][2], sum.near[i][3]);
-            if (FAR && i + 2 < TILES)
-                put_tile(i + 2, i, sum.far[i][0], sum.far[i][1]);
-        }
-        __syncwarp();
-    }
-
     /* Z M^-1 Z' for nonzeros of one row, of at most 8 or, if FAR, 16. */
     template <bool FAR> __device__ __forceinline__ void multiply_all()
     {
@@ -122,7 +109,15 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
             }
             add_step<FAR>(sum, z, right);
         }
-        put_tiles<FAR>(sum);
+#pragma unroll
+        for (int i = 0; i < TILES; i++) {
+            put_tile(i, i, sum.near[i][0], sum.near[i][1]);
+            if (i + 1 < TILES)
+                put_tile(i + 1, i, sum.near[i][2], sum.near[i][3]);
+            if (FAR && i + 2 < TILES)
+                put_tile(i + 2, i, sum.far[i][0], sum.far[i][1]);
+        }
+        __syncwarp();
     }
 
     __device__ __forceinline__ void put_tile(int i, int j, double x, double y) const
@@ -187,17 +182,12 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         return u * inverse(diagonal);
     }
 
-    /* M^-1 z of the nonzeros; without ZEROS z, which is not multiplied by the inverse ridge. */
-    __device__ __forceinline__ const double *directions() const
-    {
-        return ZEROS ? room.direction : room.z;
-    }
-
     /* Of the row of slot s, from u. */
     template <int WIDTH>
     __device__ __forceinline__ void entries_of(int s, uint32_t r, double (&x)[WIDTH])
     {
-        this->sums_of(room.row[s], room.left, directions(), r, x);
+        /* M^-1 z of the nonzeros; without ZEROS z, which is not multiplied by the inverse ridge */
+        this->sums_of(room.row[s], room.left, ZEROS ? room.direction : room.z, r, x);
 #pragma unroll
         for (int e = 0; e < WIDTH; e++) {
             if constexpr (!ZEROS) {
@@ -206,17 +196,6 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
                     sum.penalty += room.ridge[s] * __ldg(a.common.ridge + r + e) * x[e] * x[e];
             }
             x[e] *= this->common_at(a.common.out, r + e);
-        }
-    }
-
-    /* Fills k; see read_equations. */
-    template <int MOST> __device__ __forceinline__ void find_equations(double (&k)[MOST])
-    {
-        if constexpr (!ZEROS && MOST <= 2) {
-            make_equations(k);
-        } else {
-            multiply_all<(MOST > TILE_SIDE)>();
-            read_equations(k);
         }
     }
 
@@ -250,7 +229,12 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         const double weight = ZEROS ? counts - a.rules.unlisted : share;
         double k[MOST], least = 1;
         bool small = true;
-        find_equations(k);
+        if constexpr (!ZEROS && MOST <= 2) {
+            make_equations(k);
+        } else {
+            multiply_all<(MOST > TILE_SIDE)>();
+            read_equations(k);
+        }
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
             const bool both = i < length && (ZEROS || (counts && known >> (first + i) & 1));

@@ -30,8 +30,8 @@ template <int COLUMNS_OF> struct short_window {
     short_room<COLUMNS> &shared;
     const double *const unit; /* (R) by which z is multiplied, or NULL */
     const int lane;
-    const uint32_t *base; /* of the span's block, or NULL        */
-    bool goes_on;         /* the span's last row, after its end  */
+    const uint32_t *base; /* of the chunk's block, or NULL        */
+    bool goes_on;         /* the chunk's last row, after its end  */
     index_words<ANY> index;
     double value;
     uint32_t number;   /* of the row of the lane's nonzero */
@@ -56,7 +56,7 @@ template <int COLUMNS_OF> struct short_window {
         number = coordinate_at(m.output, index, base);
     }
 
-    /* Finds the rows of a window of `size` nonzeros, which may be the span's last. A row `before`
+    /* Finds the rows of a window of `size` nonzeros, which may be the chunk's last. A row `before`
      * began before it. Returns the lane where the next window begins, and sets *before. */
     __device__ __forceinline__ int find_rows(int size, bool last, uint32_t *before)
     {
@@ -100,21 +100,21 @@ template <int COLUMNS_OF> struct short_window {
         return __ldg(of + min(r, a.rank - 1));
     }
 
-    /* Solves the short rows of a span: solve() solves those of the present window. False where it
+    /* Solves the short rows of a chunk: solve() solves those of the present window. False where it
      * says so. */
-    template <typename F> __device__ __forceinline__ bool walk(uint32_t span, F &&solve)
+    template <typename F> __device__ __forceinline__ bool walk(uint32_t chunk, F &&solve)
     {
-        const uint64_t end = __ldg(a.span + span + 1);
-        goes_on = __ldg(a.continued + span + 1);
-        uint64_t at = __ldg(a.span + span);
+        const uint64_t end = __ldg(a.chunk + chunk + 1);
+        goes_on = __ldg(a.continued + chunk + 1);
+        uint64_t at = __ldg(a.chunk + chunk);
         uint32_t before = NO_ROW;
         sum = {};
         if (a.mttkrp.base)
-            base = base_of(a.mttkrp, __ldg(a.block + span));
+            base = base_of(a.mttkrp, __ldg(a.block + chunk));
         for (bool is_first = true; at < end; is_first = false) {
             const int size = end - at < WARP ? static_cast<int>(end - at) : WARP;
             read(at + min(lane, size - 1));
-            if (is_first && __ldg(a.continued + span))
+            if (is_first && __ldg(a.continued + chunk))
                 before = __shfl_sync(ALL, number, 0);
             at += find_rows(size, at + size == end, &before);
             fetch_nonzero(a.mttkrp, a.mttkrp.precision, min(at + lane, end - 1)); /* the next's */

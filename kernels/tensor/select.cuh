@@ -26,38 +26,26 @@ __global__ void __launch_bounds__(SELECT_THREADS)
         count[blockIdx.x] = static_cast<uint64_t>(sum);
 }
 
-/* The selected nonzeros before that of this thread; *all = those of the thread block. of_warp is
- * shared. */
-__device__ __forceinline__ uint32_t selected_before(bool selected,
-                                                    uint32_t (&of_warp)[SELECT_WARPS],
-                                                    uint32_t *all)
-{
-    const uint32_t lane = threadIdx.x % SELECT_WARP, warp = threadIdx.x / SELECT_WARP;
-    const uint32_t votes = __ballot_sync(~0u, selected);
-    uint32_t before = static_cast<uint32_t>(__popc(votes & ((1u << lane) - 1)));
-    *all = 0;
-    if (lane == 0)
-        of_warp[warp] = static_cast<uint32_t>(__popc(votes));
-    __syncthreads();
-    for (uint32_t w = 0; w < SELECT_WARPS; w++) {
-        before += w < warp ? of_warp[w] : 0;
-        *all += of_warp[w];
-    }
-    __syncthreads();
-    return before;
-}
-
 template <typename S>
 __global__ void __launch_bounds__(SELECT_THREADS)
     select_put(const __grid_constant__ S selection, const uint64_t *__restrict__ begin)
 {
     __shared__ uint32_t of_warp[SELECT_WARPS];
+    const uint32_t lane = threadIdx.x % SELECT_WARP, warp = threadIdx.x / SELECT_WARP;
     uint64_t tile = static_cast<uint64_t>(blockIdx.x) * SELECT_TILE, at = begin[blockIdx.x];
     for (int k = 0; k < SELECT_ITEMS; k++) {
         uint64_t i = tile + k * SELECT_THREADS + threadIdx.x;
         const bool selected = selection.has(i);
-        uint32_t all;
-        const uint32_t before = selected_before(selected, of_warp, &all);
+        const uint32_t votes = __ballot_sync(~0u, selected);
+        uint32_t before = static_cast<uint32_t>(__popc(votes & ((1u << lane) - 1))), all = 0;
+        if (lane == 0)
+            of_warp[warp] = static_cast<uint32_t>(__popc(votes));
+        __syncthreads();
+        for (uint32_t w = 0; w < SELECT_WARPS; w++) {
+            before += w < warp ? of_warp[w] : 0;
+            all += of_warp[w];
+        }
+        __syncthreads();
         if (selected)
             selection.put(i, at + before);
         at += all;

@@ -19,13 +19,13 @@ __global__ void join_lines(const unsigned char *__restrict__ narrow, uint64_t *_
 {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
     for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride) {
-        const unsigned char *bundle = narrow + i / WIDEN_BUNDLE * WIDEN_BUNDLE * BYTES;
-        uint64_t k = i % WIDEN_BUNDLE;
-        uint64_t sum = reinterpret_cast<const uint32_t *>(bundle)[k];
+        const unsigned char *piece = narrow + i / WIDEN_PIECE * WIDEN_PIECE * BYTES;
+        uint64_t k = i % WIDEN_PIECE;
+        uint64_t sum = reinterpret_cast<const uint32_t *>(piece)[k];
         if (BYTES >= 6)
-            sum |= uint64_t(reinterpret_cast<const uint16_t *>(bundle + 4 * WIDEN_BUNDLE)[k]) << 32;
+            sum |= uint64_t(reinterpret_cast<const uint16_t *>(piece + 4 * WIDEN_PIECE)[k]) << 32;
         if (BYTES % 2 == 1)
-            sum |= uint64_t(bundle[(BYTES - 1) * WIDEN_BUNDLE + k]) << (8 * (BYTES - 1));
+            sum |= uint64_t(piece[(BYTES - 1) * WIDEN_PIECE + k]) << (8 * (BYTES - 1));
         line[i] = sum;
     }
 }

@@ -10,12 +10,12 @@
 extern "C" {
 #endif
 
-/* Lines of 4 to 7 bytes come in bundles of this many lines: the low 32 bits of each line of a
- * bundle; then, from 6 bytes on, 16 bits of each; then, if the number of bytes is odd, the highest
- * 8 bits of each. The last bundle is as long as the others. */
-#define WIDEN_BUNDLE 1024
+/* Lines of 4 to 7 bytes come in pieces of this many lines: the low 32 bits of each line of a
+ * piece; then, from 6 bytes on, 16 bits of each; then, if the number of bytes is odd, the highest
+ * 8 bits of each. The last piece is as long as the others. */
+#define WIDEN_PIECE 1024
 
-/* line[i] (n) from bundles of lines of `bytes` bytes. */
+/* line[i] (n) from pieces of lines of `bytes` bytes. */
 cudaError_t widen_lines(const void *narrow, int bytes, uint64_t *line, uint64_t n,
                         cudaStream_t stream);
 

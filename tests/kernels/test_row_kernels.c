@@ -147,7 +147,7 @@ static uint32_t solve(struct row_pass *p)
 {
     assert_int_equal(row_short_prepare(&p->args, NULL), cudaSuccess);
     assert_int_equal(row_systems_solve(&p->args, NULL), cudaSuccess);
-    return p->args.spans + p->args.joins;
+    return p->args.chunks + p->args.joins;
 }
 
 static void run(const struct row_case *of, const int *length, uint32_t rows)
@@ -177,9 +177,9 @@ static struct row_case case_of(uint32_t rank, unsigned number)
                              .two_words = number % 5 == 2,
                              .bases = number % 7 == 3,
                              .ridge = .3,
-                             .span_nnz = number % 3 == 0   ? 30
-                                         : number % 3 == 1 ? 100
-                                                           : 7,
+                             .chunk_nnz = number % 3 == 0   ? 30
+                                          : number % 3 == 1 ? 100
+                                                            : 7,
                              .seed = number + 100 * rank};
 }
 
@@ -346,7 +346,7 @@ static void test_runs(void **state)
             of.unknown = 40;
             of.unlisted = of.counts ? 1 : unlisted[way % 8];
             of.sent = (k + way) % 3 == 0;
-            of.span_nnz = k % 2 ? 137 : 700;
+            of.chunk_nnz = k % 2 ? 137 : 700;
             run(&of, run_lengths, RUN_ROWS);
         }
 }

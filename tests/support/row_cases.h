@@ -29,8 +29,8 @@ struct row_case {
     bool nonneg, counted, counts, multiplies, all_known, sent;
     bool faint; /* every other component is far smaller in every other row of table 1 */
     int short_rows;
-    uint32_t unknown;  /* of so many values one is unknown; 0: of 5 */
-    uint32_t span_nnz; /* of a span: where rows are cut             */
+    uint32_t unknown;   /* of so many values one is unknown; 0: of 5 */
+    uint32_t chunk_nnz; /* of a chunk: where rows are cut             */
     uint64_t seed;
 };
 
@@ -46,7 +46,7 @@ struct row_pass {
     void *rows_of[MAX_ORDER]; /* ... of the precision, (I_n x ld)                       */
     void *m;                  /* the new rows                                           */
     void *values;
-    uint64_t index[2][ROW_CASE_NNZ], span[ROW_CASE_NNZ + 1];
+    uint64_t index[2][ROW_CASE_NNZ], chunk[ROW_CASE_NNZ + 1];
     uint32_t block[ROW_CASE_NNZ], continued[ROW_CASE_NNZ + 1], base[ROW_CASE_ROWS * MAX_ORDER];
     struct row_join join[ROW_CASE_NNZ];
     uint32_t next, left[ROW_CASE_NNZ];
@@ -218,27 +218,27 @@ static inline uint32_t row_case_block(const struct row_pass *p, int i)
     return p->of.bases ? p->at[i][0] >> ROW_CASE_LOW_BITS : 0;
 }
 
-/* Spans, which end where blocks end, and joins of the rows that they share. */
-static inline void row_case_make_spans(struct row_pass *p)
+/* Chunks, which end where blocks end, and joins of the rows that they share. */
+static inline void row_case_make_chunks(struct row_pass *p)
 {
     struct row_systems_args *a = &p->args;
     const int nnz = p->first[p->rows];
     for (int i = 0; i < nnz; i++) {
         const bool is_new = i == 0 || row_case_block(p, i) != row_case_block(p, i - 1);
-        if (!is_new && (uint64_t)i - p->span[a->spans - 1] < p->of.span_nnz)
+        if (!is_new && (uint64_t)i - p->chunk[a->chunks - 1] < p->of.chunk_nnz)
             continue;
-        p->block[a->spans] = row_case_block(p, i);
-        p->continued[a->spans] = i > 0 && p->at[i][0] == p->at[i - 1][0];
-        p->span[a->spans++] = (uint64_t)i;
+        p->block[a->chunks] = row_case_block(p, i);
+        p->continued[a->chunks] = i > 0 && p->at[i][0] == p->at[i - 1][0];
+        p->chunk[a->chunks++] = (uint64_t)i;
     }
-    p->span[a->spans] = (uint64_t)nnz;
-    p->continued[a->spans] = 0;
-    for (uint32_t s = 0; s < a->spans; s++) {
+    p->chunk[a->chunks] = (uint64_t)nnz;
+    p->continued[a->chunks] = 0;
+    for (uint32_t s = 0; s < a->chunks; s++) {
         uint32_t last = s;
-        const uint32_t row = p->at[p->span[s + 1] - 1][0];
-        while (p->continued[last + 1] && p->at[p->span[last + 1]][0] == row)
+        const uint32_t row = p->at[p->chunk[s + 1] - 1][0];
+        while (p->continued[last + 1] && p->at[p->chunk[last + 1]][0] == row)
             last++;
-        if (last == s || (p->continued[s] && p->at[p->span[s]][0] == row))
+        if (last == s || (p->continued[s] && p->at[p->chunk[s]][0] == row))
             continue;
         p->join[a->joins++] = (struct row_join){row, 2 * s + 1, last};
     }
@@ -278,7 +278,7 @@ static inline void row_case_fill_args(struct row_pass *p)
                   .floor =
                       of->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR},
         .short_rows = of->short_rows,
-        .span = p->span,
+        .chunk = p->chunk,
         .block = p->block,
         .continued = p->continued,
         .join = p->join,
@@ -305,8 +305,8 @@ static inline struct row_pass *row_case_open(const struct row_case *of, const in
     row_case_make_common(p);
     row_case_make_nonzeros(p);
     row_case_fill_args(p);
-    row_case_make_spans(p);
-    p->part = row_case_array(2 * p->args.spans * row_system_length(of->rank, p->args.rules.matrix),
+    row_case_make_chunks(p);
+    p->part = row_case_array(2 * p->args.chunks * row_system_length(of->rank, p->args.rules.matrix),
                              sizeof *p->part);
     p->args.part = p->part;
     memset(p->totals, 0xff, sizeof p->totals);

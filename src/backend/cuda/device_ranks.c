@@ -171,18 +171,6 @@ bool device_ranks_alone(const struct device_ranks *r)
     return !r->all;
 }
 
-static enum status book_moves(struct device_ranks *r, struct error *error)
-{
-    const int moves = r->moves;
-    r->moves = 0;
-    for (int i = 0; i < moves; i++) {
-        double seconds;
-        TRY(cuda_status(device_event_seconds(r->begin[i], r->end[i], &seconds), "timing", error));
-        r->ranks->all->seconds += seconds;
-    }
-    return STATUS_OK;
-}
-
 /* Waits until the stream is empty. A rank that fails meanwhile ends this one. */
 static enum status poll(struct device_ranks *r, cudaStream_t stream, struct error *error)
 {
@@ -204,7 +192,14 @@ enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struc
     if (!r->all)
         return cuda_status(cudaStreamSynchronize(stream), "an iteration", error);
     TRY(poll(r, stream, error));
-    return book_moves(r, error);
+    const int moves = r->moves; /* whose times are known now */
+    r->moves = 0;
+    for (int i = 0; i < moves; i++) {
+        double seconds;
+        TRY(cuda_status(device_event_seconds(r->begin[i], r->end[i], &seconds), "timing", error));
+        r->ranks->all->seconds += seconds;
+    }
+    return STATUS_OK;
 }
 
 enum status device_ranks_before_wait(struct device_ranks *r, cudaStream_t stream,

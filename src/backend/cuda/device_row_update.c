@@ -3,7 +3,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "backend/cuda/rows/device_row_spans.h"
+#include "backend/cuda/rows/device_row_chunks.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
@@ -135,7 +135,7 @@ static void plan_common(struct plan_request *request, const struct device_row_si
     const struct plan_tensor *tensor = &request->tensor;
     request->can_stream = request->must_stream = false;
     request->system_bytes += common_bytes(&tensor->shape, size) +
-                             (uint64_t)tensor->shape.order * device_row_spans_bytes(tensor->nnz);
+                             (uint64_t)tensor->shape.order * device_row_chunks_bytes(tensor->nnz);
 }
 
 static struct device_row_size size_of(const struct problem *problem)

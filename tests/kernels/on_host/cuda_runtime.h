@@ -194,7 +194,7 @@ inline void __syncthreads(LANE_PLACE)
     lanes_meet_in_block({"__syncthreads", file, line});
 }
 
-/* Two processors of two thread blocks each: fewer than there are spans. */
+/* Two processors of two thread blocks each: fewer than there are chunks. */
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 

@@ -14,18 +14,6 @@ struct device_comm {
     struct error failure;
 };
 
-/* Makes the state of the same engine on all ranks. */
-static enum status open_engine(struct device_comm *d, const struct device_places *places,
-                               struct error *error)
-{
-    int needs_nccl = !peer_engine_serves(places);
-    TRY(comm_allreduce_max(d->host, &needs_nccl, error));
-    d->engine = needs_nccl ? &nccl_engine : &peer_engine;
-    d->state = memory_zeros(1, d->engine->state_bytes, error);
-    TRY(comm_allreduce_error(d->host, error));
-    return d->engine->open(d->state, places, error);
-}
-
 static void *connect_gpus(void *context)
 {
     struct device_comm *d = context;
@@ -46,7 +34,12 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
     }
     d->host = host;
     TRY_OR(done, comm_allgather(host, &device, sizeof device, devices, error));
-    TRY_OR(done, open_engine(d, &places, error));
+    int needs_nccl = !peer_engine_serves(&places); /* all ranks have the same engine */
+    TRY_OR(done, comm_allreduce_max(host, &needs_nccl, error));
+    d->engine = needs_nccl ? &nccl_engine : &peer_engine;
+    d->state = memory_zeros(1, d->engine->state_bytes, error);
+    TRY_OR(done, comm_allreduce_error(host, error));
+    TRY_OR(done, d->engine->open(d->state, &places, error));
     /* From here on every rank connects, even if another step of it fails. */
     d->connecting = pthread_create(&d->thread, NULL, connect_gpus, d) == 0;
     if (!d->connecting)

@@ -13,56 +13,56 @@
 /* Loading a tile costs a thread block about as much as so many nonzeros. */
 #define TILE_COST 2000
 
-/* A span ends at a multiple of so many nonzeros of its tile. */
-#define SPAN_STEP 64
+/* A range ends at a multiple of so many nonzeros of its tile. */
+#define RANGE_STEP 64
 
 static const char doing[] = "building tiles on the GPU";
 
 #define MOST_NONZEROS (UINT64_C(1) << 31) /* of a chunk */
 
-/* Equal spans of the line, one for each thread block, cut into chunks at the ends of tiles. */
+/* Equal ranges of the line, one for each thread block, cut into chunks at the ends of tiles. */
 struct cuts {
     struct mttkrp_chunk *chunk; /* (most chunks); host, owned */
-    uint32_t *span;             /* (spans + 1); host, owned   */
+    uint32_t *range;            /* (ranges + 1); host, owned   */
     uint64_t chunks;
-    uint32_t spans, ended; /* how many spans there are, and how many are complete */
-    double cost, done;     /* of all nonzeros and tiles; of those in chunks       */
+    uint32_t ranges, ended; /* how many ranges there are, and how many are complete */
+    double cost, done;      /* of all nonzeros and tiles; of those in chunks       */
 };
 
-/* The cost at which the present span ends. */
-static double end_of_span(const struct cuts *c)
+/* The cost at which the present range ends. */
+static double end_of_range(const struct cuts *c)
 {
-    return c->cost * (c->ended + 1) / c->spans;
+    return c->cost * (c->ended + 1) / c->ranges;
 }
 
-static enum status make_cuts(struct cuts *c, const struct device_blco *b, uint32_t spans,
+static enum status make_cuts(struct cuts *c, const struct device_blco *b, uint32_t ranges,
                              struct error *error)
 {
-    const uint64_t most = b->nblocks + spans + b->nnz / MOST_NONZEROS;
-    *c = (struct cuts){.spans = spans, .cost = (double)b->nnz + TILE_COST * (double)b->nblocks};
+    const uint64_t most = b->nblocks + ranges + b->nnz / MOST_NONZEROS;
+    *c = (struct cuts){.ranges = ranges, .cost = (double)b->nnz + TILE_COST * (double)b->nblocks};
     c->chunk = memory_array(most, sizeof *c->chunk, error);
-    c->span = memory_array((uint64_t)spans + 1, sizeof *c->span, error);
+    c->range = memory_array((uint64_t)ranges + 1, sizeof *c->range, error);
     TRY(error->status);
-    c->span[0] = 0;
+    c->range[0] = 0;
     for (uint64_t k = 0; k < b->nblocks; k++) {
         const struct blco_block *tile = &b->block[k];
         c->done += TILE_COST;
         for (uint64_t at = 0; at < tile->count;) {
-            const double room = end_of_span(c) - c->done;
-            const uint64_t steps = room > 0 ? (uint64_t)(room / SPAN_STEP) + 1 : 1;
+            const double room = end_of_range(c) - c->done;
+            const uint64_t steps = room > 0 ? (uint64_t)(room / RANGE_STEP) + 1 : 1;
             const uint64_t left = tile->count - at;
-            uint64_t count = c->ended + 1 == spans ? left : steps * SPAN_STEP;
+            uint64_t count = c->ended + 1 == ranges ? left : steps * RANGE_STEP;
             count = least_of(least_of(count, left), MOST_NONZEROS);
             c->chunk[c->chunks++] = (struct mttkrp_chunk){
                 .first = tile->first + at, .count = (uint32_t)count, .block = (uint32_t)k};
             at += count;
             c->done += (double)count;
-            if (c->done >= end_of_span(c) && c->ended + 1 < spans)
-                c->span[++c->ended] = (uint32_t)c->chunks;
+            if (c->done >= end_of_range(c) && c->ended + 1 < ranges)
+                c->range[++c->ended] = (uint32_t)c->chunks;
         }
     }
-    while (c->ended < spans)
-        c->span[++c->ended] = (uint32_t)c->chunks;
+    while (c->ended < ranges)
+        c->range[++c->ended] = (uint32_t)c->chunks;
     return STATUS_OK;
 }
 
@@ -148,11 +148,12 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
         a->tiled_rows[k] = b->shape.dims[b->ordering.tile.mode[k]];
     TRY_OR(done, cuda_status(cudaGetDevice(&device), doing, error));
     TRY_OR(done, device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error));
-    a->spans = (uint32_t)processors > panels ? (uint32_t)processors / panels : 1;
-    TRY_OR(done, make_cuts(&cuts, b, a->spans, error));
+    a->ranges = (uint32_t)processors > panels ? (uint32_t)processors / panels : 1;
+    TRY_OR(done, make_cuts(&cuts, b, a->ranges, error));
     a->mttkrp.chunks = cuts.chunks;
     TRY_OR(done, keep(&a->mttkrp.chunk, cuts.chunk, cuts.chunks, sizeof *cuts.chunk, pool, error));
-    TRY_OR(done, keep(&a->span, cuts.span, (uint64_t)a->spans + 1, sizeof *cuts.span, pool, error));
+    TRY_OR(done,
+           keep(&a->range, cuts.range, (uint64_t)a->ranges + 1, sizeof *cuts.range, pool, error));
     TRY_OR(done, number_partials(t, pool, error));
     TRY_OR(done, sort_partials(t, pool, error));
     a->partial = device_pool_keep(pool, t->args.partials, vectors * (size_t)VECTOR_BYTES, error);
@@ -161,7 +162,7 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
     cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
 done:
     memory_free(cuts.chunk);
-    memory_free(cuts.span);
+    memory_free(cuts.range);
     if (error->status != STATUS_OK) {
         (void)cudaStreamSynchronize(pool->stream);
         device_tiles_free(t);
@@ -221,7 +222,7 @@ void device_tiles_describe(const struct device_tiles *t, char *text, size_t size
 void device_tiles_free(struct device_tiles *t)
 {
     struct tiles_args *a = &t->args;
-    const void *arrays[] = {a->mttkrp.chunk, a->span,      a->first_partial,
+    const void *arrays[] = {a->mttkrp.chunk, a->range,     a->first_partial,
                             a->partial,      a->row_begin, a->row_partial};
     if (t->vectors == 0)
         return;

@@ -6,29 +6,30 @@
 #include "kernels/mttkrp/mttkrp.h"
 #include "numerics/poisson_term.h"
 
-#define SPANS_OF_BLOCK 8    /* so that all thread blocks end together, about, ...            */
-#define SPANS_OF_GROUP 4    /* ... and all lane groups, where there is no G, ...             */
-#define BLOCK_SPAN_NNZ 2048 /* ... and a span has so many nonzeros, beside which its parts ... */
-#define GROUP_SPAN_NNZ 256  /* ... take little time */
-#define PART_BYTES     (UINT64_C(128) << 20) /* of the parts of systems, at most */
+#define CHUNKS_OF_BLOCK 8    /* so that all thread blocks end together, about, ...            */
+#define CHUNKS_OF_GROUP 4    /* ... and all lane groups, where there is no G, ...             */
+#define BLOCK_CHUNK_NNZ 2048 /* ... and a chunk has so many nonzeros, beside which its parts ...   \
+                              */
+#define GROUP_CHUNK_NNZ 256  /* ... take little time */
+#define PART_BYTES      (UINT64_C(128) << 20) /* of the parts of systems, at most */
 #define SHORT_AVERAGE                                                                              \
     1024 /* nonzeros of a row that has some: in modes with more, few rows are short */
 
 static const char doing[] = "systems of rows on the GPU";
 
-/* Bytes of a span's two parts, with G or without. */
-static uint64_t span_bytes(const struct device_row_size *size)
+/* Bytes of a chunk's two parts, with G or without. */
+static uint64_t chunk_bytes(const struct device_row_size *size)
 {
     return 2 * row_system_length((uint32_t)size->rank, size->matrix) * sizeof(double);
 }
 
-/* For so many spans of so many bytes, and totals. The caller closes it, also after a failure.
+/* For so many chunks of so many bytes, and totals. The caller closes it, also after a failure.
  * STATUS_MEMORY. */
-static enum status open_room(struct device_row_room *room, uint64_t bytes, uint64_t spans,
+static enum status open_room(struct device_row_room *room, uint64_t bytes, uint64_t chunks,
                              uint64_t totals, struct error *error)
 {
-    TRY(device_array_into(&room->part, spans, bytes, error));
-    TRY(device_array_into(&room->left, spans, sizeof *room->left, error));
+    TRY(device_array_into(&room->part, chunks, bytes, error));
+    TRY(device_array_into(&room->left, chunks, sizeof *room->left, error));
     TRY(device_array_into(&room->totals, totals, sizeof *room->totals, error));
     return device_array_into(&room->next, 1, sizeof *room->next, error);
 }
@@ -55,7 +56,7 @@ static void room_args(const struct device_row_room *room, struct row_systems_arg
 /* A pass over an ordering that is streamed. */
 struct pass {
     const struct device_row_stream *rows;
-    const struct device_row_spans *spans;
+    const struct device_row_chunks *chunks;
     const struct row_systems_args *args;
     bool values;
 };
@@ -68,7 +69,7 @@ static cudaError_t run_piece(void *context, const struct device_packed_tensor *o
     const struct device_row_stream *s = pass->rows;
     const struct row_model_args none = {.lambda = NULL};
     struct row_systems_args args = *pass->args;
-    device_row_spans_args(pass->spans, b, &args);
+    device_row_chunks_args(pass->chunks, b, &args);
     room_args(&s->workspace[workspace - s->from->workspace], &args);
     device_stream_batch(o, b, workspace, &args.mttkrp);
     cudaError_t code = device_stream_workspace_ready(workspace);
@@ -76,7 +77,7 @@ static cudaError_t run_piece(void *context, const struct device_packed_tensor *o
         return code;
     code = pass->values ? row_systems_values(&args, workspace->product)
                         : row_systems_solve(&args, workspace->product);
-    const struct device_row_piece *piece = &pass->spans->piece[b];
+    const struct device_row_piece *piece = &pass->chunks->piece[b];
     const uint64_t length = row_system_length(args.rank, args.rules.matrix),
                    bytes = length * sizeof *args.part;
     double *to = s->pieces.part + 2 * b * length;
@@ -87,7 +88,7 @@ static cudaError_t run_piece(void *context, const struct device_packed_tensor *o
                                cudaMemcpyDeviceToDevice, workspace->product);
     if (code != cudaSuccess)
         return code;
-    return row_totals_sum(&args, args.spans + (pass->values ? 0 : row_systems_joined(&args)),
+    return row_totals_sum(&args, args.chunks + (pass->values ? 0 : row_systems_joined(&args)),
                           s->pieces.totals + b, &none, workspace->product);
 }
 
@@ -96,36 +97,36 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint64_t most_spans(const struct device_row_size *size, uint64_t nnz)
+static uint64_t most_chunks(const struct device_row_size *size, uint64_t nnz)
 {
-    return least_of(nnz / DEVICE_ROW_SPAN_NNZ + 1, PART_BYTES / span_bytes(size));
+    return least_of(nnz / DEVICE_ROW_CHUNK_NNZ + 1, PART_BYTES / chunk_bytes(size));
 }
 
 uint64_t device_row_systems_bytes(const struct device_row_size *size, uint64_t nnz)
 {
-    return size->rank <= ROW_SYSTEMS_RANK ? most_spans(size, nnz) * span_bytes(size) : 0;
+    return size->rank <= ROW_SYSTEMS_RANK ? most_chunks(size, nnz) * chunk_bytes(size) : 0;
 }
 
 uint64_t device_row_systems_flow_bytes(int order, const struct device_row_size *size, uint64_t nnz)
 {
     return PLAN_WORKSPACES * device_row_systems_bytes(size, nnz) +
-           (uint64_t)order * device_row_spans_bytes(nnz);
+           (uint64_t)order * device_row_chunks_bytes(nnz);
 }
 
 uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size *size)
 {
-    return span_bytes(size) + 2 * sizeof(struct row_totals) +
-           (uint64_t)order * device_row_spans_bytes(0);
+    return chunk_bytes(size) + 2 * sizeof(struct row_totals) +
+           (uint64_t)order * device_row_chunks_bytes(0);
 }
 
-/* Spans of so many nonzeros, about. walkers: as in row_systems_walkers. Of spans that lane groups
+/* Chunks of so many nonzeros, about. walkers: as in row_systems_walkers. Of chunks that lane groups
  * walk, all have equally many, since those are begun all at once. */
-static uint64_t spans_of(const struct device_row_size *size, uint32_t walkers, uint64_t nnz)
+static uint64_t chunks_of(const struct device_row_size *size, uint32_t walkers, uint64_t nnz)
 {
-    const uint64_t most = most_spans(size, nnz);
-    const uint64_t usual = size->matrix ? BLOCK_SPAN_NNZ : GROUP_SPAN_NNZ;
+    const uint64_t most = most_chunks(size, nnz);
+    const uint64_t usual = size->matrix ? BLOCK_CHUNK_NNZ : GROUP_CHUNK_NNZ;
     const uint64_t each =
-        least_of(size->matrix ? SPANS_OF_BLOCK : SPANS_OF_GROUP, nnz / usual / walkers);
+        least_of(size->matrix ? CHUNKS_OF_BLOCK : CHUNKS_OF_GROUP, nnz / usual / walkers);
     return least_of(most, walkers * (each > 0 ? each : 1));
 }
 
@@ -136,7 +137,7 @@ enum status device_row_systems_open(struct device_row_systems *s,
 {
     const uint64_t rank = size->rank;
     uint32_t walkers;
-    uint64_t spans = 0, totals = source->sums; /* of a piece */
+    uint64_t chunks = 0, totals = source->sums; /* of a piece */
     uint64_t pieces = 0, of_pieces = 0; /* of a mode: pieces; pieces and the rows they share */
     *s = (struct device_row_systems){.size = *size, .by_steps = source->cuts != NULL};
     TRY(device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error));
@@ -152,21 +153,21 @@ enum status device_row_systems_open(struct device_row_systems *s,
         row_systems_walkers((uint32_t)rank, (uint32_t)source->order - 1, size->matrix, &walkers),
         doing, error));
     for (int n = 0; n < source->order; n++) {
-        struct device_row_spans *d = &s->mode[n];
+        struct device_row_chunks *d = &s->mode[n];
         const struct device_tensor *tensor = source->tensor[n];
         const uint64_t nnz = source->stream ? source->stream->batch_nnz
                              : tensor       ? tensor->blco.nnz
                                             : 0;
-        const uint64_t most = spans_of(size, walkers, nnz);
+        const uint64_t most = chunks_of(size, walkers, nnz);
         const struct device_row_ordering of = {.tensor = tensor,
                                                .mode = n,
                                                .cuts = source->cuts ? &source->cuts[n] : NULL,
                                                .most = most};
         if (source->stream)
-            TRY(device_row_spans_stream(d, source->stream, n, most, stream, error));
+            TRY(device_row_chunks_stream(d, source->stream, n, most, stream, error));
         else if (tensor)
-            TRY(device_row_spans_open(d, &of, stream, error));
-        spans = larger(spans, d->most_spans);
+            TRY(device_row_chunks_open(d, &of, stream, error));
+        chunks = larger(chunks, d->most_chunks);
         totals = larger(totals, d->most_totals);
         pieces = larger(pieces, d->pieces);
         of_pieces = larger(of_pieces, (uint64_t)d->pieces + d->shared_rows);
@@ -174,16 +175,16 @@ enum status device_row_systems_open(struct device_row_systems *s,
     TRY(device_array_into(&s->step, source->steps, sizeof *s->step, error));
     s->stream.from = source->stream;
     if (!source->stream)
-        return open_room(&s->room, span_bytes(size), spans, totals, error);
+        return open_room(&s->room, chunk_bytes(size), chunks, totals, error);
     for (int k = 0; k < PLAN_WORKSPACES; k++)
-        TRY(open_room(&s->stream.workspace[k], span_bytes(size), spans, totals, error));
-    return open_room(&s->stream.pieces, span_bytes(size), pieces, of_pieces, error);
+        TRY(open_room(&s->stream.workspace[k], chunk_bytes(size), chunks, totals, error));
+    return open_room(&s->stream.pieces, chunk_bytes(size), pieces, of_pieces, error);
 }
 
 void device_row_systems_close(struct device_row_systems *s)
 {
     for (int n = 0; n < MAX_ORDER; n++)
-        device_row_spans_close(&s->mode[n]);
+        device_row_chunks_close(&s->mode[n]);
     close_room(&s->room);
     for (int k = 0; k < PLAN_WORKSPACES; k++)
         close_room(&s->stream.workspace[k]);
@@ -202,20 +203,20 @@ void device_row_systems_close(struct device_row_systems *s)
 }
 
 /* *args for piece p of an ordering in device memory, or for all pieces of a streamed one. */
-static void set_spans(const struct device_row_systems *s, int mode, uint32_t p,
-                      struct row_systems_args *args)
+static void set_chunks(const struct device_row_systems *s, int mode, uint32_t p,
+                       struct row_systems_args *args)
 {
-    const struct device_row_spans *d = &s->mode[mode];
+    const struct device_row_chunks *d = &s->mode[mode];
     if (s->stream.from) { /* the pieces' totals, and the rows that they share */
-        args->spans = d->pieces;
+        args->chunks = d->pieces;
         args->join = d->shared;
         args->joins = d->shared_rows;
         args->first_is_part = args->last_is_part = 0;
         room_args(&s->stream.pieces, args);
         return;
     }
-    if (device_row_spans_any(d, p))
-        device_row_spans_args(d, p, args);
+    if (device_row_chunks_any(d, p))
+        device_row_chunks_args(d, p, args);
     room_args(&s->room, args);
 }
 
@@ -296,12 +297,12 @@ enum status device_row_systems_solve(struct device_row_systems *s,
 {
     struct row_systems_args args = pass->args;
     struct device_stream *from = s->stream.from;
-    const struct device_row_spans *d = &s->mode[pass->mode];
-    set_spans(s, pass->mode, 0, &args);
+    const struct device_row_chunks *d = &s->mode[pass->mode];
+    set_chunks(s, pass->mode, 0, &args);
     if (!from)
         return cuda_status(run(pass, &args), doing, error);
     struct pass batches = {
-        .rows = &s->stream, .spans = d, .args = &pass->args, .values = pass->values};
+        .rows = &s->stream, .chunks = d, .args = &pass->args, .values = pass->values};
     const struct device_stream_pass all = {.ordering = from->serves[d->mode],
                                            .following = from->serves[(d->mode + 1) % from->order],
                                            .precision = from->precision,
@@ -325,16 +326,16 @@ enum status device_row_systems_piece(struct device_row_systems *s,
                                      const struct row_sent *sent, struct error *error)
 {
     struct row_systems_args args = pass->args;
-    if (!device_row_spans_any(&s->mode[pass->mode], p))
+    if (!device_row_chunks_any(&s->mode[pass->mode], p))
         return STATUS_OK;
-    set_spans(s, pass->mode, p, &args);
+    set_chunks(s, pass->mode, p, &args);
     if (sent) {
         args.sent = *sent;
         args.short_rows = 0; /* their kernels solve rows and leave no systems */
     }
     cudaError_t code = run(pass, &args);
     if (code == cudaSuccess && !sent)
-        code = end_step(s, &args, args.spans + (pass->values ? 0 : args.joins), pass->stream);
+        code = end_step(s, &args, args.chunks + (pass->values ? 0 : args.joins), pass->stream);
     return cuda_status(code, doing, error);
 }
 
@@ -362,8 +363,8 @@ enum status device_row_systems_totals(const struct device_row_systems *s, int mo
     if (s->by_steps) {
         args.totals = s->step;
     } else {
-        set_spans(s, mode, 0, &args);
-        count = args.spans + (values ? 0 : args.joins);
+        set_chunks(s, mode, 0, &args);
+        count = args.chunks + (values ? 0 : args.joins);
     }
     return cuda_status(row_totals_sum(&args, count, sum, model, stream), doing, error);
 }

@@ -1,11 +1,11 @@
-/* The systems of all rows of a mode on the GPU (kernels/rows/row_systems.h): spans of the nonzeros,
- * the rows that spans share, and room for their parts. The ordering of the mode is in device memory
- * or is streamed. */
+/* The systems of all rows of a mode on the GPU (kernels/rows/row_systems.h): chunks of the
+ * nonzeros, the rows that chunks share, and room for their parts. The ordering of the mode is in
+ * device memory or is streamed. */
 #ifndef BLCO_DEVICE_ROW_SYSTEMS_H
 #define BLCO_DEVICE_ROW_SYSTEMS_H
 
 #include "backend/cuda/mttkrp/device_factors.h"
-#include "backend/cuda/rows/device_row_spans.h"
+#include "backend/cuda/rows/device_row_chunks.h"
 #include "backend/cuda/stream/device_stream.h"
 #include "backend/cuda/tensor/device_tensor.h"
 #include "kernels/rows/row_systems.h"
@@ -16,7 +16,7 @@ struct device_row_size {
     bool matrix; /* as in struct row_systems_args */
 };
 
-/* Room on the device for the parts of rows that spans share, and the totals, as in struct
+/* Room on the device for the parts of rows that chunks share, and the totals, as in struct
  * row_systems_args. Device, owned. */
 struct device_row_room {
     double *part;
@@ -30,16 +30,16 @@ struct device_row_room {
  * ends, and then joined in the order of the pieces, so that results repeat bit for bit. */
 struct device_row_stream {
     struct device_stream *from; /* borrowed; NULL: orderings are in device memory     */
-    struct device_row_room workspace[PLAN_WORKSPACES]; /* for spans of the largest piece */
-    struct device_row_room pieces; /* for as many pieces as a mode has, in place of spans */
+    struct device_row_room workspace[PLAN_WORKSPACES]; /* for chunks of the largest piece */
+    struct device_row_room pieces; /* for as many pieces as a mode has, in place of chunks */
 };
 
 /* Device arrays are owned. */
 struct device_row_systems {
     struct device_row_size size;
     struct row_common common;
-    struct device_row_spans mode[MAX_ORDER];
-    struct device_row_room room;     /* for the mode with most spans; unless they are streamed */
+    struct device_row_chunks mode[MAX_ORDER];
+    struct device_row_room room;     /* for the mode with most chunks; unless they are streamed */
     struct device_row_stream stream; /* ... or this */
 
     /* Where orderings are cut into pieces: */

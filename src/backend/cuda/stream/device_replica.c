@@ -105,7 +105,8 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
     uint64_t taken = device_packed_tensor_at(o, o->nresident) - device_packed_tensor_at(o, 0);
     TRY(device_replica_build_bytes(s, &q, &bytes, error));
     if (taken > 0 && (room < taken || bytes > room - taken)) {
-        device_stream_vacate(s, original);
+        s->ahead = false; /* batches in the slots are no longer the first to flow */
+        device_packed_tensor_drop(&s->ordering[original]);
         taken = 0;
     }
     q.device_bytes = room - taken;

@@ -202,12 +202,6 @@ done:
     return error->status;
 }
 
-void device_stream_vacate(struct device_stream *s, int ordering)
-{
-    s->ahead = false; /* the batches in the slots are no longer the first to flow */
-    device_packed_tensor_drop(&s->ordering[ordering]);
-}
-
 enum status device_stream_rearrange(struct device_stream *s, struct error *error)
 {
     for (int i = s->orderings - 1; i >= 0; i--) {

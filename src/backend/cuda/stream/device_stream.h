@@ -158,9 +158,6 @@ enum status device_stream_check(struct device_stream *s, int ordering, cudaStrea
 enum status device_stream_adopt(struct device_stream *s, struct packed_tensor *replica,
                                 struct error *error);
 
-/* Lets all of an ordering flow: nothing of it stays on the device. No work may be queued. */
-void device_stream_vacate(struct device_stream *s, int ordering);
-
 /* Frees the orderings that serve no mode, and divides the room on the device anew among the others.
  * No work may be queued. */
 enum status device_stream_rearrange(struct device_stream *s, struct error *error);

@@ -79,17 +79,6 @@ struct sending {
     struct error *worst;
 };
 
-/* The decoder's segment with this byte. */
-static uint64_t segment_at(const struct decoder *d, uint64_t byte)
-{
-    uint64_t low = 0, high = d->segments;
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        *(d->host[middle].offset <= byte ? &low : &high) = middle;
-    }
-    return low;
-}
-
 /* device_staging_write: reads and checks the segments that have bytes in this part of the array,
  * and copies these bytes; a segment in two parts is read for both. Parts are handed out in order,
  * and each is checked whatever other threads find, so that always the same damaged segment, the
@@ -99,7 +88,11 @@ static bool copy_checked(const void *from, uint64_t first, uint64_t count, void 
     const struct sending *t = from;
     const struct decoder *d = t->decoder;
     uint64_t at = first * BLCO_SEGMENT_ALIGN, end = (first + count) * BLCO_SEGMENT_ALIGN;
-    uint64_t k = segment_at(d, at);
+    uint64_t k = 0, high = d->segments; /* the segment with byte `at` */
+    while (high - k > 1) {
+        uint64_t middle = k + (high - k) / 2;
+        *(d->host[middle].offset <= at ? &k : &high) = middle;
+    }
     struct error own = {0};
     uint8_t *bytes = t->room + (uint64_t)omp_get_thread_num() * d->file->most_bytes;
     for (char *out = to; at < end; k++) {

@@ -32,46 +32,46 @@ VECTOR_CLONES static void add_pair(uint64_t *restrict line, const uint32_t *a, i
 
 VECTOR_CLONES static void split_32(const uint64_t *restrict line, uint32_t *restrict to)
 {
-    for (uint64_t i = 0; i < WIDEN_BUNDLE; i++)
+    for (uint64_t i = 0; i < WIDEN_PIECE; i++)
         to[i] = (uint32_t)line[i];
 }
 
 VECTOR_CLONES static void split_16(const uint64_t *restrict line, int shift, uint16_t *restrict to)
 {
-    for (uint64_t i = 0; i < WIDEN_BUNDLE; i++)
+    for (uint64_t i = 0; i < WIDEN_PIECE; i++)
         to[i] = (uint16_t)(line[i] >> shift);
 }
 
 VECTOR_CLONES static void split_8(const uint64_t *restrict line, int shift, uint8_t *restrict to)
 {
-    for (uint64_t i = 0; i < WIDEN_BUNDLE; i++)
+    for (uint64_t i = 0; i < WIDEN_PIECE; i++)
         to[i] = (uint8_t)(line[i] >> shift);
 }
 
-/* device_staging_write of lines, in bundles as widen.h lays them out; the lines after the last
+/* device_staging_write of lines, in pieces as widen.h lays them out; the lines after the last
  * nonzero are zero. */
 static bool narrow_lines(const void *from, uint64_t first, uint64_t count, void *to)
 {
     const struct line_form *p = from;
-    uint64_t line[WIDEN_BUNDLE];
+    uint64_t line[WIDEN_PIECE];
     for (uint64_t k = 0; k < count; k++) {
-        unsigned char *bundle = (unsigned char *)to + k * WIDEN_BUNDLE * (uint64_t)p->bytes;
-        const uint64_t at = (first + k) * WIDEN_BUNDLE, left = p->nnz - at;
-        const uint64_t some = left < WIDEN_BUNDLE ? left : WIDEN_BUNDLE;
+        unsigned char *piece = (unsigned char *)to + k * WIDEN_PIECE * (uint64_t)p->bytes;
+        const uint64_t at = (first + k) * WIDEN_PIECE, left = p->nnz - at;
+        const uint64_t some = left < WIDEN_PIECE ? left : WIDEN_PIECE;
         memset(line, 0, sizeof line);
         for (int a = 0; a < p->modes; a += 2) {
             int b = a + 1 < p->modes ? a + 1 : a;
             add_pair(line, p->index[a] + at, p->shift[a], p->index[b] + at, p->shift[b], some);
         }
         if (p->bytes == sizeof *line) {
-            memcpy(bundle, line, sizeof line);
+            memcpy(piece, line, sizeof line);
             continue;
         }
-        split_32(line, (uint32_t *)(void *)bundle);
+        split_32(line, (uint32_t *)(void *)piece);
         if (p->bytes >= 6)
-            split_16(line, 32, (uint16_t *)(void *)(bundle + 4 * WIDEN_BUNDLE));
+            split_16(line, 32, (uint16_t *)(void *)(piece + 4 * WIDEN_PIECE));
         if (p->bytes % 2 == 1)
-            split_8(line, 8 * (p->bytes - 1), bundle + (p->bytes - 1) * WIDEN_BUNDLE);
+            split_8(line, 8 * (p->bytes - 1), piece + (p->bytes - 1) * WIDEN_PIECE);
     }
     return true;
 }
@@ -96,15 +96,15 @@ static enum status send_lines(struct device_coo *d, const struct coo *x,
             form.index[form.modes] = x->index[n];
             form.shift[form.modes++] = o->place[n][0];
         }
-    uint64_t bundles = (d->nnz + WIDEN_BUNDLE - 1) / WIDEN_BUNDLE;
-    size_t size = WIDEN_BUNDLE * (size_t)form.bytes;
+    uint64_t pieces = (d->nnz + WIDEN_PIECE - 1) / WIDEN_PIECE;
+    size_t size = WIDEN_PIECE * (size_t)form.bytes;
     bool whole = form.bytes == sizeof *d->line;
     d->line =
-        device_pool_take(d->pool, whole ? bundles * WIDEN_BUNDLE : d->nnz, sizeof *d->line, error);
-    void *narrow = whole || !d->line ? d->line : take_scratch(d, bundles * size, error);
+        device_pool_take(d->pool, whole ? pieces * WIDEN_PIECE : d->nnz, sizeof *d->line, error);
+    void *narrow = whole || !d->line ? d->line : take_scratch(d, pieces * size, error);
     if (!narrow)
         return error->status;
-    const struct device_elements lines = {narrow, bundles, size};
+    const struct device_elements lines = {narrow, pieces, size};
     device_staging_send(staging, &lines, narrow_lines, &form, error);
     if (whole || error->status != STATUS_OK)
         goto done;
@@ -119,19 +119,6 @@ static bool copy_indices(const void *from, uint64_t first, uint64_t count, void 
 {
     memcpy(to, (const uint32_t *)from + first, count * sizeof(uint32_t));
     return true;
-}
-
-static enum status send_coordinates(struct device_coo *d, const struct coo *x,
-                                    struct device_staging *staging, struct error *error)
-{
-    for (int n = 0; n < d->shape.order; n++) {
-        d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
-        if (!d->index[n])
-            return error->status;
-        const struct device_elements indices = {d->index[n], d->nnz, sizeof *d->index[n]};
-        TRY(device_staging_send(staging, &indices, copy_indices, x->index[n], error));
-    }
-    return STATUS_OK;
 }
 
 static uint64_t bits_of(double value)
@@ -237,7 +224,15 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
 {
     device_coo_init(d, &x->shape, x->nnz, pool);
     TRY_OR(done, send_values(d, x, staging, error));
-    (d->ordering.line_bits <= 64 ? send_lines : send_coordinates)(d, x, staging, error);
+    if (d->ordering.line_bits <= 64) {
+        send_lines(d, x, staging, error);
+        goto done;
+    }
+    TRY_OR(done, device_coo_take_indices(d, error));
+    for (int n = 0; n < d->shape.order; n++) {
+        const struct device_elements indices = {d->index[n], d->nnz, sizeof *d->index[n]};
+        TRY_OR(done, device_staging_send(staging, &indices, copy_indices, x->index[n], error));
+    }
 done:
     if (error->status != STATUS_OK)
         device_coo_free(d);

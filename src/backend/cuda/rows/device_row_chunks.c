@@ -1,4 +1,4 @@
-#include "backend/cuda/rows/device_row_spans.h"
+#include "backend/cuda/rows/device_row_chunks.h"
 
 #include <string.h>
 
@@ -58,14 +58,14 @@ void device_row_cuts_free(struct device_row_cuts *cuts)
     *cuts = (struct device_row_cuts){0};
 }
 
-uint64_t device_row_spans_bytes(uint64_t nnz)
+uint64_t device_row_chunks_bytes(uint64_t nnz)
 {
-    const uint64_t span = sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct row_join);
-    return (nnz / DEVICE_ROW_SPAN_NNZ + 1) * (span + sizeof(struct row_totals));
+    const uint64_t chunk = sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct row_join);
+    return (nnz / DEVICE_ROW_CHUNK_NNZ + 1) * (chunk + sizeof(struct row_totals));
 }
 
-/* What the host knows of the spans of a mode while it builds them. */
-struct spans {
+/* What the host knows of the chunks of a mode while it builds them. */
+struct chunks {
     uint64_t *first;                      /* (count + pieces)                               */
     uint32_t *block;                      /* (count)                                        */
     uint32_t *before, *after, *continued; /* (count + 1)                                    */
@@ -75,7 +75,7 @@ struct spans {
     uint32_t count, joins;
 };
 
-static void spans_free(struct spans *s)
+static void chunks_free(struct chunks *s)
 {
     memory_free(s->first);
     memory_free(s->block);
@@ -88,17 +88,17 @@ static void spans_free(struct spans *s)
     memory_free(s->row);
 }
 
-static enum status spans_open(struct device_row_spans *d, struct spans *s, uint64_t spans,
-                              uint64_t pieces, struct error *error)
+static enum status chunks_open(struct device_row_chunks *d, struct chunks *s, uint64_t chunks,
+                               uint64_t pieces, struct error *error)
 {
-    if (spans > UINT32_MAX / 2)
+    if (chunks > UINT32_MAX / 2)
         return error_set(error, STATUS_MEMORY, "the tensor is too large for %s", doing);
-    s->first = memory_array(spans + pieces, sizeof *s->first, error);
-    s->block = memory_array(spans, sizeof *s->block, error);
-    s->before = memory_array(spans + 1, sizeof *s->before, error);
-    s->after = memory_array(spans + 1, sizeof *s->after, error);
-    s->continued = memory_zeros(spans + 1, sizeof *s->continued, error);
-    s->join = memory_array(spans, sizeof *s->join, error);
+    s->first = memory_array(chunks + pieces, sizeof *s->first, error);
+    s->block = memory_array(chunks, sizeof *s->block, error);
+    s->before = memory_array(chunks + 1, sizeof *s->before, error);
+    s->after = memory_array(chunks + 1, sizeof *s->after, error);
+    s->continued = memory_zeros(chunks + 1, sizeof *s->continued, error);
+    s->join = memory_array(chunks, sizeof *s->join, error);
     s->shared = memory_array(pieces, sizeof *s->shared, error);
     s->entered = memory_array(pieces, sizeof *s->entered, error);
     s->row = memory_array(pieces, sizeof *s->row, error);
@@ -106,29 +106,29 @@ static enum status spans_open(struct device_row_spans *d, struct spans *s, uint6
     return error->status;
 }
 
-/* Spans of about equal length in a block of `count` nonzeros of the next piece. */
-static void cut_block(const struct device_row_spans *d, struct spans *s,
+/* Chunks of about equal length in a block of `count` nonzeros of the next piece. */
+static void cut_block(const struct device_row_chunks *d, struct chunks *s,
                       const struct blco_block *block, uint64_t number, uint64_t wanted)
 {
-    const uint64_t most = least_of(wanted, block->count / ROW_SPAN_LEAST);
-    const uint64_t spans = most > 0 ? most : 1;
-    for (uint64_t i = 0; i < spans; i++) {
+    const uint64_t most = least_of(wanted, block->count / ROW_CHUNK_LEAST);
+    const uint64_t chunks = most > 0 ? most : 1;
+    for (uint64_t i = 0; i < chunks; i++) {
         s->block[s->count] = (uint32_t)number;
         s->first[s->count++ + d->pieces] =
-            block->first + (uint64_t)((double)block->count * (double)i / (double)spans);
+            block->first + (uint64_t)((double)block->count * (double)i / (double)chunks);
     }
 }
 
-/* The spans since the last piece are one, of nnz nonzeros. */
-static void end_piece(struct device_row_spans *d, struct spans *s, uint64_t nnz)
+/* The chunks since the last piece are one, of nnz nonzeros. */
+static void end_piece(struct device_row_chunks *d, struct chunks *s, uint64_t nnz)
 {
     const struct device_row_piece *last = d->pieces > 0 ? &d->piece[d->pieces - 1] : NULL;
-    const uint32_t first = last ? last->first + last->spans : 0;
+    const uint32_t first = last ? last->first + last->chunks : 0;
     s->first[s->count + d->pieces] = nnz;
-    d->piece[d->pieces++] = (struct device_row_piece){.first = first, .spans = s->count - first};
+    d->piece[d->pieces++] = (struct device_row_piece){.first = first, .chunks = s->count - first};
 }
 
-/* Appends to join[0..) the rows that `count` spans, or pieces, share. continued, row (count): the
+/* Appends to join[0..) the rows that `count` chunks, or pieces, share. continued, row (count): the
  * row before goes on; the number of the first row. Returns how many. */
 static uint32_t find_joins(const uint32_t *continued, const uint32_t *row, uint32_t count,
                            struct row_join *join)
@@ -149,26 +149,26 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* The rows that the spans of each piece share, from the rows before and after the beginning of each
- * span. Those at the ends of a piece may have parts in other pieces. */
-static void join_all(struct device_row_spans *d, struct spans *s)
+/* The rows that the chunks of each piece share, from the rows before and after the beginning of
+ * each chunk. Those at the ends of a piece may have parts in other pieces. */
+static void join_all(struct device_row_chunks *d, struct chunks *s)
 {
     for (uint32_t k = 1; k < s->count; k++)
         s->continued[k] = s->before[k] == s->after[k];
     for (uint32_t k = 0; k < d->pieces; k++) {
         struct device_row_piece *p = &d->piece[k];
         struct row_join *join = s->join + s->joins;
-        const uint32_t end = p->first + p->spans;
+        const uint32_t end = p->first + p->chunks;
         s->entered[k] = 0;
-        if (p->spans == 0)
+        if (p->chunks == 0)
             continue;
         const uint32_t first_row = s->after[p->first], last_row = s->before[end];
         p->first_join = s->joins;
-        p->joins = find_joins(s->continued + p->first, s->after + p->first, p->spans, join);
+        p->joins = find_joins(s->continued + p->first, s->after + p->first, p->chunks, join);
         s->joins += p->joins;
         p->enters = s->continued[p->first];
         p->leaves = s->continued[end] && !(p->enters && first_row == last_row);
-        p->leaving = 2 * (p->spans - 1) + 1;
+        p->leaving = 2 * (p->chunks - 1) + 1;
         p->first_is_part = p->enters && p->joins > 0 && join[0].row == first_row;
         p->last_is_part = p->leaves && p->joins > 0 && join[p->joins - 1].row == last_row;
         if (p->first_is_part)
@@ -177,25 +177,25 @@ static void join_all(struct device_row_spans *d, struct spans *s)
             p->leaving = join[p->joins - 1].first;
         s->entered[k] = p->enters;
         s->row[k] = first_row;
-        d->most_spans = larger(d->most_spans, p->spans);
-        d->most_totals = larger(d->most_totals, p->spans + p->joins);
+        d->most_chunks = larger(d->most_chunks, p->chunks);
+        d->most_totals = larger(d->most_totals, p->chunks + p->joins);
     }
     d->shared_rows = find_joins(s->entered, s->row, d->pieces, s->shared);
 }
 
-/* Moves the spans of the pieces to the starts of rows, where their nonzeros are. */
+/* Moves the chunks of the pieces to the starts of rows, where their nonzeros are. */
 struct snapper {
-    const struct device_row_spans *spans;
+    const struct device_row_chunks *chunks;
     struct mttkrp_args args;
-    uint32_t *before, *after; /* (spans + 1); device, owned */
+    uint32_t *before, *after; /* (chunks + 1); device, owned */
 };
 
 static cudaError_t snap_piece(const struct snapper *q, uint64_t p, cudaStream_t stream)
 {
-    const struct device_row_piece *piece = &q->spans->piece[p];
-    return row_spans_snap(&q->args, q->spans->block + piece->first, piece->spans,
-                          q->spans->span + piece->first + p, q->before + piece->first,
-                          q->after + piece->first, stream);
+    const struct device_row_piece *piece = &q->chunks->piece[p];
+    return row_chunks_snap(&q->args, q->chunks->block + piece->first, piece->chunks,
+                           q->chunks->chunk + piece->first + p, q->before + piece->first,
+                           q->after + piece->first, stream);
 }
 
 static cudaError_t snap_batch(void *context, const struct device_packed_tensor *o, uint64_t b,
@@ -207,16 +207,17 @@ static cudaError_t snap_batch(void *context, const struct device_packed_tensor *
     return code == cudaSuccess ? snap_piece(q, b, workspace->product) : code;
 }
 
-/* Moves all spans, and fetches the rows around them. s: NULL where the ordering is in device
+/* Moves all chunks, and fetches the rows around them. s: NULL where the ordering is in device
  * memory.
  */
-static enum status snap(const struct device_row_spans *d, struct spans *spans,
+static enum status snap(const struct device_row_chunks *d, struct chunks *chunks,
                         struct device_stream *s, int mode, cudaStream_t stream, struct error *error)
 {
-    const size_t bytes = ((size_t)spans->count + 1) * sizeof *spans->before;
-    struct snapper q = {.spans = d};
-    TRY_OR(done, device_array_into(&q.before, (uint64_t)spans->count + 1, sizeof *q.before, error));
-    TRY_OR(done, device_array_into(&q.after, (uint64_t)spans->count + 1, sizeof *q.after, error));
+    const size_t bytes = ((size_t)chunks->count + 1) * sizeof *chunks->before;
+    struct snapper q = {.chunks = d};
+    TRY_OR(done,
+           device_array_into(&q.before, (uint64_t)chunks->count + 1, sizeof *q.before, error));
+    TRY_OR(done, device_array_into(&q.after, (uint64_t)chunks->count + 1, sizeof *q.after, error));
     if (s) {
         const struct device_stream_pass pass = {.ordering = s->serves[mode],
                                                 .following = s->serves[(mode + 1) % s->order],
@@ -229,115 +230,117 @@ static enum status snap(const struct device_row_spans *d, struct spans *spans,
     } else {
         device_tensor_args(d->tensor, 0, d->mode, &q.args);
         for (uint64_t p = 0; p < d->pieces; p++)
-            if (device_row_spans_any(d, p))
+            if (device_row_chunks_any(d, p))
                 TRY_OR(done, cuda_status(snap_piece(&q, p, stream), doing, error));
     }
-    TRY_OR(done, device_fetch(spans->before, q.before, bytes, stream, doing, error));
-    device_fetch(spans->after, q.after, bytes, stream, doing, error);
+    TRY_OR(done, device_fetch(chunks->before, q.before, bytes, stream, doing, error));
+    device_fetch(chunks->after, q.after, bytes, stream, doing, error);
 done:
     device_free(q.before);
     device_free(q.after);
     return error->status;
 }
 
-/* *d from the spans as they are cut. s: as in snap. */
-static enum status build(struct device_row_spans *d, struct spans *spans, struct device_stream *s,
-                         int mode, cudaStream_t stream, struct error *error)
+/* *d from the chunks as they are cut. s: as in snap. */
+static enum status build(struct device_row_chunks *d, struct chunks *chunks,
+                         struct device_stream *s, int mode, cudaStream_t stream,
+                         struct error *error)
 {
-    TRY(keep(&d->span, spans->first, (uint64_t)spans->count + d->pieces, sizeof *spans->first,
+    TRY(keep(&d->chunk, chunks->first, (uint64_t)chunks->count + d->pieces, sizeof *chunks->first,
              stream, error));
-    TRY(keep(&d->block, spans->block, spans->count, sizeof *spans->block, stream, error));
-    TRY(snap(d, spans, s, mode, stream, error));
-    join_all(d, spans);
-    TRY(keep(&d->continued, spans->continued, (uint64_t)spans->count + 1, sizeof *spans->continued,
-             stream, error));
-    TRY(keep(&d->join, spans->join, spans->joins, sizeof *spans->join, stream, error));
-    return keep(&d->shared, spans->shared, d->shared_rows, sizeof *spans->shared, stream, error);
+    TRY(keep(&d->block, chunks->block, chunks->count, sizeof *chunks->block, stream, error));
+    TRY(snap(d, chunks, s, mode, stream, error));
+    join_all(d, chunks);
+    TRY(keep(&d->continued, chunks->continued, (uint64_t)chunks->count + 1,
+             sizeof *chunks->continued, stream, error));
+    TRY(keep(&d->join, chunks->join, chunks->joins, sizeof *chunks->join, stream, error));
+    return keep(&d->shared, chunks->shared, d->shared_rows, sizeof *chunks->shared, stream, error);
 }
 
 /* The nonzeros [first, end) as a piece. *block: a block that begins at or before the first. */
-static void cut_piece(struct device_row_spans *d, struct spans *spans, uint64_t first, uint64_t end,
-                      uint64_t most, uint64_t *block)
+static void cut_piece(struct device_row_chunks *d, struct chunks *chunks, uint64_t first,
+                      uint64_t end, uint64_t most, uint64_t *block)
 {
     const struct device_blco *b = &d->tensor->blco;
-    const double wanted = (double)least_of(most, (end - first) / DEVICE_ROW_SPAN_NNZ + 1);
+    const double wanted = (double)least_of(most, (end - first) / DEVICE_ROW_CHUNK_NNZ + 1);
     for (uint64_t at = first; at < end;) {
         const struct blco_block *whole = &b->block[*block];
         const uint64_t last = least_of(whole->first + whole->count, end);
         const struct blco_block part = {.first = at, .count = last - at};
         if (part.count > 0)
-            cut_block(d, spans, &part, *block,
+            cut_block(d, chunks, &part, *block,
                       (uint64_t)(wanted * (double)part.count / (double)(end - first)));
         at = last;
         *block += at < end;
     }
-    end_piece(d, spans, end);
+    end_piece(d, chunks, end);
 }
 
-enum status device_row_spans_open(struct device_row_spans *d, const struct device_row_ordering *of,
-                                  cudaStream_t stream, struct error *error)
+enum status device_row_chunks_open(struct device_row_chunks *d,
+                                   const struct device_row_ordering *of, cudaStream_t stream,
+                                   struct error *error)
 {
     const struct device_row_cuts none = {0}, *cuts = of->cuts ? of->cuts : &none;
     const uint64_t pieces = (uint64_t)cuts->count + 1;
     uint64_t *first = memory_array(pieces + 1, sizeof *first, error), block = 0;
-    struct spans spans = {0};
-    *d = (struct device_row_spans){.mode = of->mode, .tensor = of->tensor};
+    struct chunks chunks = {0};
+    *d = (struct device_row_chunks){.mode = of->mode, .tensor = of->tensor};
     if (!first)
         return error->status;
     const struct device_blco *b = &of->tensor->blco;
-    const uint64_t room = b->nblocks + pieces + /* more than the spans that are cut */
-                          least_of(of->most * pieces, b->nnz / DEVICE_ROW_SPAN_NNZ + pieces);
-    TRY_OR(done, spans_open(d, &spans, room, pieces, error));
+    const uint64_t room = b->nblocks + pieces + /* more than the chunks that are cut */
+                          least_of(of->most * pieces, b->nnz / DEVICE_ROW_CHUNK_NNZ + pieces);
+    TRY_OR(done, chunks_open(d, &chunks, room, pieces, error));
     TRY_OR(done, find_cuts(cuts, of->tensor, of->mode, first, stream, error));
     for (uint64_t p = 0; p < pieces; p++)
-        cut_piece(d, &spans, first[p], first[p + 1], of->most, &block);
-    build(d, &spans, NULL, of->mode, stream, error);
+        cut_piece(d, &chunks, first[p], first[p + 1], of->most, &block);
+    build(d, &chunks, NULL, of->mode, stream, error);
 done:
     memory_free(first);
-    spans_free(&spans);
+    chunks_free(&chunks);
     return error->status;
 }
 
-enum status device_row_spans_stream(struct device_row_spans *d, struct device_stream *s, int mode,
-                                    uint64_t most, cudaStream_t stream, struct error *error)
+enum status device_row_chunks_stream(struct device_row_chunks *d, struct device_stream *s, int mode,
+                                     uint64_t most, cudaStream_t stream, struct error *error)
 {
     const struct device_packed_tensor *o = &s->ordering[s->serves[mode]];
-    struct spans spans = {0};
-    *d = (struct device_row_spans){.mode = mode};
-    TRY_OR(done, spans_open(d, &spans, most * o->nbatches, o->nbatches, error));
+    struct chunks chunks = {0};
+    *d = (struct device_row_chunks){.mode = mode};
+    TRY_OR(done, chunks_open(d, &chunks, most * o->nbatches, o->nbatches, error));
     for (uint64_t b = 0; b < o->nbatches; b++) {
         const struct blco_block all = {.count = device_packed_tensor_nnz(o, b)};
-        cut_block(d, &spans, &all, b, least_of(most, all.count / DEVICE_ROW_SPAN_NNZ + 1));
-        end_piece(d, &spans, all.count);
+        cut_block(d, &chunks, &all, b, least_of(most, all.count / DEVICE_ROW_CHUNK_NNZ + 1));
+        end_piece(d, &chunks, all.count);
     }
-    build(d, &spans, s, mode, stream, error);
+    build(d, &chunks, s, mode, stream, error);
 done:
-    spans_free(&spans);
+    chunks_free(&chunks);
     return error->status;
 }
 
-void device_row_spans_close(struct device_row_spans *d)
+void device_row_chunks_close(struct device_row_chunks *d)
 {
     memory_free(d->piece);
-    device_free(d->span);
+    device_free(d->chunk);
     device_free(d->block);
     device_free(d->continued);
     device_free(d->join);
     device_free(d->shared);
-    *d = (struct device_row_spans){0};
+    *d = (struct device_row_chunks){0};
 }
 
-bool device_row_spans_any(const struct device_row_spans *d, uint64_t p)
+bool device_row_chunks_any(const struct device_row_chunks *d, uint64_t p)
 {
-    return p < d->pieces && d->piece[p].spans > 0;
+    return p < d->pieces && d->piece[p].chunks > 0;
 }
 
-void device_row_spans_args(const struct device_row_spans *d, uint64_t p,
-                           struct row_systems_args *args)
+void device_row_chunks_args(const struct device_row_chunks *d, uint64_t p,
+                            struct row_systems_args *args)
 {
     const struct device_row_piece *piece = &d->piece[p];
-    args->spans = piece->spans;
-    args->span = d->span + piece->first + p;
+    args->chunks = piece->chunks;
+    args->chunk = d->chunk + piece->first + p;
     args->block = d->block + piece->first;
     args->continued = d->continued + piece->first;
     args->join = d->join + piece->first_join;
