@@ -1,6 +1,5 @@
 #include "report/page_ranks.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>

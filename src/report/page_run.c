@@ -34,13 +34,6 @@ static void put_findings(FILE *to, const struct page *page)
     fputs("</ul>\n", to);
 }
 
-static void put_cell(FILE *to, double x, int decimals)
-{
-    fputs("<td class=\"n\">", to);
-    html_decimals(to, x, decimals);
-    fputs("</td>", to);
-}
-
 /* A row with fit and score of a start, or why it has no model. */
 static void put_start(FILE *to, const struct page *page, const json_t *start)
 {
@@ -53,7 +46,7 @@ static void put_start(FILE *to, const struct page *page, const json_t *start)
     if (isfinite(seed))
         fprintf(to, "%.0f", seed);
     fputs("</th>", to);
-    put_cell(to, json_number_at(start, "iterations"), 0);
+    page_cell(to, json_number_at(start, "iterations"), 0);
     if (breakdown) {
         fputs("<td colspan=\"2\" class=\"why\">broke down: ", to);
         html_text(to, breakdown, HTML_LINE);
@@ -69,7 +62,7 @@ static void put_start(FILE *to, const struct page *page, const json_t *start)
     if (score == 1 && fit == page_number_at(page, "result", "fit"))
         fputs("<td class=\"n\"><strong>the best</strong></td>", to);
     else
-        put_cell(to, score, 6);
+        page_cell(to, score, 6);
     fputs("</tr>\n", to);
 }
 
@@ -359,10 +352,8 @@ void page_times(FILE *to, const struct page *page)
         fputs("<tr><th scope=\"row\">", to);
         html_text(to, name, HTML_LABEL);
         fputs("</th>", to);
-        put_cell(to, json_number_of(seconds), page_decimals(&scale));
-        fputs("<td class=\"bar\">", to);
-        plot_bar(to, &scale, json_number_of(seconds));
-        fputs("</td></tr>\n", to);
+        page_bar(to, &scale, json_number_of(seconds));
+        fputs("</tr>\n", to);
     }
     fputs("</tbody></table>\n</div>\n", to);
     put_ranks(to, page);
