@@ -63,3 +63,13 @@ double json_number_of(const json_t *value)
 {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
+
+double json_number_at(const json_t *object, const char *name)
+{
+    return json_number_of(json_object_get(object, name));
+}
+
+const char *json_text_at(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}

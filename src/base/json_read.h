@@ -23,4 +23,8 @@ enum status json_read(json_t **value, const char *path, struct error *error);
 /* The number that a value is; NaN where it is none or `value` is NULL. */
 double json_number_of(const json_t *value);
 
+/* The same of a member of an object, and its text; NULL where it is none. */
+double json_number_at(const json_t *object, const char *name);
+const char *json_text_at(const json_t *object, const char *name);
+
 #endif

@@ -1,8 +1,6 @@
 /* blco bench: MTTKRP and ALS on a tensor, against what the machine can do. */
 #include "commands/cmd.h"
 
-#include <string.h>
-
 #include "base/outfile.h"
 #include "base/threads.h"
 #include "base/version.h"

@@ -2,11 +2,9 @@
 #include "commands/cmd.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
 #include "base/number.h"
 #include "base/threads.h"
 #include "commands/options/cmd_common.h"

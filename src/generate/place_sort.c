@@ -1,7 +1,6 @@
 #include "generate/place_sort.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/memory.h"
 

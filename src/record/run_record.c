@@ -121,12 +121,12 @@ void run_record_options(struct json *j, const struct backend_options *options)
     json_put_unsigned(j, "host_memory", options->host_memory);
 }
 
-void run_record_modes(struct json *j, const char *name, const bool *of, int order)
+void run_record_modes(struct json *j, const char *name, const bool *flag, int order)
 {
     uint64_t mode[MAX_ORDER];
     size_t modes = 0;
     for (int n = 0; n < order; n++)
-        if (of[n])
+        if (flag[n])
             mode[modes++] = (uint64_t)n + 1;
     json_put_unsigneds(j, name, mode, modes);
 }

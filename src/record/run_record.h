@@ -30,8 +30,8 @@ void run_record_options(struct json *j, const struct backend_options *options);
 /* Adds an array of texts. */
 void run_record_texts(struct json *j, const char *name, char *const *text, int count);
 
-/* Adds an array: the modes n + 1, n < order, for which of[n] is true. */
-void run_record_modes(struct json *j, const char *name, const bool *of, int order);
+/* Adds an array: the modes n + 1, n < order, for which flag[n] is true. */
+void run_record_modes(struct json *j, const char *name, const bool *flag, int order);
 
 /* Adds to the object that is open in j how the tensor was stored: conflict, groups (the first mode,
  * from 1, of each mode group), streamed, and of a streamed tensor batch_nonzeros, host_bytes and

@@ -9,13 +9,13 @@
 enum status page_check_record(const json_t *record, const struct ktensor *model, const char *path,
                               struct error *error)
 {
-    const char *writer = json_string_value(json_object_get(record, "record"));
+    const char *writer = json_text_at(record, "record");
     if (!writer || strcmp(writer, "cpd") != 0)
         return error_set(error, STATUS_INPUT, "%s: not a record of blco cpd", path);
     const json_t *tensor = json_object_get(record, "tensor");
     const json_t *lengths = json_object_get(tensor, "lengths");
     const json_t *options = json_object_get(record, "options");
-    double rank = json_number_of(json_object_get(options, "rank"));
+    double rank = json_number_at(options, "rank");
     bool same =
         json_array_size(lengths) == (size_t)model->shape.order && rank == (double)model->rank;
     for (int n = 0; same && n < model->shape.order; n++)

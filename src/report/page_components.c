@@ -42,17 +42,13 @@ void page_weights(FILE *to, const struct page *page)
     fputs("</tr></thead>\n<tbody>", to);
     for (uint64_t r = 0; r < k->rank; r++) {
         const double score = json_number_of(json_array_get(halves, r));
-        fprintf(to,
-                "<tr><th scope=\"row\"><a href=\"#c%" PRIu64 "\">%" PRIu64
-                "</a></th><td class=\"n\">",
-                r + 1, r + 1);
-        html_decimals(to, k->lambda[r], page_decimals(&scale));
-        fputs("</td><td class=\"bar\">", to);
-        plot_bar(to, &scale, k->lambda[r]);
-        fputs(halves ? "</td><td class=\"n\">" : "</td>", to);
-        if (isfinite(score))
-            html_decimals(to, score, 4);
-        fputs(halves ? "</td>" : "", to);
+        fprintf(to, "<tr><th scope=\"row\"><a href=\"#c%" PRIu64 "\">%" PRIu64 "</a></th>", r + 1,
+                r + 1);
+        page_bar(to, &scale, k->lambda[r]);
+        if (halves && isfinite(score))
+            page_cell(to, score, 4);
+        else
+            fputs(halves ? "<td class=\"n\"></td>" : "", to);
         for (int n = 0; n < k->shape.order; n++) {
             fputs("<td>", to);
             page_index(to, page, n, strongest(page, n, r)->index);
@@ -99,11 +95,9 @@ static void put_entries(FILE *to, const struct page *page, int n, const struct t
             continue;
         fputs("<tr><th scope=\"row\">", to);
         page_index(to, page, n, entry[i].index);
-        fputs("</th><td class=\"n\">", to);
-        html_decimals(to, entry[i].value, decimals);
-        fputs("</td><td class=\"bar\">", to);
-        plot_bar(to, &scale, entry[i].value);
-        fputs("</td></tr>\n", to);
+        fputs("</th>", to);
+        page_bar(to, &scale, entry[i].value);
+        fputs("</tr>\n", to);
     }
     if (rest > 1)
         page_rest(to, rest, zeros, decimals, 3, rest == rows);

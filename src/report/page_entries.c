@@ -29,6 +29,21 @@ void page_fact(FILE *to, const char *name, const char *text)
     page_fact_end(to);
 }
 
+void page_cell(FILE *to, double x, int decimals)
+{
+    fputs("<td class=\"n\">", to);
+    html_decimals(to, x, decimals);
+    fputs("</td>", to);
+}
+
+void page_bar(FILE *to, const struct plot_scale *scale, double x)
+{
+    page_cell(to, x, page_decimals(scale));
+    fputs("<td class=\"bar\">", to);
+    plot_bar(to, scale, x);
+    fputs("</td>", to);
+}
+
 void page_core(FILE *to, double percent, double error)
 {
     html_decimals(to, percent, percent > -1000 ? 1 : -2);

@@ -1,5 +1,5 @@
-/* How the parts of a page show facts and entries of factor matrices: indices, numbers, how many
- * entries are too small to be shown, and lines. */
+/* How the parts of a page show facts, numbers and entries of factor matrices: indices, numbers, how
+ * many entries are too small to be shown, and lines. */
 #ifndef BLCO_PAGE_ENTRIES_H
 #define BLCO_PAGE_ENTRIES_H
 
@@ -17,6 +17,10 @@ void page_fact_end(FILE *to);
 
 /* A fact that is a text; nothing where `text` is NULL. */
 void page_fact(FILE *to, const char *name, const char *text);
+
+/* A cell of a table with a number; a cell with a number of the scale, and one with its bar. */
+void page_cell(FILE *to, double x, int decimals);
+void page_bar(FILE *to, const struct plot_scale *scale, double x);
 
 /* A core consistency, with its standard error where that is a number: "87.2 &#177; 3.1". */
 void page_core(FILE *to, double percent, double error);

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 
 #include "report/decimals.h"
-#include "report/html.h"
 #include "report/text_table.h"
 #include "report/page_entries.h"
 
@@ -87,9 +86,8 @@ static void put_bars(FILE *to, const struct page *page, int n)
         page_index(to, page, n, i);
         fputs("</th>", to);
         for (int r = 0; r < components; r++) {
-            fputs("<td class=\"n\">", to);
-            html_decimals(to, row[r], decimals);
-            fprintf(to, "</td><td class=\"bar k%d\">", r % PLOT_COLOURS);
+            page_cell(to, row[r], decimals);
+            fprintf(to, "<td class=\"bar k%d\">", r % PLOT_COLOURS);
             plot_bar(to, &scale, row[r]);
             fputs("</td>", to);
         }

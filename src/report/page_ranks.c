@@ -1,6 +1,5 @@
 #include "report/page_ranks.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,25 +17,15 @@ static const json_t *at(const struct page_ranks *page, const char *name)
     return json_object_get(page->file, name);
 }
 
-static double number_of(const json_t *rank, const char *name)
-{
-    return json_number_of(json_object_get(rank, name));
-}
-
-static const char *text_of(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
-
 enum status page_ranks_check(const json_t *file, const char *path, struct error *error)
 {
-    const char *writer = text_of(file, "record");
+    const char *writer = json_text_at(file, "record");
     const json_t *ranks = json_object_get(file, "ranks"), *rank;
     size_t i;
     if (!writer || strcmp(writer, "ranks") != 0 || json_array_size(ranks) == 0)
         return error_set(error, STATUS_INPUT, "%s: not the table of a range of ranks", path);
     json_array_foreach(ranks, i, rank) {
-        double number = number_of(rank, "rank");
+        double number = json_number_at(rank, "rank");
         if (!(number >= 1 && number < 0x1p53 && number == floor(number)))
             return error_set(error, STATUS_INPUT, "%s: a row of the table names no rank", path);
     }
@@ -45,19 +34,19 @@ enum status page_ranks_check(const json_t *file, const char *path, struct error 
 
 static double held(const json_t *rank)
 {
-    const double rmse = number_of(rank, "held_out_rmse");
-    return isfinite(rmse) ? rmse : number_of(rank, "held_out_deviance");
+    const double rmse = json_number_at(rank, "held_out_rmse");
+    return isfinite(rmse) ? rmse : json_number_at(rank, "held_out_deviance");
 }
 
 /* The score of the two halves of the tensor, where it was split. */
 static double halves(const json_t *rank)
 {
-    return number_of(rank, "split_half_score");
+    return json_number_at(rank, "split_half_score");
 }
 
 static double core(const json_t *rank)
 {
-    return number_of(rank, "core_consistency");
+    return json_number_at(rank, "core_consistency");
 }
 
 /* Whether some rank has such a number. */
@@ -97,7 +86,7 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
                 ? "The suggestion follows the core consistency; sparse counts often have "
                   "components that mean something although it is low."
                 : "The core consistency is not known, which a suggestion could follow.");
-    page_fact(to, "Tensor", text_of(at(page, "tensor"), "name"));
+    page_fact(to, "Tensor", json_text_at(at(page, "tensor"), "name"));
     if (order > 0)
         page_fact_begin(to, "Lengths");
     for (size_t n = 0; n < order; n++) {
@@ -116,12 +105,12 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
 /* How many per cent of the other starts agree; NaN where there is one start. */
 static double agreement(const json_t *rank)
 {
-    return 100 * number_of(rank, "agreeing_starts") / number_of(rank, "other_starts");
+    return 100 * json_number_at(rank, "agreeing_starts") / json_number_at(rank, "other_starts");
 }
 
 static double fit(const json_t *rank)
 {
-    return number_of(rank, "fit");
+    return json_number_at(rank, "fit");
 }
 
 /* A quantity of a rank that is drawn against it. */
@@ -153,7 +142,7 @@ static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double
 {
     const size_t count = json_array_size(ranks);
     const json_t *rank;
-    double lowest = number_of(json_array_get(ranks, 0), "rank");
+    double lowest = json_number_at(json_array_get(ranks, 0), "rank");
     char ends[2][32];
     struct plot_scale scale = q->top > 0 ? (struct plot_scale){0, q->top} : plot_scale_none();
     size_t i, known = 0;
@@ -167,7 +156,7 @@ static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double
     plot_scale_finish(&scale);
     snprintf(ends[0], sizeof ends[0], "rank %.0f", lowest);
     snprintf(ends[1], sizeof ends[1], "rank %.0f",
-             number_of(json_array_get(ranks, count - 1), "rank"));
+             json_number_at(json_array_get(ranks, count - 1), "rank"));
     struct plot_tick tick[PLOT_TICKS];
     const struct plot_line plot = {.title = q->title,
                                    .about = "The table below has the numbers.",
@@ -262,10 +251,10 @@ static void put_files(FILE *to, const struct page_ranks *page, const json_t *ran
  * that agree, and the halves: "0.9929, 3 alike". */
 static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *rank)
 {
-    const double noise = number_of(rank, "fit_noise"), ridge = number_of(rank, "ridge"),
-                 rmse_error = number_of(rank, "held_out_rmse_error"),
-                 agree = number_of(rank, "agreeing_starts"),
-                 others = number_of(rank, "other_starts");
+    const double noise = json_number_at(rank, "fit_noise"), ridge = json_number_at(rank, "ridge"),
+                 rmse_error = json_number_at(rank, "held_out_rmse_error"),
+                 agree = json_number_at(rank, "agreeing_starts"),
+                 others = json_number_at(rank, "other_starts");
     char text[FIT_TEXT];
     fputs("<td class=\"n\">", to);
     if (isfinite(fit(rank)))
@@ -273,11 +262,12 @@ static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *r
     fputs("</td><td class=\"n\">", to);
     if (isfinite(held(rank))) {
         fprintf(to, "%.4g &#177; %.1g", held(rank),
-                isfinite(rmse_error) ? rmse_error : number_of(rank, "held_out_deviance_error"));
+                isfinite(rmse_error) ? rmse_error
+                                     : json_number_at(rank, "held_out_deviance_error"));
         if (isfinite(ridge))
             fprintf(to, ", ridge %g", ridge);
     } else if (isfinite(core(rank))) {
-        page_core(to, core(rank), number_of(rank, "core_consistency_error"));
+        page_core(to, core(rank), json_number_at(rank, "core_consistency_error"));
     } else {
         fputs("not known", to);
     }
@@ -287,7 +277,7 @@ static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *r
     if (any(page, halves)) {
         fputs("</td><td class=\"n\">", to);
         if (isfinite(halves(rank)))
-            fprintf(to, "%.4f, %.0f alike", halves(rank), number_of(rank, "split_half_alike"));
+            fprintf(to, "%.4f, %.0f alike", halves(rank), json_number_at(rank, "split_half_alike"));
         else
             fputs("not known", to);
     }
@@ -297,9 +287,9 @@ static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *r
 static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
                             struct error *error)
 {
-    double number = number_of(rank, "rank");
+    double number = json_number_at(rank, "rank");
     bool suggested = json_number_of(at(page, "suggested")) == number;
-    const char *failure = text_of(rank, "failure");
+    const char *failure = json_text_at(rank, "failure");
     fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
             suggested ? ", <strong>suggested</strong>" : "");
     if (failure) {

@@ -20,9 +20,9 @@ static void put_findings(FILE *to, const struct page *page)
         return;
     fputs("<h3>Warnings and advice</h3>\n<ul>", to);
     json_array_foreach(findings, i, finding) {
-        const char *severity = json_string_value(json_object_get(finding, "severity"));
-        const char *sentence = json_string_value(json_object_get(finding, "sentence"));
-        const char *advice = json_string_value(json_object_get(finding, "advice"));
+        const char *severity = json_text_at(finding, "severity");
+        const char *sentence = json_text_at(finding, "sentence");
+        const char *advice = json_text_at(finding, "advice");
         fputs("<li>", to);
         if (severity && strcmp(severity, "warning") == 0)
             fputs("<strong>Warning:</strong> ", to);
@@ -34,26 +34,19 @@ static void put_findings(FILE *to, const struct page *page)
     fputs("</ul>\n", to);
 }
 
-static void put_cell(FILE *to, double x, int decimals)
-{
-    fputs("<td class=\"n\">", to);
-    html_decimals(to, x, decimals);
-    fputs("</td>", to);
-}
-
 /* A row with fit and score of a start, or why it has no model. */
 static void put_start(FILE *to, const struct page *page, const json_t *start)
 {
-    const double seed = json_number_of(json_object_get(start, "seed"));
-    const double fit = json_number_of(json_object_get(start, "fit"));
-    const double score = json_number_of(json_object_get(start, "score_with_best"));
-    const char *breakdown = json_string_value(json_object_get(start, "breakdown"));
+    const double seed = json_number_at(start, "seed");
+    const double fit = json_number_at(start, "fit");
+    const double score = json_number_at(start, "score_with_best");
+    const char *breakdown = json_text_at(start, "breakdown");
     char text[FIT_TEXT];
     fputs("<tr><th scope=\"row\" class=\"n\">", to);
     if (isfinite(seed))
         fprintf(to, "%.0f", seed);
     fputs("</th>", to);
-    put_cell(to, json_number_of(json_object_get(start, "iterations")), 0);
+    page_cell(to, json_number_at(start, "iterations"), 0);
     if (breakdown) {
         fputs("<td colspan=\"2\" class=\"why\">broke down: ", to);
         html_text(to, breakdown, HTML_LINE);
@@ -62,14 +55,14 @@ static void put_start(FILE *to, const struct page *page, const json_t *start)
     }
     fputs("<td class=\"n\">", to);
     if (isfinite(fit))
-        fputs(fit_text(fit, json_number_of(json_object_get(start, "fit_noise")), 6, text), to);
+        fputs(fit_text(fit, json_number_at(start, "fit_noise"), 6, text), to);
     else
         html_number(to, fit);
     fputs("</td>", to);
     if (score == 1 && fit == page_number_at(page, "result", "fit"))
         fputs("<td class=\"n\"><strong>the best</strong></td>", to);
     else
-        put_cell(to, score, 6);
+        page_cell(to, score, 6);
     fputs("</tr>\n", to);
 }
 
@@ -191,20 +184,20 @@ static void put_model(FILE *to, const struct page *page)
 static void put_held(FILE *to, const struct page *page)
 {
     const json_t *held = page_at(page, "result", "held_out");
-    const double rmse = json_number_of(json_object_get(held, "rmse"));
-    const double deviance = json_number_of(json_object_get(held, "mean_deviance"));
-    const double likelihood = json_number_of(json_object_get(held, "log_likelihood"));
-    const double auc = json_number_of(json_object_get(held, "auc"));
+    const double rmse = json_number_at(held, "rmse");
+    const double deviance = json_number_at(held, "mean_deviance");
+    const double likelihood = json_number_at(held, "log_likelihood");
+    const double auc = json_number_at(held, "auc");
     const bool counts = isfinite(deviance);
     if (!isfinite(rmse))
         return;
     page_fact_begin(to, "Held-out error");
     fprintf(to, "<strong>%.4g</strong> &#177; %.1g (%s of %.0f entries)", counts ? deviance : rmse,
-            json_number_of(json_object_get(held, counts ? "mean_deviance_error" : "rmse_error")),
-            counts ? "mean deviance" : "RMSE", json_number_of(json_object_get(held, "entries")));
+            json_number_at(held, counts ? "mean_deviance_error" : "rmse_error"),
+            counts ? "mean deviance" : "RMSE", json_number_at(held, "entries"));
     if (isfinite(likelihood))
         fprintf(to, ", log-likelihood %.6g", likelihood);
-    fprintf(to, ", mean magnitude %.4g", json_number_of(json_object_get(held, "mae")));
+    fprintf(to, ", mean magnitude %.4g", json_number_at(held, "mae"));
     if (isfinite(auc))
         fprintf(to, ", AUC %.4f", auc);
     page_fact_end(to);
@@ -314,7 +307,7 @@ static void put_ranks(FILE *to, const struct page *page)
     if (json_array_size(each) == 0)
         return;
     json_array_foreach(each, number, rank)
-        plot_scale_add(&moving, json_number_of(json_object_get(rank, "communication")));
+        plot_scale_add(&moving, json_number_at(rank, "communication"));
     plot_scale_finish(&moving);
     fputs(
         "<div class=\"wide below\"><table><caption>The ranks, and their seconds of moving rows and "
@@ -324,12 +317,12 @@ static void put_ranks(FILE *to, const struct page *page)
         "class=\"n\">Nonzeros</th><th scope=\"col\" class=\"n\">Moving</th></tr></thead>\n<tbody>",
         to);
     json_array_foreach(each, number, rank) {
-        const char *host = json_string_value(json_object_get(rank, "host"));
+        const char *host = json_text_at(rank, "host");
         fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th><td>", number);
         html_text(to, host ? host : "", HTML_LABEL);
         fputs("</td>", to);
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-            double x = json_number_of(json_object_get(rank, names[i]));
+            double x = json_number_at(rank, names[i]);
             fputs("<td class=\"n\">", to);
             if (isfinite(x))
                 html_decimals(to, x, i < 3 ? 0 : page_decimals(&moving));
@@ -359,10 +352,8 @@ void page_times(FILE *to, const struct page *page)
         fputs("<tr><th scope=\"row\">", to);
         html_text(to, name, HTML_LABEL);
         fputs("</th>", to);
-        put_cell(to, json_number_of(seconds), page_decimals(&scale));
-        fputs("<td class=\"bar\">", to);
-        plot_bar(to, &scale, json_number_of(seconds));
-        fputs("</td></tr>\n", to);
+        page_bar(to, &scale, json_number_of(seconds));
+        fputs("</tr>\n", to);
     }
     fputs("</tbody></table>\n</div>\n", to);
     put_ranks(to, page);

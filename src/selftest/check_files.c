@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/outfile_set.h"
 #include "formats/ktensor/ktensor_io.h"

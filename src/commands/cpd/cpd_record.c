@@ -177,20 +177,20 @@ static void put_starts(struct json *j, const struct starts *s)
 {
     json_put_array(j, "starts");
     for (int i = 0; i < s->made; i++) {
-        const struct run *of = &s->start[i];
+        const struct cpals_result *r = &s->start[i].result;
         json_put_object(j, NULL);
-        json_put_unsigned(j, "seed", of->guess.seed);
-        bool model = of->result.stop != CPALS_BREAKDOWN;
-        json_put_number(j, "fit", model ? of->result.fit : NAN);
+        json_put_unsigned(j, "seed", s->start[i].guess.seed);
+        bool model = r->stop != CPALS_BREAKDOWN;
+        json_put_number(j, "fit", model ? r->fit : NAN);
         if (model)
-            json_put_number(j, "fit_noise", of->result.trust.noise);
-        if (model && of->result.held.entries > 0)
-            json_put_number(j, cpd_record_held(of->result.held.loss), of->result.held.value);
-        json_put_unsigned(j, "iterations", (uint64_t)of->result.iterations);
-        json_put_string(j, "stop", cpd_record_stop(of->result.stop));
-        json_put_number(j, "score_with_best", model ? of->score : NAN);
+            json_put_number(j, "fit_noise", r->trust.noise);
+        if (model && r->held.entries > 0)
+            json_put_number(j, cpd_record_held(r->held.loss), r->held.value);
+        json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
+        json_put_string(j, "stop", cpd_record_stop(r->stop));
+        json_put_number(j, "score_with_best", model ? s->start[i].score : NAN);
         if (!model)
-            json_put_string(j, "breakdown", of->result.breakdown.message);
+            json_put_string(j, "breakdown", r->breakdown.message);
         json_end(j);
     }
     json_end(j);
@@ -249,12 +249,12 @@ static void put_findings(struct json *j, const struct findings *f)
 {
     json_put_array(j, "findings");
     for (size_t i = 0; i < f->count; i++) {
-        const struct finding *of = &f->finding[i];
+        const struct finding *finding = &f->finding[i];
         json_put_object(j, NULL);
-        json_put_string(j, "kind", finding_name(of->kind));
-        json_put_string(j, "severity", of->warning ? "warning" : "note");
-        json_put_string(j, "sentence", of->sentence);
-        json_put_string(j, "advice", of->advice);
+        json_put_string(j, "kind", finding_name(finding->kind));
+        json_put_string(j, "severity", finding->warning ? "warning" : "note");
+        json_put_string(j, "sentence", finding->sentence);
+        json_put_string(j, "advice", finding->advice);
         json_end(j);
     }
     json_end(j);

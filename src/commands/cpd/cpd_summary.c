@@ -8,7 +8,6 @@
 #include "als/core_consistency.h"
 #include "base/clock.h"
 #include "base/machine.h"
-#include "base/memory.h"
 #include "base/number.h"
 #include "model/fit_text.h"
 

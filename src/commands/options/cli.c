@@ -27,21 +27,6 @@ static int argument_kind(const struct cli_option *o)
                                    : required_argument;
 }
 
-static void fill_tables(struct tables *t, const struct cli_section *sections)
-{
-    *t = (struct tables){0};
-    words_append(t->shorts, sizeof t->shorts, "-:");
-    for (; sections->title; sections++)
-        for (const struct cli_option *o = sections->options; o->name && t->count < MAX_OPTIONS;
-             o++) {
-            const int kind = argument_kind(o);
-            char letter[] = {(char)o->letter, kind == required_argument ? ':' : '\0', '\0'};
-            t->longs[t->count] = (struct option){o->name + 2, kind, NULL, FIRST_LONG + t->count};
-            t->option[t->count++] = o;
-            words_append(t->shorts, sizeof t->shorts, letter);
-        }
-}
-
 /* The option of getopt's answer. */
 static const struct cli_option *option_of(const struct tables *t, int answer)
 {
@@ -118,8 +103,15 @@ static void add_operand(struct cli_line *line, const char *text)
 enum status cli_each(struct cli_line *line, const struct cli_section *sections, cli_taker *take,
                      void *context, struct error *error)
 {
-    struct tables tables;
-    fill_tables(&tables, sections);
+    struct tables tables = {.shorts = "-:"};
+    for (const struct cli_section *s = sections; s->title; s++)
+        for (const struct cli_option *o = s->options; o->name && tables.count < MAX_OPTIONS; o++) {
+            const int kind = argument_kind(o), i = tables.count++;
+            char letter[] = {(char)o->letter, kind == required_argument ? ':' : '\0', '\0'};
+            tables.longs[i] = (struct option){o->name + 2, kind, NULL, FIRST_LONG + i};
+            tables.option[i] = o;
+            words_append(tables.shorts, sizeof tables.shorts, letter);
+        }
     line->operands = 0;
     opterr = 0;
     optind = 0; /* getopt starts again, whatever it parsed before */

@@ -346,25 +346,6 @@ enum status cmd_set_grid(const struct cli_option *o, void *to, const char *text,
     return cli_grid(o->name, text, ranks->parts, &ranks->modes, error);
 }
 
-/* gpus->device = the numbers of a list. */
-static enum status list_gpus(const struct cli_option *o, struct cmd_gpus *gpus, const char *text,
-                             struct error *error)
-{
-    for (const char *at = text; *at; at += *at == ',') {
-        uint64_t number;
-        char word[32];
-        size_t length = strcspn(at, ",");
-        if (length >= sizeof word || gpus->count == CMD_MAX_GPUS)
-            return error_set(error, STATUS_INPUT, "%s: '%s', expected at most %d numbers", o->name,
-                             text, CMD_MAX_GPUS);
-        snprintf(word, sizeof word, "%.*s", (int)length, at);
-        TRY(cli_unsigned(o->name, word, 0, INT_MAX, &number, error));
-        gpus->device[gpus->count++] = (int)number;
-        at += length;
-    }
-    return STATUS_OK;
-}
-
 enum status cmd_set_gpus(const struct cli_option *o, void *to, const char *text,
                          struct error *error)
 {
@@ -373,8 +354,19 @@ enum status cmd_set_gpus(const struct cli_option *o, void *to, const char *text,
     uint64_t number;
     *gpus = (struct cmd_gpus){.listed = strchr(text, ',') != NULL,
                               .all_unless_given = gpus->all_unless_given};
+    for (const char *at = text; gpus->listed && *at; at += *at == ',') {
+        char word[32];
+        const size_t length = strcspn(at, ",");
+        if (length >= sizeof word || gpus->count == CMD_MAX_GPUS)
+            return error_set(error, STATUS_INPUT, "%s: '%s', expected at most %d numbers", o->name,
+                             text, CMD_MAX_GPUS);
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        TRY(cli_unsigned(o->name, word, 0, INT_MAX, &number, error));
+        gpus->device[gpus->count++] = (int)number;
+        at += length;
+    }
     if (gpus->listed)
-        return list_gpus(o, gpus, text, error);
+        return STATUS_OK;
     if (strcmp(text, "all") == 0)
         gpus->count = CMD_ALL_GPUS;
     else if (cli_unsigned(o->name, text, 1, CMD_MAX_GPUS, &number, &unused) == STATUS_OK)
