@@ -47,7 +47,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     for (int n = 0; n < form->order; n++)
         if (form->labels->mode[n].count > 0)
             between = '\t';
-    double number[LOSS_RESIDUALS];
+    double number[RESIDUAL_NUMBERS];
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < form->order; n++) {
             text = format_index(form, n, l->x->index[n][i], text);
@@ -77,7 +77,7 @@ enum status prediction_file_open(struct prediction_file *f, const char *path,
     *f = (struct prediction_file){.form = *form, .array = {.fd = -1}};
     if (prediction_file_is_array(path))
         return outfile_open(&f->array, path, error);
-    size_t room = (1 + LOSS_RESIDUALS) * (NUMBER_MAX_TEXT + 1); /* of the longest text line */
+    size_t room = (1 + RESIDUAL_NUMBERS) * (NUMBER_MAX_TEXT + 1); /* of the longest text line */
     for (int n = 0; n < form->order; n++)
         room += sizeof NO_LABEL + NUMBER_MAX_TEXT + PRINTABLE_ROOM(labels_longest(form->labels, n));
     const uint64_t lines = least_of(SECTION_LINES, SECTION_BYTES / room + 1);

@@ -205,7 +205,7 @@ static uint64_t entries_shown(const struct residuals *r)
 static double entry_number(const struct residuals *r, uint64_t i, int which)
 {
     const struct strange_entry *e = &r->entry[i];
-    double number[LOSS_RESIDUALS];
+    double number[RESIDUAL_NUMBERS];
     if (which < 2)
         return which == 0 ? e->value : e->model;
     r->loss->residual_numbers(e->value, e->model, number);
