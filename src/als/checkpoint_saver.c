@@ -78,7 +78,7 @@ static enum status write_alone(struct writing *w, struct error *error)
     struct checkpoint_output o = {0};
     TRY(outfile_open(&file, w->path, error));
     TRY_OR(done, checkpoint_output_begin(&o, &file, &w->about, error));
-    for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+    for (enum checkpoint_model m = 0; m < CHECKPOINT_MODELS; m++) {
         const struct ktensor_source rows = {.k = &w->model[m].rows};
         if (checkpoint_has(&w->about, m))
             TRY_OR(done, checkpoint_output_put(&o, m, &rows, &w->model[m].carried, error));
@@ -119,7 +119,7 @@ static enum status write_with_ranks(struct writing *w, struct backend *b,
     if (c->rank == 0 && outfile_open(&file, w->path, error) == STATUS_OK)
         checkpoint_output_begin(&o, &file, &w->about, error);
     TRY_OR(done, comm_allreduce_error(c, error));
-    for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+    for (enum checkpoint_model m = 0; m < CHECKPOINT_MODELS; m++) {
         if (!checkpoint_has(&w->about, m))
             continue;
         TRY_OR(done, take_rows(&w->model[m], b, m, best, error));
@@ -199,7 +199,7 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
     }
     if (c->size > 1)
         write_with_ranks(w, b, best, &error);
-    for (int m = 0; c->size == 1 && m < CHECKPOINT_MODELS; m++)
+    for (enum checkpoint_model m = 0; c->size == 1 && m < CHECKPOINT_MODELS; m++)
         if (checkpoint_has(&w->about, m))
             TRY_OR(done, take_rows(&w->model[m], b, m, best, &error));
 done:

@@ -105,7 +105,7 @@ static inline enum status write_parts(const struct example *e, const char *path,
     TRY(outfile_open(&f, path, error));
     TRY_OR(done, checkpoint_output_begin(&o, &f, &e->about, error));
     for (uint64_t p = parts; p-- > 0;)
-        for (int m = 0; m < CHECKPOINT_MODELS; m++) {
+        for (enum checkpoint_model m = 0; m < CHECKPOINT_MODELS; m++) {
             if (!checkpoint_has(&e->about, m))
                 continue;
             const struct ktensor rows = rows_of(&e->model[m].rows, p, parts);
