@@ -334,31 +334,6 @@ done:
     return error->status;
 }
 
-static enum status merge_all(struct merger *m, struct progress *progress, struct error *error)
-{
-    struct spills *s = m->spills;
-    uint64_t done = 0, all = 0;
-    for (uint64_t k = 0; k < s->count; k++)
-        all += s->spill[k].count;
-    while (done < all) {
-        for (uint64_t k = 0; k < s->count; k++)
-            if (goes_on(m, k))
-                TRY(refill(m, k, error));
-        uint64_t count = choose(m);
-        if (count > 0) {
-            TRY(entry_sums_append(m->sums, &m->window, m->position, count, error));
-            for (uint64_t k = 0; k < s->count; k++)
-                drop_first(m, k, m->taken[k]);
-        } else {
-            TRY(emit_equals(m, &count, error));
-        }
-        done += count;
-        progress_update(progress, (double)done / (double)all, "%.0f million entries",
-                        (double)done / 1e6);
-    }
-    return STATUS_OK;
-}
-
 /* Appends the entries of all spills to the file in alto order and cleaned, in about `memory` bytes.
  * STATUS_INPUT as from coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
 static enum status spill_merge(struct spills *s, uint64_t memory, struct entry_sums *sums,
@@ -376,7 +351,25 @@ static enum status spill_merge(struct spills *s, uint64_t memory, struct entry_s
     m.position = memory_array(spills * m.length, sizeof *m.position, error);
     TRY_OR(done, error->status);
     TRY_OR(done, coo_create(&m.window, shape, spills * m.length, error));
-    merge_all(&m, progress, error);
+    uint64_t merged = 0, all = 0;
+    for (uint64_t k = 0; k < s->count; k++)
+        all += s->spill[k].count;
+    while (merged < all) {
+        for (uint64_t k = 0; k < s->count; k++)
+            if (goes_on(&m, k))
+                TRY_OR(done, refill(&m, k, error));
+        uint64_t count = choose(&m);
+        if (count > 0) {
+            TRY_OR(done, entry_sums_append(m.sums, &m.window, m.position, count, error));
+            for (uint64_t k = 0; k < s->count; k++)
+                drop_first(&m, k, m.taken[k]);
+        } else {
+            TRY_OR(done, emit_equals(&m, &count, error));
+        }
+        merged += count;
+        progress_update(progress, (double)merged / (double)all, "%.0f million entries",
+                        (double)merged / 1e6);
+    }
 done:
     coo_free(&m.window);
     memory_free(m.filled);

@@ -10,18 +10,6 @@
 const struct tensor_format *const tensor_formats[TENSOR_FORMAT_COUNT] = {&tensor_npy, &tensor_blco,
                                                                          &tensor_csv, &tensor_text};
 
-/* The first bytes of a regular file, from the position of the descriptor on; 0 where there are
- * none. Nothing is read from a pipe. */
-static size_t first_bytes(int fd, char bytes[FIRST_BYTES])
-{
-    struct stat about;
-    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
-        return 0;
-    off_t position = lseek(fd, 0, SEEK_CUR);
-    ssize_t got = position < 0 ? -1 : pread(fd, bytes, FIRST_BYTES, position);
-    return got > 0 ? (size_t)got : 0;
-}
-
 enum status tensor_file_find_format(struct tensor_reader *r, struct error *error)
 {
     char bytes[FIRST_BYTES];
@@ -32,8 +20,13 @@ enum status tensor_file_find_format(struct tensor_reader *r, struct error *error
     /* Only a regular file is opened: the writer of a pipe would find the pipe closed afterwards. */
     const bool regular = !input && stat(path, &what) == 0 && S_ISREG(what.st_mode);
     const int fd = input ? STDIN_FILENO : regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd >= 0)
-        count = first_bytes(fd, bytes);
+    /* the first bytes of a regular file, from the position of the descriptor on; nothing is read
+     * from a pipe */
+    if (fd >= 0 && fstat(fd, &what) == 0 && S_ISREG(what.st_mode)) {
+        const off_t position = lseek(fd, 0, SEEK_CUR);
+        const ssize_t got = position < 0 ? -1 : pread(fd, bytes, FIRST_BYTES, position);
+        count = got > 0 ? (size_t)got : 0;
+    }
     if (regular && fd >= 0)
         close(fd);
     r->format = &tensor_text;

@@ -162,23 +162,6 @@ static enum status add_scaled(void *context, struct coo *piece, struct error *er
     return error->status;
 }
 
-/* s->norm from the sum of squares; from one more pass if that sum has left the range of doubles. */
-static enum status take_norm(struct gatherer *g, struct error *error)
-{
-    struct coo_statistics *s = g->s;
-    double norm_sq = norm_sum_total(&g->norm);
-    double most = fmax(fabs(s->least), fabs(s->largest));
-    struct scaled_norm scaled;
-    s->norm = sqrt(norm_sq);
-    if ((norm_sq >= LEAST_SQUARE && isfinite(norm_sq)) || most == 0 || !isfinite(most))
-        return STATUS_OK;
-    frexp(most, &scaled.exponent);
-    norm_sum_begin(&scaled.sum);
-    TRY(g->pieces->each(g->pieces->pieces, add_scaled, &scaled, error));
-    s->norm = ldexp(sqrt(norm_sum_total(&scaled.sum)), scaled.exponent);
-    return STATUS_OK;
-}
-
 enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memory,
                                   struct coo_statistics *s, struct progress *progress,
                                   struct error *error)
@@ -213,7 +196,17 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
         TRY_OR(done, run_pass(&g, memory, error));
     if (pieces->nnz == s->listed.unknown)
         s->least = s->largest = 0;
-    take_norm(&g, error);
+    const double norm_sq = norm_sum_total(&g.norm);
+    const double largest = fmax(fabs(s->least), fabs(s->largest));
+    s->norm = sqrt(norm_sq);
+    /* one more pass if the sum of squares has left the range of doubles */
+    if ((norm_sq < LEAST_SQUARE || !isfinite(norm_sq)) && largest > 0 && isfinite(largest)) {
+        struct scaled_norm scaled;
+        frexp(largest, &scaled.exponent);
+        norm_sum_begin(&scaled.sum);
+        TRY_OR(done, pieces->each(pieces->pieces, add_scaled, &scaled, error));
+        s->norm = ldexp(sqrt(norm_sum_total(&scaled.sum)), scaled.exponent);
+    }
 done:
     memory_free(g.present);
     memory_free(g.counts);

@@ -113,22 +113,6 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
     return STATUS_OK;
 }
 
-/* Writes zeros after the data up to the next page, then the directory. */
-static enum status write_directory(struct blco_writer *w, struct blco_file_header *h,
-                                   struct error *error)
-{
-    static const uint8_t zeros[BLCO_PAGE];
-    uint64_t end = w->position, bytes = w->nsegments * sizeof *w->segment;
-    uint64_t padding = blco_round_up(end, BLCO_PAGE) - end;
-    h->data_bytes = end - BLCO_PAGE;
-    h->directory_offset = end + padding;
-    h->file_bytes = h->directory_offset + bytes;
-    h->directory_crc =
-        crc64_ecma_refl(crc64_ecma_refl(0, zeros, padding), (const uint8_t *)w->segment, bytes);
-    TRY(outfile_write_at(&w->file, zeros, padding, end, error));
-    return outfile_write_at(&w->file, w->segment, bytes, h->directory_offset, error);
-}
-
 enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct error *error)
 {
     TRY_OR(done, write_segments(w, &w->pending, 0, w->filled, error));
@@ -144,7 +128,17 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
                                  .dropped = w->listed.dropped};
     memcpy(h.magic, BLCO_MAGIC, BLCO_MAGIC_BYTES);
     memcpy(h.dims, w->pending.shape.dims, (size_t)w->pending.shape.order * sizeof *h.dims);
-    TRY_OR(done, write_directory(w, &h, error));
+    /* zeros after the data up to the next page, then the directory */
+    static const uint8_t zeros[BLCO_PAGE];
+    const uint64_t end = w->position, size = w->nsegments * sizeof *w->segment;
+    const uint64_t padding = blco_round_up(end, BLCO_PAGE) - end;
+    h.data_bytes = end - BLCO_PAGE;
+    h.directory_offset = end + padding;
+    h.file_bytes = h.directory_offset + size;
+    h.directory_crc =
+        crc64_ecma_refl(crc64_ecma_refl(0, zeros, padding), (const uint8_t *)w->segment, size);
+    TRY_OR(done, outfile_write_at(&w->file, zeros, padding, end, error));
+    TRY_OR(done, outfile_write_at(&w->file, w->segment, size, h.directory_offset, error));
     uint8_t page[BLCO_PAGE] = {0};
     memcpy(page, &h, sizeof h);
     if (w->modes)

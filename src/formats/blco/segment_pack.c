@@ -56,15 +56,6 @@ static void choose_low_bits(const struct lines *l, struct packed_group *g)
     }
 }
 
-/* The entry of a group, without `first` and `at`. */
-static struct packed_group describe(const struct lines *l, const double *value, uint32_t count)
-{
-    struct packed_group g = {.count = (uint16_t)count};
-    choose_low_bits(l, &g);
-    value_codec_choose(value, &g);
-    return g;
-}
-
 static uint32_t count_groups(const struct line_encoder *e, const struct coo *x, uint64_t first,
                              uint32_t count)
 {
@@ -128,16 +119,6 @@ static void pack_uppers(const struct lines *l, const struct packed_group *g, uin
     }
 }
 
-static void pack_group(const struct lines *l, const double *value, const struct packed_group *g,
-                       uint32_t *word)
-{
-    pack_low_bits(l, g, word);
-    word += packed_field_words(g->count, g->low_bits);
-    value_codec_pack(value, g, word);
-    word += packed_field_words(g->count, g->value_bits);
-    pack_uppers(l, g, word);
-}
-
 void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t first, uint32_t count,
                   uint8_t *bytes, struct blco_file_segment *s)
 {
@@ -150,12 +131,16 @@ void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t fi
         struct lines l;
         uint32_t length = load_lines(e, x, first + done, count - done, &l);
         const double *value = x->value + first + done;
-        struct packed_group g = describe(&l, value, length);
-        g.first = done;
-        g.at = (uint32_t)at;
+        struct packed_group g = {.count = (uint16_t)length, .first = done, .at = (uint32_t)at};
+        choose_low_bits(&l, &g);
+        value_codec_choose(value, &g);
         if (bytes) {
             store_entry(&g, &l, line_bits, bytes + k * stride);
-            pack_group(&l, value, &g, (uint32_t *)(void *)(bytes + at));
+            uint32_t *word = (uint32_t *)(void *)(bytes + at);
+            pack_low_bits(&l, &g, word);
+            word += packed_field_words(g.count, g.low_bits);
+            value_codec_pack(value, &g, word);
+            pack_uppers(&l, &g, word + packed_field_words(g.count, g.value_bits));
         }
         at += blco_group_words(&g) * sizeof(uint32_t);
         done += length;

@@ -146,12 +146,6 @@ bool segment_ends_in_zeros(const uint8_t *bytes, const struct blco_file_segment 
     return any == 0 && s->bytes - end < BLCO_SEGMENT_ALIGN;
 }
 
-/* Whether some value may be 0 or not finite; whole numbers above 0 are neither. */
-static bool values_need_check(const struct packed_group *g)
-{
-    return g->value_form != PACKED_WHOLE || g->least <= 0;
-}
-
 bool segment_values_are(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                         struct value_kinds may)
 {
@@ -160,7 +154,7 @@ bool segment_values_are(const uint8_t *bytes, const struct blco_file_segment *s,
         struct packed_group g;
         double value[PACKED_GROUP_NNZ];
         segment_group_load(bytes, k, line_bits, &g, NULL);
-        if (!values_need_check(&g))
+        if (g.value_form == PACKED_WHOLE && g.least > 0) /* neither 0 nor infinite */
             continue;
         segment_group_values(bytes, &g, value);
         good = value_codec_first_bad(value, g.count, may) == g.count;
@@ -169,16 +163,6 @@ bool segment_values_are(const uint8_t *bytes, const struct blco_file_segment *s,
 }
 
 /* --- decoding --- */
-
-/* Sets the upper number of each nonzero; up to eight entries after them are overwritten. */
-static void find_uppers(const struct linear_decoder *d, const uint8_t *bytes,
-                        const struct packed_group *g, uint16_t *upper)
-{
-    uint16_t count = g->count;
-    bit_places_find(&d->places, upper_words(bytes, g), g->upper_words, upper);
-    for (uint16_t i = 0; i < count; i++)
-        upper[i] = (uint16_t)(upper[i] - i);
-}
 
 /* Sets the lowest 128 bits of each line. */
 static void add_wide(const uint32_t *word, const struct packed_group *g, const uint16_t *upper,
@@ -213,8 +197,10 @@ static bool unpack_group(const struct linear_decoder *d, const uint8_t *bytes,
                          const struct packed_group *g, struct line_group *lines, struct coo *x,
                          uint64_t to)
 {
-    uint16_t upper[PACKED_GROUP_NNZ + 8];
-    find_uppers(d, bytes, g, upper);
+    uint16_t upper[PACKED_GROUP_NNZ + 8]; /* up to eight entries after the last are overwritten */
+    bit_places_find(&d->places, upper_words(bytes, g), g->upper_words, upper);
+    for (uint16_t i = 0; i < g->count; i++)
+        upper[i] = (uint16_t)(upper[i] - i);
     uint128 base = (uint128)lines->line[1] << 64 | lines->line[0];
     uint128 end = base + ((uint128)(upper[g->count - 1u] + 1u) << g->low_bits) - 1;
     lines->count = g->count;

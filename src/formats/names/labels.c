@@ -75,17 +75,6 @@ struct label_file {
     uint64_t used, room; /* bytes of the labels' text, and space */
 };
 
-static enum status make_room(struct label_file *f, struct mode_labels *m, uint64_t more,
-                             struct error *error)
-{
-    if (f->used + more <= f->room)
-        return STATUS_OK;
-    uint64_t room = f->used + more + f->used / 2;
-    TRY(memory_resize(&m->text, room, 1, error));
-    f->room = room;
-    return STATUS_OK;
-}
-
 static enum status refuse_long(const struct label_file *f, uint64_t line, struct error *error)
 {
     return error_set(error, STATUS_INPUT,
@@ -114,33 +103,6 @@ static enum status take_line(struct label_file *f, struct mode_labels *m, const 
     return STATUS_OK;
 }
 
-/* Takes the text lines of the window. A terminated label takes no more bytes than its text line. */
-static enum status take_window(struct label_file *f, struct mode_labels *m,
-                               const struct line_window *window, struct error *error)
-{
-    if (window->overlong)
-        return refuse_long(f, f->lines + 1, error);
-    uint64_t bytes = (uint64_t)(window->end - window->begin);
-    if (f->lines < m->count)
-        TRY(make_room(f, m, bytes, error));
-    for (const char *at = window->begin; at < window->end;) {
-        const char *end = memchr(at, '\n', (size_t)(window->end - at));
-        TRY(take_line(f, m, at, end, error));
-        at = end + 1;
-    }
-    return STATUS_OK;
-}
-
-static enum status check_count(const struct label_file *f, uint64_t expected, const char *of,
-                               struct error *error)
-{
-    if (f->lines == expected)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each %s", f->name,
-                     f->lines, f->lines == 1 ? "" : "s", expected, of);
-}
-
 /* Reads the file m->path, which is to have `count` labels, one for each of what `of` says. */
 static enum status read_file(struct mode_labels *m, uint64_t count, const char *of,
                              struct error *error)
@@ -154,9 +116,24 @@ static enum status read_file(struct mode_labels *m, uint64_t count, const char *
     m->count = count;
     do {
         TRY_OR(done, line_reader_next(f.reader, &window, error));
-        TRY_OR(done, take_window(&f, m, &window, error));
+        if (window.overlong)
+            TRY_OR(done, refuse_long(&f, f.lines + 1, error));
+        /* a terminated label takes no more bytes than its text line */
+        const uint64_t needed = f.used + (uint64_t)(window.end - window.begin);
+        if (f.lines < m->count && needed > f.room) {
+            TRY_OR(done, memory_resize(&m->text, needed + f.used / 2, 1, error));
+            f.room = needed + f.used / 2;
+        }
+        for (const char *at = window.begin; at < window.end;) {
+            const char *end = memchr(at, '\n', (size_t)(window.end - at));
+            TRY_OR(done, take_line(&f, m, at, end, error));
+            at = end + 1;
+        }
     } while (window.begin < window.end);
-    check_count(&f, count, of, error);
+    if (f.lines != count)
+        error_set(error, STATUS_INPUT,
+                  "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each %s", f.name, f.lines,
+                  f.lines == 1 ? "" : "s", count, of);
 done:
     if (error->status != STATUS_OK)
         m->count = 0;
@@ -223,25 +200,19 @@ done:
     return error->status;
 }
 
-static enum status find_files(struct labels *l, const char *log, const char *stem, int order,
-                              struct error *error)
-{
-    char suffix[NAME_MAPS_SUFFIX];
-    for (int n = 0; n < order; n++)
-        if (!l->mode[n].path &&
-            find_file(&l->mode[n].path, log, stem, name_maps_suffix(n, suffix), error) != STATUS_OK)
-            return error->status;
-    return read_mode_names(l, log, stem, order, error);
-}
-
 enum status labels_find(struct labels *l, const char *stem, int order, struct error *error)
 {
-    char *log = NULL;
+    char *log = NULL, suffix[NAME_MAPS_SUFFIX];
     l->order = order;
     if (l->none)
         return STATUS_OK;
     TRY(stem_lock_read(stem, &log, error));
-    find_files(l, log, stem, order, error);
+    for (int n = 0; n < order; n++)
+        if (!l->mode[n].path)
+            TRY_OR(done,
+                   find_file(&l->mode[n].path, log, stem, name_maps_suffix(n, suffix), error));
+    read_mode_names(l, log, stem, order, error);
+done:
     memory_free(log);
     return error->status;
 }

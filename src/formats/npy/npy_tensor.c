@@ -250,30 +250,22 @@ static void take_indices(struct span *s, int n, const void *from, uint64_t strid
     s->largest[n] = largest;
 }
 
-static enum status read_indices(struct span *s, unsigned char *bytes, struct error *error)
-{
-    const struct npy_file *c = &s->t->coords;
-    const uint64_t size = npy_entry_bytes(c->type), row = c->cols * size;
-    for (int n = 0; n < s->t->order && c->column_major; n++) {
-        const uint64_t at = c->contents + ((uint64_t)n * c->rows + s->first) * size;
-        TRY(infile_read(&c->in, bytes, s->count * size, at, error));
-        take_indices(s, n, bytes, 1);
-    }
-    if (c->column_major)
-        return STATUS_OK;
-    TRY(infile_read(&c->in, bytes, s->count * row, c->contents + s->first * row, error));
-    for (int n = 0; n < s->t->order; n++)
-        take_indices(s, n, bytes + (uint64_t)n * size, c->cols);
-    return STATUS_OK;
-}
-
 static enum status read_span(struct span *s, struct error *error)
 {
     _Alignas(8) unsigned char bytes[SOME_BYTES];
-    TRY(read_indices(s, bytes, error));
-    const struct npy_file *v = &s->t->values;
+    const struct npy_file *c = &s->t->coords, *v = &s->t->values;
+    const uint64_t number = npy_entry_bytes(c->type), row = c->cols * number;
     const uint64_t size = npy_entry_bytes(v->type);
     const double each = s->t->options->values_optional ? COO_UNKNOWN : 1;
+    if (!c->column_major)
+        TRY(infile_read(&c->in, bytes, s->count * row, c->contents + s->first * row, error));
+    for (int n = 0; n < s->t->order; n++) {
+        const uint64_t at = c->contents + ((uint64_t)n * c->rows + s->first) * number;
+        if (c->column_major)
+            TRY(infile_read(&c->in, bytes, s->count * number, at, error));
+        take_indices(s, n, c->column_major ? bytes : bytes + (uint64_t)n * number,
+                     c->column_major ? 1 : c->cols);
+    }
     for (uint64_t i = 0; i < s->count && !s->t->name[1]; i++)
         s->x->value[s->at + i] = each;
     if (!s->t->name[1])
@@ -321,16 +313,6 @@ static enum status explain_index(const struct npy_tensor *t, uint64_t i, int n, 
                      t->options->dims[n] ? " says" : "");
 }
 
-/* The part of `all` that begins at its entry `from`. */
-static struct span span_of(const struct span *all, uint64_t from, uint64_t most)
-{
-    struct span s = *all;
-    s.first += from;
-    s.at += from;
-    s.count = all->count - from < most ? all->count - from : most;
-    return s;
-}
-
 /* Reads entries first to first + count - 1, of any type and order of the arrays, to x, from its
  * entry `at` on, and raises t->largest. */
 static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t count, struct coo *x,
@@ -343,7 +325,10 @@ static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t c
 #pragma omp parallel for schedule(dynamic, 4)
     for (uint64_t i = 0; i < count; i += most) {
         struct error own = {0};
-        struct span s = span_of(&all, i, most);
+        struct span s = all;
+        s.first += i;
+        s.at += i;
+        s.count = least_of(count - i, most);
         const enum status status = read_span(&s, &own);
 #pragma omp critical(npy_tensor)
         {

@@ -100,15 +100,6 @@ uint64_t tensor_reader_most(const struct tensor_reader *r, int order, uint64_t t
     return (r->memory - taken) / (4 * (uint64_t)order + 8 + r->overhead);
 }
 
-/* The number of entries of the piece if the file goes on as it began; 0 if that is unknown or would
- * take more memory than is available. */
-static uint64_t expected_entries(int order, uint64_t needed, double read)
-{
-    const double entries = read > 0 ? (double)needed * MARGIN / read : 0;
-    const double bytes = entries * (4 * order + 8);
-    return bytes < (double)machine_memory_available() ? (uint64_t)entries : 0;
-}
-
 enum status tensor_reader_make_room(struct tensor_reader *r, int order, uint64_t used,
                                     uint64_t more, uint64_t most, double read, struct error *error)
 {
@@ -118,9 +109,11 @@ enum status tensor_reader_make_room(struct tensor_reader *r, int order, uint64_t
                          tensor_reader_name(r), MAX_NNZ);
     if (needed <= r->room)
         return STATUS_OK;
-    uint64_t room = needed + needed / 2, expected = expected_entries(order, needed, read);
-    if (room < expected)
-        room = expected;
+    uint64_t room = needed + needed / 2;
+    const double expected = read > 0 ? (double)needed * MARGIN / read : 0;
+    const bool fits = expected * (4 * order + 8) < (double)machine_memory_available();
+    if (fits && room < (uint64_t)expected)
+        room = (uint64_t)expected;
     if (room > most)
         room = needed > most ? needed : most;
     if (r->piece.shape.order == 0) {

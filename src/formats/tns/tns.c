@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/page_touch.h"
@@ -20,19 +21,6 @@ struct tns_reading {
     bool waits;
     bool shared; /* the share is taken; not of a file without entries */
 };
-
-/* Text takes a small part of the memory: one window, or two that are read ahead and one more. A
- * window has no more entries than a piece: a text line has four bytes or more. */
-static void choose_window(struct tensor_reader *r, struct tns_sizes *sizes)
-{
-    const uint64_t part = r->memory / WINDOW_PART;
-    if (sizes->window > 0)
-        return;
-    sizes->window = part < LEAST_WINDOW      ? LEAST_WINDOW
-                    : part > TNS_MOST_WINDOW ? TNS_MOST_WINDOW
-                                             : (size_t)part;
-    r->memory = r->memory > WINDOWS * sizes->window ? r->memory - WINDOWS * sizes->window : 1;
-}
 
 static enum status next_window(struct tns_reading *t, struct error *error)
 {
@@ -53,7 +41,14 @@ static enum status tns_open(struct tensor_reader *r, struct error *error)
     struct tns_reading *t = r->state = memory_zeros(1, sizeof *t, error);
     TRY(error->status);
     t->options = *r->tns;
-    choose_window(r, &t->options.sizes);
+    /* text takes a small part of the memory: one window, or two that are read ahead and one more; a
+     * window has no more entries than a piece: a text line has four bytes or more */
+    size_t *window = &t->options.sizes.window;
+    if (*window == 0) {
+        const uint64_t part = least_of(r->memory / WINDOW_PART, TNS_MOST_WINDOW);
+        *window = part < LEAST_WINDOW ? LEAST_WINDOW : (size_t)part;
+        r->memory = r->memory > WINDOWS * *window ? r->memory - WINDOWS * *window : 1;
+    }
     TRY(tns_text_open(&t->text, r->path, &t->options, error));
     r->gzip = line_reader_gzip(t->text.reader);
     r->has_shares = !line_reader_threaded(t->text.reader) && strcmp(r->path, "-") != 0;

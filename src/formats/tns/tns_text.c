@@ -609,21 +609,6 @@ static void parse_section(struct tns_section *c, const struct tns_format *f, con
     }
 }
 
-/* Closes the gaps that text lines without an entry left, and joins the results of the sections. */
-static void gather(struct tns_text *t, struct coo *x, uint64_t *used)
-{
-    uint64_t at = *used;
-    for (size_t i = 0; i < t->count; i++) {
-        const struct tns_section *c = &t->section[i];
-        coo_move(x, at, x, *used + c->first_line, c->entries);
-        for (int n = 0; n < x->shape.order; n++)
-            if (c->largest[n] > t->largest[n])
-                t->largest[n] = c->largest[n];
-        at += c->entries;
-    }
-    *used = at;
-}
-
 /* The number of text lines of a section before its entry `entry`. */
 static uint64_t lines_before(const struct tns_section *c, const struct tns_format *f,
                              uint64_t entry)
@@ -706,7 +691,14 @@ enum status tns_text_parse(struct tns_text *t, const struct line_window *window,
             const bool cut_off = window->unterminated && stop + 1 == window->end;
             return explain_line(&t->head.format, c->bad, stop, number, cut_off, error);
         }
-    gather(t, x, used);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct tns_section *c = &t->section[i];
+        coo_move(x, *used, x, from + c->first_line, c->entries); /* closes gaps between entries */
+        for (int n = 0; n < x->shape.order; n++)
+            if (c->largest[n] > t->largest[n])
+                t->largest[n] = c->largest[n];
+        *used += c->entries;
+    }
     if (t->nonneg)
         count_negative(t, x, from);
     t->lines += t->window_lines;
