@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
     }
     if (thread == 0) {
-        m->penalty = rounded_product(fit.ridge, sums[0]);
+        m->penalty = ridge_penalty(fit.ridge, sums[0]);
         const fit_terms terms = {fit.norm_sq,      found.inner, found.model_sq, found.inner_size,
                                  found.model_size, fit.epsilon, m->penalty};
         const fit_numbers numbers = fit_of_terms(&terms);

@@ -10,6 +10,7 @@
 #include "kernels/dense/dense_inverse.h"
 #include "numerics/fit_terms.h"
 #include "numerics/momentum_step.h"
+#include "numerics/row_rules.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -175,13 +175,13 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
 
     __device__ __forceinline__ bool is_weighed() const
     {
-        return COUNTS && a.weighed;
+        return COUNTS && a.rules.weighed;
     }
 
     /* What nonzero `lane % BATCH` adds, which 4 lanes have. */
     __device__ __forceinline__ factors term_of(const batch &x, double m)
     {
-        const double h = static_cast<int>(lane) % BATCH < x.count ? a.unlisted : 0;
+        const double h = static_cast<int>(lane) % BATCH < x.count ? a.rules.unlisted : 0;
         const double v = row_term_known(x.value);
         numbers.known += v;
         return COUNTS ? count_of(x.value, m, h)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "numerics/row_rules.h"
 
 /* What is known after a pass over the rows of a mode: of a chunk, of a join, or of
  * all. */
@@ -57,20 +58,13 @@ struct row_systems_args {
     const void *old;           /* (I_n x vectors * 16 bytes): the old rows              */
     uint32_t rank;
     struct row_common common;
-    double unlisted; /* h                                                     */
-    int nonneg;      /* new rows are not negative                             */
-    int counted;     /* the ridge is multiplied by a row's known entries      */
-    int short_rows;  /* rows of up to so many nonzeros that lie in a chunk as a whole are solved by
-                      * row_short_solve: of counts at most ROW_SHORT_DIAGONAL and
-                      * poisson_short_rows(R), of nonnegative rows ROW_SHORT_DESCENT, of
-                      * others ROW_SHORT_EQUATIONS where there is a ridge or, where unlisted is not
-                      * 0, none that counts entries */
-    int counts;      /* the loss is Poisson's                                 */
-    int matrix;      /* G is needed: not for multiplicative steps of counts, of which the chunks are
-                      * walked by lane groups (row_multiply.cu) and no row is short           */
-    int weighed;     /* of counts: not every listed entry has the weight h    */
-    double of_count; /* what a count of 1 is in the tensor that is here       */
-    double floor;    /* of counts: of an entry of a new row                   */
+    struct row_rules rules; /* without `matrix`, the chunks are walked by lane groups
+                             * (row_multiply.cu) and no row is short */
+    int short_rows; /* rows of up to so many nonzeros that lie in a chunk as a whole are solved by
+                     * row_short_solve: of counts at most ROW_SHORT_DIAGONAL and
+                     * poisson_short_rows(R), of nonnegative rows ROW_SHORT_DESCENT, of
+                     * others ROW_SHORT_EQUATIONS where there is a ridge or, where unlisted is not
+                     * 0, none that counts entries */
     uint32_t chunks;
     const uint64_t *chunk;       /* (chunks + 1): the first nonzero of each, and of none   */
     const uint32_t *block;       /* (chunks): the block that a chunk lies in                */

@@ -16,8 +16,7 @@ struct row_problem {
     const double *ridge; /* (R)                             */
     const double *cell;  /* (R) of row_whole; NULL: 0       */
     double times;        /* the ridge                       */
-    bool nonneg;
-    double keeps; /* of an entry: no step of a nonnegative row leaves less */
+    const row_rules &rules;
 };
 
 /* ROOM: struct row_room. Lane 4 g + t has entries (g, 2 t) and (g, 2 t + 1) of a tile; a vector is

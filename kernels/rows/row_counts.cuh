@@ -6,29 +6,21 @@
 #include "kernels/rows/row_solve.cuh"
 #include "numerics/poisson_term.h"
 
-/* What a row of counts needs beside its room. */
-struct count_rules {
-    const double *linear, *unit; /* (R)                                          */
-    double of_count;             /* what a count of 1 is in the tensor           */
-    double least;                /* of the row's counts above 0                  */
-    bool weighed;                /* the room has q, which is not 0               */
-    bool is_short;               /* the step is the diagonal one instead of Newton's */
-};
-
 template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
     using solver = row_solver<COLUMNS>;
     using solver::a, solver::d, solver::q, solver::entry, solver::p, solver::room, solver::PARTS;
-    const count_rules &rules;
+    const row_common &common;
+    const double least;   /* of the row's counts above 0 */
     double linear[PARTS]; /* the part of the gradient that does not depend on the row */
 
     __device__ __forceinline__ row_improver(const row_problem &problem, row_room<COLUMNS> &of,
-                                            const count_rules &of_rules)
-        : solver(problem, of), rules(of_rules)
+                                            const row_common &of_rows, double least_count)
+        : solver(problem, of), common(of_rows), least(least_count)
     {
         for (int k = 0; k < PARTS; k++) {
             const uint32_t r = entry(k);
-            linear[k] = r < p.rank ? __ldg(rules.linear + r) : 0;
-            linear[k] += r < p.rank && rules.weighed ? room.q[r] : 0;
+            linear[k] = r < p.rank ? __ldg(common.linear + r) : 0;
+            linear[k] += r < p.rank && p.rules.weighed ? room.q[r] : 0;
         }
     }
 
@@ -44,8 +36,8 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
         for (int k = 0; k < PARTS; k++) {
             if (entry(k) >= p.rank)
                 continue;
-            const double unit = __ldg(rules.unit + entry(k));
-            most = fmax(most, fabs(fmin(a[k] / (unit * rules.of_count), -downhill(k) * unit)));
+            const double unit = __ldg(common.unit + entry(k));
+            most = fmax(most, fabs(fmin(a[k] / (unit * p.rules.count), -downhill(k) * unit)));
         }
         return warp_max(most);
     }
@@ -58,16 +50,17 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             q[k] = downhill(k);
             d[k] = 0;
         }
-        this->solve_nonneg(POISSON_PASSES, POISSON_SETTLED * POISSON_SETTLED * rules.least);
+        this->solve_nonneg(POISSON_PASSES, POISSON_SETTLED * POISSON_SETTLED * least,
+                           POISSON_KEEPS);
         for (int k = 0; k < PARTS; k++)
             square += d[k] * (downhill(k) - q[k]); /* d'Hd */
         square = warp_sum(square);
-        const double length = sqrt((square > 0 ? square : 0) / rules.least);
+        const double length = sqrt((square > 0 ? square : 0) / least);
         if (length < POISSON_WHOLE)
             return INFINITY;
         for (int k = 0; k < PARTS; k++)
             d[k] /= 1 + length;
-        return rules.least * (length - log1p(length));
+        return least * (length - log1p(length));
     }
 
     /* d becomes the multiplicative step, if that surely gains more. */
@@ -111,17 +104,17 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
         }
         slope = warp_sum(slope);
         const double square = this->quadratic();
-        const double part = poisson_diagonal_part(
-            slope, (square > 0 ? square : 0) * inverse * inverse, rules.least);
+        const double part =
+            poisson_diagonal_part(slope, (square > 0 ? square : 0) * inverse * inverse, least);
         for (int k = 0; k < PARTS; k++)
             d[k] *= part;
     }
 
-    /* a becomes a better row. */
-    __device__ __forceinline__ void improve()
+    /* a becomes a better row; a short one takes the diagonal step instead of Newton's. */
+    __device__ __forceinline__ void improve(bool is_short)
     {
         double gain = INFINITY;
-        if (rules.is_short)
+        if (is_short)
             diagonal();
         else
             gain = newton();

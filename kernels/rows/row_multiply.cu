@@ -24,7 +24,7 @@ template <int COLUMNS> struct multiply_common {
         fill_common(linear, a.common.linear, a.rank);
         fill_common(inverse, a.common.inverse, a.rank);
         fill_common(out, a.common.out, a.rank);
-        fill_common(unit, a.common.unit, a.rank, a.of_count);
+        fill_common(unit, a.common.unit, a.rank, a.rules.count);
         __syncthreads();
     }
 };
@@ -68,7 +68,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         x = known ? g.value : 0;
         above = __ballot_sync(ALL, x > 0);
         if constexpr (WEIGHED)
-            weight = g.here ? (known ? 1 : 0) - a.unlisted : 0;
+            weight = g.here ? (known ? 1 : 0) - a.rules.unlisted : 0;
     }
 
     __device__ __forceinline__ void take_values(int k, double m)
@@ -166,15 +166,16 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
             const uint32_t r = g.component(e);
-            const double linear = WEIGHED && a.weighed ? common.linear[r] + q[e] : common.linear[r];
+            const double linear =
+                WEIGHED && a.rules.weighed ? common.linear[r] + q[e] : common.linear[r];
             const double inverse =
-                WEIGHED && a.weighed ? inverse_or_zero(linear) : common.inverse[r];
+                WEIGHED && a.rules.weighed ? inverse_or_zero(linear) : common.inverse[r];
             const double old = g.old[e] * common.out[r];
             const double gradient = (linear - b[e]) * common.unit[r];
             const double violated = fabs(old < gradient ? old : gradient);
             const bool solves = counts > 0 && r < a.rank;
             x[e] = old * (inverse > 0 ? b[e] * inverse : 1);
-            x[e] = !solves ? 0 : x[e] < a.floor ? a.floor : x[e];
+            x[e] = !solves ? 0 : x[e] < a.rules.floor ? a.rules.floor : x[e];
             violation = solves && violated > violation ? violated : violation;
         }
     }
@@ -203,7 +204,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         for (int step = LANES / 2; step > 0; step /= 2)
             most = fmax(most, __shfl_xor_sync(ALL, most, step));
         if (to && g.mine == 0)
-            *to = {0, 0, 0, most / a.of_count, 0};
+            *to = {0, 0, 0, most / a.rules.count, 0};
     }
 };
 
@@ -265,7 +266,7 @@ template <typename T, int GATHERS, int LANES> struct multiply_kernel {
 multiply_choice choice_for(const row_systems_args &args)
 {
     return group_kernel<multiply_kernel>(args.mttkrp.precision, args.rank,
-                                         args.weighed ? ANY : args.mttkrp.gathers);
+                                         args.rules.weighed ? ANY : args.mttkrp.gathers);
 }
 
 cudaError_t launch(row_kernel *kernel, uint32_t count, uint32_t groups,

@@ -34,7 +34,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
     /* What a nonzero of a step adds, which 2 WARPS lanes have. */
     __device__ __forceinline__ factors term_of(double x, double m)
     {
-        return COUNTS ? count_of(x, m, a.unlisted) : square_of(x, 1, m, a.unlisted, 2);
+        return COUNTS ? count_of(x, m, a.rules.unlisted) : square_of(x, 1, m, a.rules.unlisted, 2);
     }
 
     /* x of lanes 8 t + g, where a run has what others have in lanes 4 g + t. */
@@ -109,7 +109,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
     __device__ __forceinline__ void add_put(const exchange &from)
     {
         /* of squares, all nonzeros of a run have the same w */
-        const double same_w = row_term_of(0, 1, 0, a.unlisted).w;
+        const double same_w = row_term_of(0, 1, 0, a.rules.unlisted).w;
         int order = warp;
         take_as_new(order); /* registers have no room for the places of the blocks */
 #pragma unroll

@@ -116,14 +116,14 @@ template <int COLUMNS> using diagonal_of_floats = short_diagonal<float, COLUMNS>
 
 short_kernel kernel_of(const row_systems_args &args)
 {
-    if (args.counts)
+    if (args.rules.rates)
         return args.mttkrp.precision == PRECISION_SINGLE ? choose<diagonal_of_floats>(args.rank)
                                                          : choose<diagonal_of_doubles>(args.rank);
-    if (args.nonneg)
-        return args.unlisted != 0 ? choose<descent_of_zeros>(args.rank)
-                                  : choose<descent_of_unknown>(args.rank);
-    return args.unlisted != 0 ? choose<equations_of_zeros>(args.rank)
-                              : choose<equations_of_unknown>(args.rank);
+    if (args.rules.nonneg)
+        return args.rules.unlisted != 0 ? choose<descent_of_zeros>(args.rank)
+                                        : choose<descent_of_unknown>(args.rank);
+    return args.rules.unlisted != 0 ? choose<equations_of_zeros>(args.rank)
+                                    : choose<equations_of_unknown>(args.rank);
 }
 
 } // namespace
@@ -134,7 +134,8 @@ cudaError_t row_short_prepare(const struct row_systems_args *args, cudaStream_t 
 {
     void *list[] = {const_cast<row_systems_args *>(args)};
     const size_t bytes = (args->rank + 2) * args->rank * sizeof(double);
-    if (args->short_rows == 0 || args->counts || args->nonneg || args->unlisted == 0)
+    if (args->short_rows == 0 || args->rules.rates || args->rules.nonneg ||
+        args->rules.unlisted == 0)
         return cudaSuccess;
     return cudaLaunchKernel(invert_common, dim3(1), dim3(INVERSE_THREADS), list, bytes, stream);
 }

@@ -123,14 +123,14 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
     /* Coordinate r of d, of which x has the row of H; whether step^2 H_rr is above `enough`. All
      * lanes find the steps of their coordinates: nobody waits for one of them. */
     __device__ __forceinline__ bool descend(uint32_t r, const double (&x)[PARTS],
-                                            const diagonal &of_h, double enough)
+                                            const diagonal &of_h, double enough, double keeps)
     {
         double wish[PARTS];
         bool moved = false;
 #pragma unroll
         for (int k = 0; k < PARTS; k++) {
-            const double wanted = fma(q[k], of_h.inverse[k], d[k]), bound = (p.keeps - 1) * a[k];
-            wish[k] = of_h.inverse[k] > 0 ? (wanted > bound ? wanted : bound) - d[k] : 0;
+            const double wanted = fma(q[k], of_h.inverse[k], d[k]);
+            wish[k] = of_h.inverse[k] > 0 ? prox(wanted, prox_least(keeps, a[k])) - d[k] : 0;
         }
         const double step = of_all(wish, r);
 #pragma unroll
@@ -143,9 +143,10 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
         return moved;
     }
 
-    /* Coordinate descent, until a pass moves no coordinate by more than `enough`. A row of H is
-     * read while the coordinate before it descends. */
-    __device__ __forceinline__ void solve_nonneg(int passes, double enough)
+    /* Coordinate descent that leaves at least the part `keeps` of an entry, until a pass moves no
+     * coordinate by more than `enough`. A row of H is read while the coordinate before it descends.
+     */
+    __device__ __forceinline__ void solve_nonneg(int passes, double enough, double keeps)
     {
         diagonal of_h;
         double x[PARTS], next[PARTS];
@@ -160,7 +161,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
             moved = false;
             for (uint32_t r = 0; r < p.rank; r++) {
                 read_row(r + 1 < p.rank ? r + 1 : 0, next);
-                moved |= descend(r, x, of_h, enough);
+                moved |= descend(r, x, of_h, enough, keeps);
 #pragma unroll
                 for (int k = 0; k < PARTS; k++)
                     x[k] = next[k];
@@ -200,13 +201,13 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
                 if (entry(k) < p.rank)
                     q[k] -= ai * __ldg(p.v + i * p.rank + entry(k));
         }
-        if (p.nonneg)
-            solve_nonneg(ROW_PASSES, 0);
+        if (p.rules.nonneg)
+            solve_nonneg(ROW_PASSES, 0, 0);
         else
             solve_free();
         const double changed = change();
         for (int k = 0; k < PARTS; k++)
-            a[k] = p.nonneg && a[k] + d[k] < 0 ? 0 : a[k] + d[k];
+            a[k] = p.rules.nonneg && a[k] + d[k] < 0 ? 0 : a[k] + d[k];
         return changed;
     }
 };

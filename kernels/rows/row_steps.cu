@@ -22,16 +22,16 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
     const uint32_t rank = a.modes.rank;
     const uint32_t i = blockIdx.x, j = threadIdx.x;
     const double apart = 1 / scale(a.modes, i); /* how much longer the other modes' columns are */
-    if (!a.counts)
+    if (!a.rules.rates)
         a.to.v[i * rank + j] =
-            a.unlisted * hadamard(a.modes, i * rank + j, false) * apart / scale(a.modes, j);
+            a.rules.unlisted * hadamard(a.modes, i * rank + j, false) * apart / scale(a.modes, j);
     if (j != 0)
         return;
     const double norm = a.modes.norm[a.modes.mode][i];
     a.to.now[i] = a.lambda[i] / (norm != 0 ? norm : 1) / apart;
     a.to.out[i] = apart;
-    if (a.counts) {
-        double linear = a.unlisted;
+    if (a.rules.rates) {
+        double linear = a.rules.unlisted;
         for (int n = 0; n < a.modes.order; n++)
             linear *= n == a.modes.mode ? 1 : a.sum[n][i];
         a.to.linear[i] = linear;
@@ -40,12 +40,7 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
         a.to.ridge[i] = POISSON_RIDGE * apart * apart / rank;
         return;
     }
-    const double lambda = fabs(a.lambda[i]);
-    double ridge = a.ridge;
-    if (ridge > 0 && a.power > 0)
-        ridge = lambda > 0 ? ridge * pow(lambda, -a.power) : ROW_RIDGE_LIMIT;
-    ridge = ridge < ROW_RIDGE_LIMIT ? ridge : ROW_RIDGE_LIMIT;
-    a.to.ridge[i] = ridge * apart * apart;
+    a.to.ridge[i] = row_ridge(&a.rules, fabs(a.lambda[i])) * apart * apart;
     a.to.cell[i] = hadamard(a.modes, i * rank + i, false) / a.cells * apart * apart;
     a.to.inverse[i] = 1 / a.to.ridge[i];
 }

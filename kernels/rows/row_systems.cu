@@ -78,13 +78,9 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     /* A row without known entries is zero. */
     __device__ __forceinline__ void solve_squares()
     {
-        const row_problem problem = {a.rank,
-                                     a.unlisted != 0 ? a.common.v : nullptr,
-                                     a.common.ridge,
-                                     a.common.cell,
-                                     a.counted ? numbers.known : 1,
-                                     a.nonneg != 0,
-                                     0};
+        const row_problem problem = {
+            a.rank,        a.rules.unlisted != 0 ? a.common.v : nullptr, a.common.ridge,
+            a.common.cell, a.rules.counted ? numbers.known : 1,          a.rules};
         row_solver<COLUMNS> solver(problem, room);
         const bool solves = numbers.known > 0;
         double change = 0, penalty = 0;
@@ -93,14 +89,14 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         if (solves)
             change = solver.solve();
         write_row(solver.a, -INFINITY);
-        for (int k = 0; a.counted && k < PARTS; k++) {
+        for (int k = 0; a.rules.counted && k < PARTS; k++) {
             const uint32_t r = lane + WARP * k;
             if (r < a.rank)
                 penalty += problem.times * __ldg(a.common.ridge + r) * solver.a[k] * solver.a[k];
         }
         if (solves)
             count({numbers.misfit + change, numbers.size + fabs(change),
-                   a.counted ? warp_sum(penalty) : 0});
+                   a.rules.counted ? warp_sum(penalty) : 0});
     }
 
     /* In units of `unit`. */
@@ -118,20 +114,16 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     __device__ __forceinline__ void improve_counts()
     {
         const bool solves = numbers.least < INFINITY;
-        const row_problem problem = {a.rank,  nullptr, a.common.ridge, nullptr,
-                                     trace(), true,    POISSON_KEEPS};
-        const count_rules rules = {a.common.linear, a.common.unit,
-                                   a.of_count,      numbers.least,
-                                   a.weighed != 0,  numbers.known <= poisson_short_rows(a.rank)};
-        row_improver<COLUMNS> row_of(problem, room, rules);
+        const row_problem problem = {a.rank, nullptr, a.common.ridge, nullptr, trace(), a.rules};
+        row_improver<COLUMNS> row_of(problem, room, a.common, numbers.least);
         double violation = 0;
         for (int k = 0; k < PARTS; k++)
             row_of.a[k] = solves ? old_entry(lane + WARP * k) : 0;
         if (solves) {
             violation = row_of.violation();
-            row_of.improve();
+            row_of.improve(numbers.known <= poisson_short_rows(a.rank));
         }
-        write_row(row_of.a, solves ? a.floor : 0);
+        write_row(row_of.a, solves ? a.rules.floor : 0);
         count({0, 0, 0, violation});
     }
 
@@ -289,7 +281,7 @@ __global__ void __launch_bounds__(JOIN_THREADS)
     const uint32_t i = blockIdx.x % blocks * JOIN_THREADS + threadIdx.x;
     if (i >= length)
         return;
-    const bool is_least = a.counts && a.matrix && i == LEAST_AT;
+    const bool is_least = a.rules.rates && a.rules.matrix && i == LEAST_AT;
     const uint64_t stride = 2 * uint64_t{length};
     double *first = a.part + join.first * uint64_t{length} + i, sum = *first;
     for (uint32_t s = join.first / 2 + 1; s <= join.last; s += AT_ONCE) {
@@ -379,9 +371,10 @@ cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uin
 
 static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
 {
-    const solve_kernel kernel = args.counts ? kernel_of<true>(args.rank, args.mttkrp.precision)
-                                            : kernel_of<false>(args.rank, args.mttkrp.precision);
-    const uint32_t bytes = kernel.bytes(args.mttkrp.gathers, args.weighed != 0);
+    const solve_kernel kernel = args.rules.rates
+                                    ? kernel_of<true>(args.rank, args.mttkrp.precision)
+                                    : kernel_of<false>(args.rank, args.mttkrp.precision);
+    const uint32_t bytes = kernel.bytes(args.mttkrp.gathers, args.rules.weighed != 0);
     const uint32_t work = args.joined ? args.joins : args.chunks;
     void *list[] = {const_cast<row_systems_args *>(&args)};
     uint32_t blocks;
@@ -399,17 +392,18 @@ cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t 
     row_systems_args pass = *args;
     cudaError_t code = cudaSuccess;
     pass.joined = 0;
-    if (args->short_rows > 0 && args->matrix)
+    if (args->short_rows > 0 && args->rules.matrix)
         code = row_short_solve(args, stream);
     if (code == cudaSuccess)
-        code = args->matrix ? launch(pass, stream) : row_multiply_chunks(args, stream);
+        code = args->rules.matrix ? launch(pass, stream) : row_multiply_chunks(args, stream);
     return code == cudaSuccess ? row_systems_join(args, stream) : code;
 }
 
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream)
 {
     row_systems_args pass = *args;
-    const uint32_t length = static_cast<uint32_t>(row_system_length(args->rank, args->matrix));
+    const uint32_t length =
+        static_cast<uint32_t>(row_system_length(args->rank, args->rules.matrix));
     pass.joined = 1;
     if (args->joins == 0)
         return cudaSuccess;
@@ -421,13 +415,14 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
     pass.joins = row_systems_joined(args);
     if (code != cudaSuccess || pass.joins == 0)
         return code;
-    return args->matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
+    return args->rules.matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
 }
 
 cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, cudaStream_t stream)
 {
     row_systems_args pass = *args;
-    const uint32_t length = static_cast<uint32_t>(row_system_length(args->rank, args->matrix));
+    const uint32_t length =
+        static_cast<uint32_t>(row_system_length(args->rank, args->rules.matrix));
     pass.joined = 1;
     pass.chunks = 0;
     pass.join = nullptr;
@@ -443,6 +438,6 @@ cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, c
                                 dim3(JOIN_THREADS), list, 0, stream);
     if (code != cudaSuccess)
         return code;
-    return args->matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
+    return args->rules.matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
 }
 }

@@ -24,13 +24,10 @@ extern "C" {
 /* What struct row_common is made from. */
 struct row_common_args {
     struct dense_modes modes;
-    const double *lambda; /* (R) of the present model                                       */
-    double unlisted;      /* h                                                              */
-    double ridge;         /* of the mode                                                    */
-    double cells;         /* of a row, as many as the product of the other modes' lengths   */
-    double power;         /* the ridge of component r is ridge / lambda_r^power; 0: ridge   */
-    int counts;           /* the loss is Poisson's: there is no V and no other ridge        */
-    const double *sum[MAX_ORDER]; /* (R) of counts: the column sums of each factor matrix   */
+    const double *lambda;   /* (R) of the present model                                       */
+    double cells;           /* of a row, as many as the product of the other modes' lengths   */
+    struct row_rules rules; /* of rates, there is no V and no other ridge             */
+    const double *sum[MAX_ORDER]; /* (R) of rates: the column sums of each factor matrix    */
     struct row_common to;
 };
 

@@ -43,12 +43,12 @@ template <typename T, int GATHERS, int LANES> struct value_sum {
         const int known = row_term_known(g.value);
         if (!g.here)
             return;
-        if (!g.a.counts) {
+        if (!g.a.rules.rates) {
             model += known * m * m;
             return;
         }
-        misfit += (known ? poisson_misfit(g.value, m) : 0) - g.a.unlisted * m;
-        model += (known - g.a.unlisted) * m;
+        misfit += (known ? poisson_misfit(g.value, m) : 0) - g.a.rules.unlisted * m;
+        model += (known - g.a.rules.unlisted) * m;
     }
 };
 
@@ -95,7 +95,7 @@ extern "C" cudaError_t row_systems_values(const struct row_systems_args *args, c
 {
     const auto kernel =
         group_kernel<value_kernel>(args->mttkrp.precision, args->rank, args->mttkrp.gathers);
-    const int warps = args->matrix ? MOST_WARPS : 1; /* else chunks are many and short */
+    const int warps = args->rules.matrix ? MOST_WARPS : 1; /* else chunks are many and short */
     kernel<<<args->chunks, warps * WARP, 0, stream>>>(*args);
     return cudaGetLastError();
 }

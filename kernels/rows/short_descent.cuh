@@ -43,7 +43,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     /* The weight of unlisted entries. */
     __device__ __forceinline__ double h() const
     {
-        return ZEROS ? a.unlisted : 0;
+        return ZEROS ? a.rules.unlisted : 0;
     }
 
     /* The model's value of this lane's nonzero, if it is solved. */
@@ -67,7 +67,8 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
                                                               uint32_t there) const
     {
         row_facts<MOST, WEIGHED> f = {.x = room.x + lane * LD,
-                                      .times = a.counted ? static_cast<double>(__popc(there)) : 1,
+                                      .times =
+                                          a.rules.counted ? static_cast<double>(__popc(there)) : 1,
                                       .there = there};
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
@@ -134,7 +135,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         for (int i = 0; i < MOST; i++)
             (i % 2 ? odd : even) = fma(f.left[i], c.z[i], i % 2 ? odd : even);
         const double wanted = (MOST > 1 ? even + odd : even) * c.inverse;
-        const double step = wanted > -c.x ? wanted : -c.x;
+        const double step = prox(wanted, -c.x);
         const double down = ZEROS && !WEIGHED ? (h() - 1) * step : -step;
         f.x[r] = c.x + step;
 #pragma unroll
@@ -229,7 +230,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
             if (!ZEROS && i < row.length)
                 room.left[row.first + i] = f.left[i];
         double penalty = 0;
-        if (a.counted && lane < rows)
+        if (a.rules.counted && lane < rows)
             for (uint32_t r = 0; r < a.rank; r++)
                 penalty = fma(f.times * room.ridge[r] * f.x[r], f.x[r], penalty);
         sum.penalty += penalty;

@@ -128,8 +128,8 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         const products x = multiply_old();
         const double known = length > 0 ? value : NAN;
         const struct poisson_term t =
-            poisson_term_of(known, inverse(poisson_rate(x.model)), a.unlisted);
-        const double q = length > 0 && a.weighed ? t.q : 0;
+            poisson_term_of(known, inverse(poisson_rate(x.model)), a.rules.unlisted);
+        const double q = length > 0 && a.rules.weighed ? t.q : 0;
         facts of = {t.c * x.model, q * x.model, t.w * x.size, known > 0 ? known : INFINITY};
         for (int step = 1; step < most; step *= 2) {
             of.counts += next(of.counts, step, 0);
@@ -215,7 +215,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         for (int e = 0; e < ENTRIES; e++) {
             const double old = old_row[e * LANES] * common.of[e].now;
             const double fixed = common.of[e].linear + x[e].q;
-            const double gradient = (fixed - x[e].b) * a.of_count;
+            const double gradient = (fixed - x[e].b) * a.rules.count;
             const double down = fma(x[e].b, facts.back, -fixed);
             const double h = fma(facts.trace, common.ridge[e], x[e].h);
             const double d =
@@ -248,7 +248,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         double most = 0;
         for (int s = 0; s < rows; s += WARP / LANES)
             most = fmax(most, find_step(s + lane / LANES, common));
-        sum.violation = fmax(sum.violation, most / a.of_count);
+        sum.violation = fmax(sum.violation, most / a.rules.count);
         __syncwarp();
     }
 
@@ -272,7 +272,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     __device__ __forceinline__ void write_rows() const
     {
         const uint32_t v = lane % (COLUMNS / WIDTH);
-        const double floor = a.floor;
+        const double floor = a.rules.floor;
         double now[WIDTH], out[WIDTH];
 #pragma unroll
         for (int e = 0; e < WIDTH; e++) {

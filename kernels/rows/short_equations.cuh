@@ -192,7 +192,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         for (int e = 0; e < WIDTH; e++) {
             if constexpr (!ZEROS) {
                 x[e] *= this->common_at(a.common.inverse, r + e);
-                if (a.counted && r + e < a.rank)
+                if (a.rules.counted && r + e < a.rank)
                     sum.penalty += room.ridge[s] * __ldg(a.common.ridge + r + e) * x[e] * x[e];
             }
             x[e] *= this->common_at(a.common.out, r + e);
@@ -210,8 +210,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
 #pragma unroll
             for (int i = 0; i < MOST; i++)
                 m += i < length ? k[i] * room.left[first + i] : 0;
-            const double rest = u - a.unlisted * m;
-            misfit = v * rest * rest - a.unlisted * m * m;
+            const double rest = u - a.rules.unlisted * m;
+            misfit = v * rest * rest - a.rules.unlisted * m * m;
         }
         sum.misfit += length > 0 ? misfit : 0;
         sum.size += length > 0 ? fabs(misfit) : 0;
@@ -225,8 +225,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         const uint32_t known = __ballot_sync(ALL, length > 0 && row_term_known(value));
         const bool counts = known >> lane & 1;
         const int of_row = __popc(known & lanes);
-        const double times = a.counted ? of_row : 1, share = of_row > 0 ? 1 / times : 0;
-        const double weight = ZEROS ? counts - a.unlisted : share;
+        const double times = a.rules.counted ? of_row : 1, share = of_row > 0 ? 1 / times : 0;
+        const double weight = ZEROS ? counts - a.rules.unlisted : share;
         double k[MOST], least = 1;
         bool small = true;
         if constexpr (!ZEROS && MOST <= 2) {

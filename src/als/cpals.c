@@ -74,7 +74,7 @@ static enum cpals_stop stop_of(const struct run *run)
     const struct cpals_result *result = run->result;
     const struct cpals_options *options = run->options;
     const bool plain = !run->has_momentum || momentum_is_plain(run->momentum.sweeps - 1);
-    const bool one = plain && run->b->options.problem.loss != LOSS_POISSON;
+    const bool one = plain && !problem_has_rates(&run->b->options.problem);
     const int best = run->best.of.iteration;
     if (changed_little(run) && (one || run->small >= SMALL_CHANGES))
         return CPALS_CONVERGED;
@@ -464,7 +464,7 @@ static enum status fail_sweep(const struct run *run, struct error *error)
 {
     const struct problem *p = &run->b->options.problem;
     const bool grows = error->status == STATUS_NUMERICAL && p->unlisted.weighed &&
-                       p->loss == LOSS_SQUARES &&
+                       !problem_has_rates(p) &&
                        mode_rules_largest_ridge(&p->rules, run->b->order) == 0;
     error_prefix(error, "iteration %d: ", run->result->iterations);
     return grows ? error_append(error, "; try --ridge 1e-6") : error->status;

@@ -119,8 +119,7 @@ static const char *plural(uint64_t count)
 void find_in_shape(struct findings *f, const struct shape *shape, const struct problem *problem)
 {
     const uint64_t rank = problem->rank;
-    const bool mixture =
-        problem->loss == LOSS_POISSON && shape->order > 2; /* needs no such columns */
+    const bool mixture = problem_has_rates(problem) && shape->order > 2; /* needs no such columns */
     if (shape->order == 1)
         findings_add(f, FINDING_VECTOR, true,
                      "a tensor of one mode is a vector: one component gives fit 1, and more "
@@ -201,7 +200,7 @@ void find_in_known(struct findings *f, const struct known_rows *known, const str
         "fit them and mean nothing elsewhere",
         (uintmax_t)known->entries, (uintmax_t)unknowns);
     findings_advise(f, "try a lower rank, or --holdout 0.1%s",
-                    problem->loss == LOSS_SQUARES ? " --ridge auto" : "");
+                    problem_has_rates(problem) ? "" : " --ridge auto");
 }
 
 void find_in_tolerance(struct findings *f, const struct backend_options *options, double tolerance)
@@ -313,7 +312,7 @@ static void find_held(struct findings *f, const struct cpals_result *result)
                  "overfitting",
                  result->least_held, result->least_iteration, result->held.value);
     findings_advise(f, "%s",
-                    result->held.loss == LOSS_POISSON
+                    loss_of(result->held.loss)->rates
                         ? "try a lower rank, or --early-stop 10"
                         : "try --ridge auto, a lower rank, or --early-stop 10");
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "numerics/poisson_term.h"
 
 /* The first `count` held-out entries of this rank. */
 static struct coo first_of(const struct held_out *held, uint64_t count)
@@ -29,12 +28,12 @@ static void add_squares(double *sum, double x, double m)
 }
 
 /* x and m are divided, `count` is x as it was. */
-static void add_counts(double *sum, double x, double m, double count)
+static void add_counts(double *sum, const struct loss *loss, double x, double m, double count)
 {
-    const double deviance = 2 * poisson_misfit(x, m);
+    const double deviance = 2 * loss->misfit(x, m);
     sum[DEVIANCES] += deviance;
     sum[DEVIANCES_SQ] += deviance * deviance;
-    sum[PERFECT] += poisson_perfect(count);
+    sum[PERFECT] += loss->perfect(count);
 }
 
 /* The standard error of the mean of numbers with these sums of squares and this mean. */
@@ -50,22 +49,22 @@ static enum status sum_errors(struct held_error *e, const struct backend *b,
 {
     const double entries = (double)held->all_listed;
     const int exponent = held->exponent;
-    const enum loss loss = b->options.problem.loss;
+    const struct loss *loss = loss_of(b->options.problem.loss);
     const double least = LEAST_RATE * ldexp(backend_mean_count(b), -exponent);
     double sum[SUMS] = {0};
     for (uint64_t i = 0; i < held->listed; i++) {
         const double count = held->x.value[i], x = ldexp(count, -exponent);
         add_squares(sum, x, ldexp(value[i], -exponent));
-        if (loss == LOSS_POISSON)
-            add_counts(sum, x, fmax(ldexp(value[i], -exponent), least), count);
+        if (loss->rates)
+            add_counts(sum, loss, x, fmax(ldexp(value[i], -exponent), least), count);
     }
     TRY(comm_allreduce_sum(b->ranks->all, sum, SUMS, error));
     const double mean_sq = sum[SQUARES] / entries, rmse = sqrt(mean_sq);
     *e = (struct held_error){.entries = held->all_listed,
-                             .loss = loss,
+                             .loss = b->options.problem.loss,
                              .rmse = ldexp(rmse, exponent),
                              .mae = ldexp(sum[MAGNITUDES] / entries, exponent)};
-    if (loss == LOSS_POISSON) {
+    if (loss->rates) {
         const double mean = sum[DEVIANCES] / entries;
         e->value = ldexp(mean, exponent);
         e->error = ldexp(error_of_mean(sum[DEVIANCES_SQ], mean, entries), exponent);

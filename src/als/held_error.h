@@ -7,13 +7,13 @@
 
 /* The same on all ranks. With x the value of a held-out entry and m the model's there: */
 struct held_error {
-    uint64_t entries; /* held out by all ranks; 0: none, and all else is 0              */
-    enum loss loss;   /* of the model                                                   */
-    double value;     /* the held-out error: of squares the RMSE, of counts the mean deviance, where
-                       * a rate counts as at least a thousandth of the mean count */
-    double error;     /* its standard error                                             */
-    double rmse;      /* the root of the mean of (x - m)^2                              */
-    double mae;       /* the mean of |x - m|                                            */
+    uint64_t entries;    /* held out by all ranks; 0: none, and all else is 0              */
+    enum loss_name loss; /* of the model                                                */
+    double value; /* the held-out error: of squares the RMSE, of counts the mean deviance, where
+                   * a rate counts as at least a thousandth of the mean count */
+    double error; /* its standard error                                             */
+    double rmse;  /* the root of the mean of (x - m)^2                              */
+    double mae;   /* the mean of |x - m|                                            */
     double log_likelihood; /* of counts: that of all held-out entries                        */
     uint64_t unlisted; /* unlisted entries with which `auc` compares the others; 0: auc is not known
                         */

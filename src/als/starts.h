@@ -82,7 +82,7 @@ struct cpals_options starts_options(const struct starts *s, const struct cpals_o
  * model. STATUS_MEMORY. */
 enum status starts_take_best(struct starts *s, struct ktensor *best, struct error *error);
 
-/* With LOSS_POISSON: the difference between the best and the worst log-likelihood of the starts, in
+/* With rates: the difference between the best and the worst log-likelihood of the starts, in
  * nats (natural units) for each of `entries` listed entries. With squares: 0. */
 double starts_spread(const struct starts *s, uint64_t entries);
 

@@ -64,14 +64,13 @@ enum status backend_update(struct backend *b, int mode, struct error *error)
 
 void backend_weigh(struct backend *b, const struct unlisted_count *count)
 {
-    b->seam->ops->weigh(b->seam->state, count);
+    b->seam->problem.count = *count;
 }
 
 void backend_take_ridge(struct backend *b, double ridge)
 {
     for (int n = 0; n < b->order; n++)
         b->options.problem.rules.ridge[n] = ridge;
-    b->seam->ops->ridge(b->seam->state, ridge);
 }
 
 enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
@@ -92,8 +91,8 @@ enum status backend_values(struct backend *b, const struct coo *at, double *valu
     struct seam *s = b->seam;
     TRY(operation_begin(&s->clock, OP_FIT, error));
     TRY(s->ops->values(s->state, at, value, error));
-    for (uint64_t i = 0; s->exponent != 0 && i < at->nnz; i++)
-        value[i] = ldexp(value[i], s->exponent);
+    for (uint64_t i = 0; s->problem.exponent != 0 && i < at->nnz; i++)
+        value[i] = ldexp(value[i], s->problem.exponent);
     operation_add(&s->clock, OP_FIT, s->last.mode);
     return STATUS_OK;
 }
@@ -120,17 +119,17 @@ void backend_swap(struct backend *b)
 
 double backend_mean_count(const struct backend *b)
 {
-    return ldexp(b->seam->null.mean, b->seam->exponent);
+    return ldexp(b->seam->problem.null.mean, b->seam->problem.exponent);
 }
 
 void backend_likelihood(const struct backend *b, double fit, double *deviance,
                         double *log_likelihood)
 {
     const struct seam *s = b->seam;
-    const double half = ldexp((1 - fit) * s->null.deviance, s->exponent);
-    const bool counts = b->options.problem.loss == LOSS_POISSON;
+    const double half = ldexp((1 - fit) * s->problem.null.deviance, s->problem.exponent);
+    const bool counts = problem_has_rates(&b->options.problem);
     *deviance = counts ? 2 * half : 0;
-    *log_likelihood = counts ? s->null.perfect - half : 0;
+    *log_likelihood = counts ? s->problem.null.perfect - half : 0;
 }
 
 enum status backend_residual(struct backend *b, struct backend_fit *fit, struct error *error)
@@ -138,7 +137,7 @@ enum status backend_residual(struct backend *b, struct backend_fit *fit, struct 
     struct seam *s = b->seam;
     const struct problem *problem = &b->options.problem;
     TRY(operation_begin(&s->clock, OP_RESIDUAL, error));
-    if (problem->loss == LOSS_POISSON) { /* every fit is from a pass over the nonzeros */
+    if (problem_has_rates(problem)) { /* every fit is from a pass over the nonzeros */
         struct backend_fit of_counts;
         TRY(s->ops->fit(s->state, mode_rules_last(&problem->rules, b->order), NULL, &of_counts,
                         error));
@@ -161,7 +160,7 @@ enum status backend_fetch(struct backend *b, int mode, double *m, struct error *
     TRY(need(b, OP_MTTKRP, mode, "MTTKRP", error));
     TRY(s->ops->fetch(s->state, mode, m, error));
     const uint64_t entries = b->plan.request.tensor.shape.dims[mode] * b->options.problem.rank;
-    return value_scale_undo(m, entries, s->exponent, error);
+    return value_scale_undo(m, entries, s->problem.exponent, error);
 }
 
 /* ops->rotate has waited for the queue, so that its events can be read. */

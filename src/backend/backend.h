@@ -14,7 +14,7 @@
 
 struct seam;
 
-/* An open backend; callers only read it. */
+/* An open backend; callers only read it. It stays where it is: the kind reads options.problem. */
 struct backend {
     const struct backend_kind *kind;
     struct plan plan; /* made before opening; backend_built gives the one that was followed */
@@ -111,7 +111,7 @@ enum status backend_mttkrp(struct backend *b, int mode, struct error *error);
 enum status backend_update(struct backend *b, int mode, struct error *error);
 
 /* Sets the weight of unlisted entries in the next sweep, where the problem weighs them (problem.h);
- * after opening it is that after all fading (problem_count). To be called between sweeps. */
+ * after opening it is that after all fading (problem_count). Between sweeps. */
 void backend_weigh(struct backend *b, const struct unlisted_count *count);
 
 /* *fit = 1 - ||X - model|| / ||X||, from the M of `mode`, the mode updated last, without a pass

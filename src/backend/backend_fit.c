@@ -64,15 +64,6 @@ void backend_fit_decide(struct backend_fit *fit, const struct momentum *m)
     fit->step = momentum_next(&fit->momentum, fit->objective, fit->noise);
 }
 
-/* By how much rounding may have changed a fit from the residual, with factor matrices of this
- * precision, which are rounded when the model is written. Such errors are random; if they change
- * the model by d, a residual of the norm r becomes one of sqrt(r^2 + d^2). */
-static double exact_noise(double fit, enum precision precision)
-{
-    const double d = precision == PRECISION_SINGLE ? FLT_EPSILON / 2 : 0;
-    return fmax(hypot(1 - fit, d) - (1 - fit), DBL_EPSILON);
-}
-
 struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value, double size,
                                      enum precision precision)
 {
@@ -81,7 +72,10 @@ struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value
     exact.value = exact.objective = value;
     if (fit->penalty > 0)
         exact.objective = 1 - sqrt(of_norm * of_norm + fit->penalty);
-    exact.noise = exact_noise(value, precision);
+    /* Factor matrices are rounded when the model is written. Such errors are random; if they change
+     * the model by d, a residual of the norm r becomes one of sqrt(r^2 + d^2). */
+    const double d = precision == PRECISION_SINGLE ? FLT_EPSILON / 2 : 0;
+    exact.noise = fmax(hypot(1 - value, d) - (1 - value), DBL_EPSILON);
     exact.written = FIT_ROUNDINGS * DBL_EPSILON * sqrt(size);
     exact.exact = true;
     if (fit->momentum.undecided)
@@ -149,14 +143,6 @@ static struct double_double model_sq(const struct backend_residual *r, double *s
     return sum;
 }
 
-/* By how much rounding so many values of the tensor to floats may change a fit, about. The rounding
- * errors have the norm d ||X||, d = FLT_EPSILON / 2. They change the residual by d times the cosine
- * of the angle between them and the residual, which is small if the values are many. */
-static double rounded_values_noise(double count)
-{
-    return FLT_EPSILON / 2 / sqrt(count);
-}
-
 enum status backend_residual_fit(struct backend_residual *r, struct comm *c,
                                  enum precision precision, struct backend_fit *fit,
                                  struct error *error)
@@ -172,7 +158,10 @@ enum status backend_residual_fit(struct backend_residual *r, struct comm *c,
         return error_set(error, STATUS_NUMERICAL, "the squared residual is %g", residual_sq.high);
     *fit = backend_fit_exact(fit, fit_of_residual(residual_sq.high, r->norm_sq), size / r->norm_sq,
                              precision);
+    /* The errors of values that were rounded to floats have the norm d ||X||, d = FLT_EPSILON / 2.
+     * They change the residual by d times the cosine of the angle between them and the residual,
+     * which is small if the values are many. */
     if (r->rounded.high > 0)
-        fit->written = fmax(fit->written, rounded_values_noise(r->rounded.high));
+        fit->written = fmax(fit->written, FLT_EPSILON / 2 / sqrt(r->rounded.high));
     return STATUS_OK;
 }

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #include "backend/backend_fit.h"
+#include "backend/backend_problem.h"
 #include "model/ktensor_arrange.h"
-#include "ranks/count_null.h"
 #include "ranks/rank_rows.h"
 #include "backend/column_form.h"
 #include "backend/operation_times.h"
@@ -101,9 +101,7 @@ struct tensor_source {
                  * (rank_rows_divide_mode)                                                 */
     struct rank_rows *ranks; /* outlives the backend                                       */
     double norm_sq;          /* ||X||^2; 0 with a file, whose norm `open` computes       */
-    double listed;           /* the part of all cells that the tensor lists              */
-    int exponent;            /* the values are those of the tensor divided by 2^exponent */
-    struct count_null null;  /* with LOSS_POISSON */
+    const struct backend_problem *problem; /* outlives the backend                         */
 };
 
 /* What a model is loaded from: *k, or random numbers (ktensor_randomise), without signs where a
@@ -134,8 +132,6 @@ struct backend_ops {
 
     enum status (*mttkrp)(void *state, int mode, struct error *error);
     enum status (*update)(void *state, int mode, struct error *error);
-    void (*weigh)(void *state, const struct unlisted_count *count);
-    void (*ridge)(void *state, double ridge);
     enum status (*fit)(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
                        struct error *error);
     enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
@@ -177,9 +173,10 @@ struct backend_kind {
     enum status (*request)(struct plan_request *request, const struct plan_tensor *tensor,
                            const struct backend_options *options, struct error *error);
 
-    /* Builds the orderings of the plan. The source is only read and may be freed afterwards; it is
-     * a file only where plan_takes_packed. The caller closes *state, which is NULL on failure.
-     * STATUS_MEMORY; STATUS_INPUT where the file is damaged; with a file, as backend_check_norm. */
+    /* Builds the orderings of the plan. The source is only read and may be freed afterwards, but
+     * for what is said to outlive the backend; it is a file only where plan_takes_packed. The
+     * caller closes *state, which is NULL on failure. STATUS_MEMORY; STATUS_INPUT where the file is
+     * damaged; with a file, as backend_check_norm. */
     enum status (*open)(void **state, const struct tensor_source *source, const struct plan *plan,
                         const struct backend_options *options, struct progress *progress,
                         struct error *error);

@@ -10,15 +10,8 @@
 #include "base/memory.h"
 #include "ranks/model_arrange.h"
 
-/* The exponent of the power of two by which the weights of a start, the largest of them `most`, are
- * multiplied: what a run does with zeros (numerics/nonneg.h) then does not depend on the unit of
- * the values. */
-static int exponent_of_start(struct backend *b, double most)
-{
-    struct backend_built built;
-    b->seam->ops->built(b->seam->state, &built);
-    return most > 0 && isfinite(most) ? ilogb(sqrt(built.norm_sq)) - ilogb(most) : 0;
-}
+/* Times its floor, an entry is at the floor: weights have changed since the update. */
+#define NEAR_FLOOR 16
 
 /* The weights are divided by 2^exponent, as the tensor is; those of a start say nothing but how
  * large components are beside each other, and those of a random one are equal. Where all modes are
@@ -29,15 +22,20 @@ static enum status load(struct backend *b, struct model_source from, bool starts
     const struct problem *p = &b->options.problem;
     struct seam *s = b->seam;
     double *lambda = memory_array(p->rank, sizeof *lambda, error), most = 0;
-    int exponent = -s->exponent;
+    int exponent = -s->problem.exponent;
     if (!lambda)
         return error->status;
     for (uint64_t r = 0; r < p->rank; r++) {
         lambda[r] = from.k ? from.k->lambda[r] : 1;
         most = fmax(most, fabs(lambda[r]));
     }
-    if (starts && mode_rules_last(&p->rules, b->order) >= 0)
-        exponent = exponent_of_start(b, most);
+    if (starts && mode_rules_last(&p->rules, b->order) >= 0) {
+        /* the largest is about ||X||: what a run does with zeros (numerics/nonneg.h) then does not
+         * depend on the unit of the values */
+        struct backend_built built;
+        s->ops->built(s->state, &built);
+        exponent = most > 0 && isfinite(most) ? ilogb(sqrt(built.norm_sq)) - ilogb(most) : 0;
+    }
     for (uint64_t r = 0; r < p->rank; r++)
         lambda[r] = ldexp(lambda[r], exponent);
     from.lambda = lambda;
@@ -118,113 +116,78 @@ enum status backend_save(struct backend *b, struct ktensor *k, struct carried *c
     TRY(operation_begin(&s->clock, OP_STORE, error));
     TRY(s->ops->save(s->state, k, carried, error));
     carried->precision = b->precision;
-    TRY(value_scale_undo(k->lambda, k->rank, s->exponent, error));
+    TRY(value_scale_undo(k->lambda, k->rank, s->problem.exponent, error));
     return operation_end(&s->clock, OP_STORE, 0, error);
 }
 
-/* diagonal (R) *= that of the Gram of mode n. */
-static enum status multiply_by_gram(struct backend *b, int n, double *diagonal, struct error *error)
-{
-    const uint64_t rank = b->options.problem.rank;
-    double *gram = memory_array(rank, rank * sizeof *gram, error);
-    if (!gram)
-        return error->status;
-    TRY_OR(done, backend_gram(b, n, gram, error));
-    for (uint64_t r = 0; r < rank; r++)
-        diagonal[r] *= gram[r * rank + r];
-done:
-    memory_free(gram);
-    return error->status;
-}
-
 /* diagonal (R) = the diagonal of V in an update of mode n, with the ridge. Only columns of fixed
- * modes may be no unit columns, so only their Grams count. */
-static enum status find_diagonal(struct backend *b, int n, double *diagonal, struct error *error)
+ * modes may be no unit columns, so only their Grams count. gram (R x R): room. */
+static enum status find_diagonal(struct backend *b, int n, double *diagonal, double *gram,
+                                 struct error *error)
 {
     const uint64_t rank = b->options.problem.rank;
     const struct mode_rules *rules = &b->options.problem.rules;
     for (uint64_t r = 0; r < rank; r++)
         diagonal[r] = 1;
-    for (int m = 0; m < b->order; m++)
-        if (rules->fixed[m] && multiply_by_gram(b, m, diagonal, error) != STATUS_OK)
-            return error->status;
+    for (int m = 0; m < b->order; m++) {
+        if (!rules->fixed[m])
+            continue;
+        TRY(backend_gram(b, m, gram, error));
+        for (uint64_t r = 0; r < rank; r++)
+            diagonal[r] *= gram[r * rank + r];
+    }
     for (uint64_t r = 0; r < rank; r++)
         diagonal[r] += rules->ridge[n];
     return STATUS_OK;
 }
 
-/* form->bound of the modes in which entries may be at the floor. bound (N x R), diagonal (R): room.
- */
-static enum status find_zeros(struct backend *b, struct model_form *form, double *bound,
-                              double *diagonal, struct error *error)
-{
-    const struct floors *floors = &b->seam->floors;
-    for (int n = 0; n < b->order; n++) {
-        if (!floors->may[n])
-            continue;
-        TRY(find_diagonal(b, n, diagonal, error));
-        const struct nonneg_update update = {.lambda = form->lambda,
-                                             .diagonal = diagonal,
-                                             .rows = b->ranks->part.whole.dims[n],
-                                             .precision = floors->precision[n]};
-        double *of = bound + (uint64_t)n * b->options.problem.rank;
-        nonneg_bounds(&update, b->options.problem.rank, of);
-        form->bound[n] = of;
-    }
-    return STATUS_OK;
-}
-
-/* The standard form, from the statistics of the columns in all ranks' rows. */
-static enum status decide_form(struct backend *b, const struct ktensor *k,
-                               const struct model_form *form, struct arrangement *a,
-                               struct error *error)
-{
-    struct seam *s = b->seam;
-    s->last.op = OP_LOAD; /* M may be lost */
-    for (int n = 0; n < b->order; n++) {
-        struct column *of = a->column + (uint64_t)n * k->rank;
-        TRY(s->ops->columns(s->state, n, form, of, error));
-    }
-    const uint64_t columns = (uint64_t)b->order * k->rank;
-    TRY(model_columns_together(b->ranks->all, a->column, columns, error));
-    arrangement_decide(a, k);
-    return STATUS_OK;
-}
-
-/* room ((N + 1) x R). */
-static enum status store_form(struct backend *b, struct ktensor *k, bool arranged,
-                              struct arrangement *a, double *room, struct error *error)
-{
-    const struct seam *s = b->seam;
-    struct model_form form = {.lambda = k->lambda, .arrangement = a};
-    memcpy(k->nonneg, b->options.problem.rules.nonneg, sizeof k->nonneg);
-    k->mixture = b->options.problem.loss == LOSS_POISSON;
-    memcpy(k->fixed, b->options.problem.rules.fixed, sizeof k->fixed);
-    TRY(s->ops->weights(s->state, k->lambda, error));
-    TRY(value_scale_undo(k->lambda, k->rank, s->exponent, error));
-    TRY(find_zeros(b, &form, room + k->rank, room, error));
-    arrangement_keep(a, k);
-    if (arranged)
-        TRY(decide_form(b, k, &form, a, error));
-    TRY(s->ops->store(s->state, &form, k, error));
-    memcpy(k->lambda, a->lambda, k->rank * sizeof *k->lambda);
-    return STATUS_OK;
-}
-
+/* Copies the model into k, in the standard form where `arranged`. */
 static enum status store(struct backend *b, struct ktensor *k, bool arranged, struct error *error)
 {
-    struct operation_clock *clock = &b->seam->clock;
+    struct seam *s = b->seam;
+    const struct problem *problem = &b->options.problem;
+    const uint64_t rank = k->rank, columns = (uint64_t)b->order * rank;
     struct arrangement a = {0};
-    TRY(operation_begin(clock, OP_STORE, error));
-    double *room = memory_array((size_t)b->order + 1, k->rank * sizeof *room, error);
-    if (!room)
+    struct model_form form = {.lambda = k->lambda, .arrangement = &a};
+    TRY(operation_begin(&s->clock, OP_STORE, error));
+    double *diagonal = memory_array((size_t)b->order + 1 + rank, rank * sizeof *diagonal, error);
+    if (!diagonal)
         return error->status;
-    TRY_OR(done, arrangement_create(&a, b->order, k->rank, error));
-    TRY_OR(done, store_form(b, k, arranged, &a, room, error));
-    operation_end(clock, OP_STORE, 0, error);
+    double *bound = diagonal + rank, *gram = bound + columns; /* (N x R), (R x R) */
+    TRY_OR(done, arrangement_create(&a, b->order, rank, error));
+    memcpy(k->nonneg, problem->rules.nonneg, sizeof k->nonneg);
+    k->mixture = problem_has_rates(problem);
+    memcpy(k->fixed, problem->rules.fixed, sizeof k->fixed);
+    TRY_OR(done, s->ops->weights(s->state, k->lambda, error));
+    TRY_OR(done, value_scale_undo(k->lambda, rank, s->problem.exponent, error));
+    for (int n = 0; n < b->order; n++) { /* modes in which entries may be at the floor */
+        if (!s->floors.may[n])
+            continue;
+        TRY_OR(done, find_diagonal(b, n, diagonal, gram, error));
+        const struct nonneg_update update = {.lambda = form.lambda,
+                                             .diagonal = diagonal,
+                                             .rows = b->ranks->part.whole.dims[n],
+                                             .precision = s->floors.precision[n]};
+        double *least = bound + (uint64_t)n * rank;
+        nonneg_floors(&update, rank, least);
+        for (uint64_t r = 0; r < rank; r++)
+            least[r] *= NEAR_FLOOR;
+        form.bound[n] = least;
+    }
+    arrangement_keep(&a, k);
+    if (arranged) {           /* from the statistics of the columns in all ranks' rows */
+        s->last.op = OP_LOAD; /* M may be lost */
+        for (int n = 0; n < b->order; n++)
+            TRY_OR(done, s->ops->columns(s->state, n, &form, a.column + (uint64_t)n * rank, error));
+        TRY_OR(done, model_columns_together(b->ranks->all, a.column, columns, error));
+        arrangement_decide(&a, k);
+    }
+    TRY_OR(done, s->ops->store(s->state, &form, k, error));
+    memcpy(k->lambda, a.lambda, rank * sizeof *k->lambda);
+    operation_end(&s->clock, OP_STORE, 0, error);
 done:
     arrangement_free(&a);
-    memory_free(room);
+    memory_free(diagonal);
     return error->status;
 }
 

@@ -99,27 +99,22 @@ static bool builds_from_file(const struct backend *b, const struct rank_tensor *
     return t->comm->size == 1 || (b->kind->takes_parts && !b->plan.streamed);
 }
 
-/* Plans for numbers that are estimates, and reads the nonzeros unless every rank's backend takes
- * its part from the file. */
-static enum status read_estimated(struct backend *b, struct rank_tensor *t,
-                                  struct progress *progress, struct error *error)
-{
-    struct comm *all = t->comm;
-    const struct plan_tensor tensor = rank_tensor_for_plan(t, problem_by_rows(&b->options.problem));
-    backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
-    TRY(comm_allreduce_error(all, error));
-    int needed = !builds_from_file(b, t);
-    TRY(comm_allreduce_max(all, &needed, error));
-    return needed ? rank_tensor_read(t, progress, error) : STATUS_OK;
-}
-
-/* Plans, and reads what the plan needs. */
+/* Plans, and reads what the plan needs. Where numbers are estimates, the nonzeros are read unless
+ * every rank's backend takes its part from the file. */
 static enum status plan_and_read(struct backend *b, struct rank_tensor *t,
                                  struct progress *progress, struct error *error)
 {
-    if (t->estimated)
-        TRY(read_estimated(b, t, progress, error));
+    struct comm *all = t->comm;
     const bool by_rows = problem_by_rows(&b->options.problem);
+    if (t->estimated) {
+        const struct plan_tensor tensor = rank_tensor_for_plan(t, by_rows);
+        backend_plan(&b->plan, b->kind, &tensor, &b->options, error);
+        TRY(comm_allreduce_error(all, error));
+        int needed = !builds_from_file(b, t);
+        TRY(comm_allreduce_max(all, &needed, error));
+        if (needed)
+            TRY(rank_tensor_read(t, progress, error));
+    }
     if (!t->input.unread)
         TRY(rank_tensor_divide_rows(t, by_rows, error));
     TRY(plan_or_refuse(&b->plan, b->kind, t, &b->options, error));
@@ -155,7 +150,11 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
                           .precision = precision_last(options->problem.precision)};
     b->seam = memory_zeros(1, sizeof *b->seam, error);
     if (b->seam)
-        *b->seam = (struct seam){.ops = kind->ops, .last.op = OP_OPEN};
+        *b->seam = (struct seam){.ops = kind->ops,
+                                 .problem = {.asked = &b->options.problem,
+                                             .order = t->shape.order,
+                                             .count = problem_count(&options->problem, -1)},
+                                 .last.op = OP_OPEN};
     /* Unknown entries need systems of rows, which the caller must ask for (struct unlisted). */
     if (b->seam && unknown > 0 && !options->problem.unlisted.weighed)
         error_set(error, STATUS_INPUT,
@@ -188,24 +187,11 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
     TRY(sum_norms(known, error));
     if (!value_scale_needed(known->norm_sq, known->x->shape.order, precision))
         return backend_check_norm(known->norm_sq, NULL, error);
-    TRY(value_scale_apply(scaled, &b->seam->exponent, known->x, known->ranks->all, error));
+    TRY(value_scale_apply(scaled, &b->seam->problem.exponent, known->x, known->ranks->all, error));
     known->x = scaled;
     known->spent = NULL;
     TRY(sum_norms(known, error));
     return backend_check_norm(known->norm_sq, NULL, error);
-}
-
-/* What fits to counts are compared with. */
-static enum status find_null(struct backend *b, struct tensor_source *known, struct error *error)
-{
-    const struct unlisted *u = &b->options.problem.unlisted;
-    const struct count_weights weights = {u->weighed, u->weight, known->exponent};
-    if (b->options.problem.loss != LOSS_POISSON)
-        return STATUS_OK;
-    const struct count_source nonzeros = {known->x, known->file};
-    TRY(count_null_find(&known->null, &nonzeros, known->ranks, &weights, error));
-    b->seam->null = known->null;
-    return STATUS_OK;
 }
 
 enum status backend_build(struct backend *b, struct rank_tensor *t, struct progress *progress,
@@ -221,15 +207,21 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
         .file_name = t->input.file.name,
         .parts = unread && t->comm->size > 1,
         .ranks = &t->rows,
-        .listed = (double)t->nnz};
+        .problem = &seam->problem};
+    const struct unlisted *u = &b->options.problem.unlisted;
     b->ranks = &t->rows;
+    seam->problem.listed = (double)t->nnz;
     for (int n = 0; n < t->shape.order; n++)
-        source.listed /= (double)t->shape.dims[n];
+        seam->problem.listed /= (double)t->shape.dims[n];
     TRY_OR(done, operation_begin(&seam->clock, OP_OPEN, error));
     if (!unread)
         TRY_OR(done, take_norm(b, &source, &scaled, error));
-    source.exponent = seam->exponent;
-    TRY_OR(done, find_null(b, &source, error));
+    if (problem_has_rates(&b->options.problem)) {
+        const struct count_weights weights = {loss_of(b->options.problem.loss), u->weighed,
+                                              u->weight, seam->problem.exponent};
+        const struct count_source nonzeros = {source.x, source.file};
+        TRY_OR(done, count_null_find(&seam->problem.null, &nonzeros, &t->rows, &weights, error));
+    }
     TRY_OR(done, b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error));
     TRY_OR(done, operation_end(&seam->clock, OP_OPEN, 0, error));
     seam->clock.events = seam->ops->events;

@@ -22,34 +22,19 @@ struct column_form column_form_of(const struct model_form *form, int n, const do
                                 .divisor = form->arrangement->divisor + (uint64_t)n * rank};
 }
 
-VECTOR_CLONES static void take_double_row(const double *row, const struct column_form *form,
-                                          uint64_t columns, double *to)
+VECTOR_CLONES void column_form_row(const struct column_form *form, const void *row,
+                                   enum precision precision, uint64_t columns, double *to)
 {
-    for (uint64_t c = 0; c < columns; c++)
-        to[c] = row[form->from[c]] * form->scale[c];
-}
-
-VECTOR_CLONES static void take_single_row(const float *row, const struct column_form *form,
-                                          uint64_t columns, double *to)
-{
-    for (uint64_t c = 0; c < columns; c++)
-        to[c] = row[form->from[c]] * form->scale[c];
-}
-
-VECTOR_CLONES static void finish_row(const struct column_form *form, uint64_t columns, double *to)
-{
+    const double *doubles = row;
+    const float *floats = row;
+    if (precision == PRECISION_SINGLE)
+        for (uint64_t c = 0; c < columns; c++)
+            to[c] = floats[form->from[c]] * form->scale[c];
+    else
+        for (uint64_t c = 0; c < columns; c++)
+            to[c] = doubles[form->from[c]] * form->scale[c];
     for (uint64_t c = 0; form->has_zeros && c < columns; c++)
         to[c] = to[c] * form->weight[c] <= form->bound[c] ? 0 : to[c];
     for (uint64_t c = 0; c < columns; c++)
         to[c] /= form->divisor[c];
-}
-
-void column_form_row(const struct column_form *form, const void *row, enum precision precision,
-                     uint64_t columns, double *to)
-{
-    if (precision == PRECISION_SINGLE)
-        take_single_row(row, form, columns, to);
-    else
-        take_double_row(row, form, columns, to);
-    finish_row(form, columns, to);
 }

@@ -5,8 +5,6 @@
 
 #include "numerics/nonneg.h"
 
-#define NEAR 16 /* times the floor: weights have changed since the update */
-
 void nonneg_floors(const struct nonneg_update *u, uint64_t rank, double *floor)
 {
     const struct nonneg_floor *of =
@@ -18,11 +16,4 @@ void nonneg_floors(const struct nonneg_update *u, uint64_t rank, double *floor)
         double least = of->lost * most / sqrt(u->diagonal[r]);
         floor[r] = u->diagonal[r] >= DBL_MIN ? least_entry * fmax(fabs(u->lambda[r]), least) : 0;
     }
-}
-
-void nonneg_bounds(const struct nonneg_update *u, uint64_t rank, double *bound)
-{
-    nonneg_floors(u, rank, bound);
-    for (uint64_t r = 0; r < rank; r++)
-        bound[r] *= NEAR;
 }

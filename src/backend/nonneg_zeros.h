@@ -15,8 +15,4 @@ struct nonneg_update {
 /* floor (R): the least entry of each column of A diag(lambda) in the update (numerics/nonneg.h). */
 void nonneg_floors(const struct nonneg_update *u, uint64_t rank, double *floor);
 
-/* bound (R): an entry x of unit column r is at the floor, or so near that rounding hides it, where
- * x lambda[r] <= bound[r]. */
-void nonneg_bounds(const struct nonneg_update *u, uint64_t rank, double *bound);
-
 #endif

@@ -22,9 +22,8 @@ struct floors {
 
 struct seam {
     const struct backend_ops *ops;
-    void *state;  /* made by `open` of the kind; owned                                       */
-    int exponent; /* the backend works on the tensor divided by 2^exponent (value_scale.h) */
-    struct count_null null; /* with LOSS_POISSON; of the values that the backend works on */
+    void *state; /* made by `open` of the kind; owned */
+    struct backend_problem problem;
     struct operation_clock clock;
     struct last_operation last;
     struct floors floors;

@@ -17,30 +17,23 @@ bool value_scale_needed(double norm_sq, int order, enum precision precision)
     return !(norm_sq >= ldexp(1, -most) && norm_sq <= ldexp(1, most));
 }
 
-/* The least exponent with which 2^exponent is above the magnitude of all values; INT_MIN where
- * there are none but zeros and unknown entries, INT_MAX where one is infinite. */
-static int exponent_of(const struct coo *x)
+enum status value_scale_apply(struct coo *scaled, int *exponent, const struct coo *x,
+                              struct comm *all, struct error *error)
 {
-    double most = 0;
-    int bad = 0, exponent = INT_MIN;
+    double most = 0; /* the largest magnitude, less than 2^exponent */
+    int bad = 0;
+    *scaled = *x;
+    *exponent = INT_MIN; /* with zeros and unknown entries alone */
 #pragma omp parallel for schedule(static) reduction(max : most) reduction(|| : bad)
     for (uint64_t i = 0; i < x->nnz; i++) {
-        double magnitude = fabs(x->value[i]);
+        const double magnitude = fabs(x->value[i]);
         most = magnitude > most ? magnitude : most;
         bad = bad || isinf(magnitude);
     }
     if (bad)
-        return INT_MAX;
-    if (most > 0)
-        frexp(most, &exponent);
-    return exponent;
-}
-
-enum status value_scale_apply(struct coo *scaled, int *exponent, const struct coo *x,
-                              struct comm *all, struct error *error)
-{
-    *scaled = *x;
-    *exponent = exponent_of(x);
+        *exponent = INT_MAX;
+    else if (most > 0)
+        frexp(most, exponent);
     scaled->value = memory_array(x->nnz, sizeof *x->value, error);
     TRY_OR(failed, comm_allreduce_error(all, error));
     TRY_OR(failed, comm_allreduce_max(all, exponent, error));

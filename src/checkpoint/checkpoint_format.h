@@ -61,7 +61,7 @@ struct checkpoint_header {
     double holdout;             /* the share of entries that are held out                      */
     uint64_t holdout_seed;      /* by which they are chosen                                    */
     double held, best_held;     /* struct held_error: of the last model, and of the best       */
-    uint32_t loss, solver;      /* enum loss, enum solver                                      */
+    uint32_t loss, solver;      /* enum loss_name, enum solver                                 */
     double least_held;          /* the smallest that `held` has been                           */
     uint64_t least_iteration;   /* after which it was; 0: none yet, or from before this member */
     double best_noise;          /* by how much rounding may have changed best_fit              */

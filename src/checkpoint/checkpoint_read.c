@@ -96,7 +96,7 @@ static bool has_possible_holdout(const struct checkpoint_header *h)
 
 static bool has_possible_loss(const struct checkpoint_header *h)
 {
-    return h->loss <= LOSS_POISSON && h->solver <= (h->loss == LOSS_POISSON ? SOLVER_MU : 0u) &&
+    return loss_is_known(h->loss) && h->solver <= (loss_of(h->loss)->rates ? SOLVER_MU : 0u) &&
            h->inner <= (h->solver == SOLVER_MU ? PROBLEM_MOST_INNER : 1u);
 }
 

@@ -320,8 +320,8 @@ static enum status check_problem(const struct info_findings *f, const struct cmd
 {
     const struct problem *p = &common->options.problem;
     char reason[64], text[UNLISTED_TEXT];
-    if (p->loss == LOSS_POISSON)
-        snprintf(reason, sizeof reason, "--loss poisson");
+    if (problem_has_rates(p))
+        snprintf(reason, sizeof reason, "%s", loss_of(p->loss)->option);
     else if (p->unlisted.weighed)
         snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));
     else if (f->listed.unknown > 0)

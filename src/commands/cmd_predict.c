@@ -2,6 +2,7 @@
  */
 #include "commands/cmd.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -127,23 +128,22 @@ static enum status check_target(const struct job *job, struct error *error)
 
 /* --- the entries, some at a time --- */
 
-static enum residual_kind kind_of(const struct job *job)
+static const struct loss *loss_of_job(const struct job *job)
 {
-    return job->common.options.problem.loss == LOSS_POISSON ? RESIDUAL_POISSON
-                                                            : RESIDUAL_DIFFERENCE;
+    return loss_of(job->common.options.problem.loss);
 }
 
-static enum status refuse_negative(const struct job *job, const struct coo *piece,
-                                   struct error *error)
+/* Refuses a value that the loss does not take. */
+static enum status check_values(const struct job *job, const struct coo *piece, struct error *error)
 {
+    const struct loss *loss = loss_of_job(job);
     uint64_t i = 0;
-    while (i < piece->nnz && !(piece->value[i] < 0))
+    while (i < piece->nnz && (isnan(piece->value[i]) || loss->takes(piece->value[i])))
         i++;
     if (i == piece->nnz)
         return STATUS_OK;
-    error_set(error, STATUS_INPUT,
-              "%s: the value %g is negative; --loss poisson is for counts (at coordinates",
-              job->coordinates, piece->value[i]);
+    error_set(error, STATUS_INPUT, "%s: the value %g is %s; %s (at coordinates", job->coordinates,
+              piece->value[i], loss->refused, loss->reason);
     for (int n = 0; n < piece->shape.order; n++)
         error_append(error, " %ju",
                      (uintmax_t)piece->index[n][i] + (uintmax_t)job->common.tns.index_base);
@@ -157,8 +157,8 @@ static enum status take(void *context, struct coo *piece, struct error *error)
         TRY(memory_resize(&job->value, piece->nnz, sizeof *job->value, error));
         job->room = piece->nnz;
     }
-    if (kind_of(job) == RESIDUAL_POISSON)
-        TRY(refuse_negative(job, piece, error));
+    if (loss_of_job(job)->rates)
+        TRY(check_values(job, piece, error));
     ktensor_at(job->value, &job->model, piece);
     if (job->writes)
         TRY(prediction_file_append(&job->file, piece, job->value, error));
@@ -235,10 +235,10 @@ static enum status open_outputs(struct job *job, struct error *error)
                                          .labels = &job->labels,
                                          .index_base = job->common.tns.index_base,
                                          .residuals = job->residuals,
-                                         .kind = kind_of(job)};
+                                         .loss = loss_of_job(job)};
     job->writes = target(job) != NULL;
     if (job->residuals)
-        TRY(residuals_begin(&job->sums, &job->model.shape, kind_of(job), job->count, error));
+        TRY(residuals_begin(&job->sums, &job->model.shape, loss_of_job(job), job->count, error));
     return job->writes ? prediction_file_open(&job->file, target(job), &form, error) : STATUS_OK;
 }
 

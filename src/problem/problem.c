@@ -22,13 +22,21 @@ const struct word precision_words[] = {
 const struct word ridge_scale_words[] = {
     {"unit", RIDGE_UNIT}, {"balanced", RIDGE_BALANCED}, {"counted", RIDGE_COUNTED}, {NULL, 0}};
 
-const struct word loss_words[] = {{"squares", LOSS_SQUARES}, {"poisson", LOSS_POISSON}, {NULL, 0}};
-
 const struct word solver_words[] = {{"newton", SOLVER_NEWTON}, {"mu", SOLVER_MU}, {NULL, 0}};
 
 bool problem_by_rows(const struct problem *p)
 {
-    return p->unlisted.weighed || p->loss == LOSS_POISSON;
+    return p->unlisted.weighed || problem_has_rates(p);
+}
+
+bool problem_has_rates(const struct problem *p)
+{
+    return loss_of(p->loss)->rates;
+}
+
+bool problem_has_matrices(const struct problem *p)
+{
+    return !problem_has_rates(p) || p->solver == SOLVER_NEWTON;
 }
 
 void problem_take_unknown(struct problem *p, uint64_t unknown)
@@ -48,12 +56,12 @@ void problem_begin_fading(struct problem *p, const struct shape *shape, uint64_t
 
 bool problem_has_one_optimum(const struct problem *p)
 {
-    return p->loss == LOSS_POISSON && p->rank == 1;
+    return problem_has_rates(p) && p->rank == 1;
 }
 
-double solver_keeps(enum solver solver)
+double problem_keeps(const struct problem *p)
 {
-    return solver == SOLVER_MU ? POISSON_MU_KEEPS : POISSON_KEEPS;
+    return !problem_has_rates(p) ? 0 : p->solver == SOLVER_MU ? POISSON_MU_KEEPS : POISSON_KEEPS;
 }
 
 int problem_inner(const struct problem *p)
@@ -68,7 +76,7 @@ bool problem_has_fast_momentum(const struct problem *p)
 
 void problem_complete_loss(struct problem *p)
 {
-    for (int n = 0; p->loss == LOSS_POISSON && n < MAX_ORDER; n++)
+    for (int n = 0; problem_has_rates(p) && n < MAX_ORDER; n++)
         p->rules.nonneg[n] = true;
 }
 

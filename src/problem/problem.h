@@ -6,6 +6,7 @@
 
 #include "base/words.h"
 #include "numerics/precision.h"
+#include "problem/loss.h"
 #include "tensor/holdout.h"
 #include "tensor/shape.h"
 
@@ -14,15 +15,8 @@
 enum acceleration { ACCELERATE_OFF, ACCELERATE_MOMENTUM, ACCELERATE_AUTO };
 extern const struct word acceleration_words[];
 
-/* What a model minimises. Poisson: the values are counts, m is the rate of each, and the sum of m -
- * x log m over all entries is minimised (E. C. Chi, T. G. Kolda: *On tensors, sparsity, and
- * nonnegative factorizations*, SIAM Journal on Matrix Analysis and Applications 33, 2012). No entry
- * of a factor matrix is negative then; columns have the 1-norm 1. */
-enum loss { LOSS_SQUARES, LOSS_POISSON };
-extern const struct word loss_words[];
-
-/* How a row is improved where the loss is Poisson's (numerics/poisson_term.h): by a damped Newton
- * step, or by a multiplicative one. */
+/* How a row is improved where the model's values are rates (numerics/poisson_term.h): by a damped
+ * Newton step, or by a multiplicative one. */
 enum solver { SOLVER_NEWTON, SOLVER_MU };
 extern const struct word solver_words[];
 
@@ -94,8 +88,8 @@ struct problem {
     struct unlisted unlisted;
     enum ridge_scale ridge_scale;
     struct holdout holdout; /* entries that test the model instead of making it */
-    enum loss loss;
-    enum solver solver; /* with LOSS_POISSON */
+    enum loss_name loss;
+    enum solver solver; /* of rates */
     int inner;          /* steps of a mode before the next mode, at most PROBLEM_MOST_INNER, with
                          * SOLVER_MU; 0 counts as 1 */
 };
@@ -105,15 +99,21 @@ struct problem {
 /* The steps of a mode in a sweep, before the next mode. */
 int problem_inner(const struct problem *p);
 
-/* The least part of an entry that momentum leaves, with counts: multiplicative steps let an entry
- * that is too small grow only slowly. */
-double solver_keeps(enum solver solver);
+/* Whether the model's values are rates (struct loss). */
+bool problem_has_rates(const struct problem *p);
+
+/* The least part of an entry that momentum leaves: 0 but of rates, where multiplicative steps let
+ * an entry that is too small grow only slowly. */
+double problem_keeps(const struct problem *p);
 
 /* Whether momentum may follow sweeps that gain much (numerics/momentum_step.h). */
 bool problem_has_fast_momentum(const struct problem *p);
 
 /* Whether each row of a factor matrix has a system of its own, and there is no MTTKRP. */
 bool problem_by_rows(const struct problem *p);
+
+/* Whether these systems have matrices: not for multiplicative steps. */
+bool problem_has_matrices(const struct problem *p);
 
 /* Where some of the listed entries are unknown, each row needs a system of its own, even if
  * unlisted entries are ordinary zeros. */
@@ -125,11 +125,11 @@ void problem_take_unknown(struct problem *p, uint64_t unknown);
  * ones. */
 void problem_begin_fading(struct problem *p, const struct shape *shape, uint64_t listed);
 
-/* Whether every start leads to the same model: with counts and one component, the deviance is
+/* Whether every start leads to the same model: with rates and one component, the deviance is
  * convex in the logarithms of the entries. */
 bool problem_has_one_optimum(const struct problem *p);
 
-/* Sets what follows from the loss: with Poisson's, all modes are nonnegative. */
+/* Sets what follows from the loss: where values are rates, all modes are nonnegative. */
 void problem_complete_loss(struct problem *p);
 
 /* Their weights in the sweep after `sweeps` others; a negative number: after all fading. */

@@ -7,21 +7,21 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "formats/blco/blco_pieces.h"
-#include "numerics/poisson_term.h"
 
 #define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
 #define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
 
 /* Sums over some nonzeros. */
 struct sums {
-    double total;             /* of x           */
-    double log_sum;           /* of x log x     */
-    double perfect;           /* struct count_null, of the tensor's own values */
-    double known;             /* how many values are known */
-    uint64_t negative, first; /* how many values are negative; the first of them */
+    double total;            /* of x           */
+    double log_sum;          /* of x log x     */
+    double perfect;          /* struct count_null, of the tensor's own values */
+    double known;            /* how many values are known */
+    uint64_t refused, first; /* how many values the loss does not take; the first of them */
 };
 
-static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last, int exponent)
+static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
+                             const struct count_weights *w)
 {
     struct sums s = {.first = UINT64_MAX};
     for (uint64_t i = first; i < last; i++) {
@@ -29,20 +29,21 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
         if (isnan(value))
             continue;
         s.known++;
-        if (value < 0) {
+        if (!w->loss->takes(value)) {
             s.first = least_of(s.first, i);
-            s.negative++;
+            s.refused++;
         } else if (value > 0) {
             s.total += value;
             s.log_sum += value * log(value);
-            s.perfect += poisson_perfect(ldexp(value, exponent));
+            s.perfect += w->loss->perfect(ldexp(value, w->exponent));
         }
     }
     return s;
 }
 
 /* Adds those of x to *sum: the same bits for any number of threads. */
-static enum status sum_all(struct sums *sum, const struct coo *x, int exponent, struct error *error)
+static enum status sum_all(struct sums *sum, const struct coo *x, const struct count_weights *w,
+                           struct error *error)
 {
     const uint64_t pieces = (x->nnz + PIECE_NNZ - 1) / PIECE_NNZ;
     struct sums *of = memory_array(pieces, sizeof *of, error);
@@ -50,13 +51,13 @@ static enum status sum_all(struct sums *sum, const struct coo *x, int exponent, 
         return error->status;
 #pragma omp parallel for schedule(static) if (pieces > 1)
     for (uint64_t k = 0; k < pieces; k++)
-        of[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), exponent);
+        of[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w);
     for (uint64_t k = 0; k < pieces; k++) {
         sum->total += of[k].total;
         sum->log_sum += of[k].log_sum;
         sum->perfect += of[k].perfect;
         sum->known += of[k].known;
-        sum->negative += of[k].negative;
+        sum->refused += of[k].refused;
         sum->first = least_of(sum->first, of[k].first);
     }
     memory_free(of);
@@ -65,8 +66,8 @@ static enum status sum_all(struct sums *sum, const struct coo *x, int exponent, 
 
 #define COORDINATES_TEXT (24 * MAX_ORDER)
 
-/* Where the first negative value of a rank is, and how many it has. */
-struct negative {
+/* Where the first value of a rank is that the loss does not take, and how many it has. */
+struct refused {
     uint64_t count;
     char at[COORDINATES_TEXT];
 };
@@ -74,15 +75,15 @@ struct negative {
 /* What is known of the nonzeros of a rank. */
 struct tally {
     const struct rank_rows *rows;
-    int exponent;
+    const struct count_weights *weights;
     struct sums sums;
-    struct negative negative;
+    struct refused refused;
     double *margin[MAX_ORDER]; /* (rows of the mode that are here): the sums over its slices, of
                                 * this rank's nonzeros; owned; NULL: not wanted */
 };
 
-/* Nonzero i of x is the first negative one. */
-static void describe(struct negative *n, const struct coo *x, const struct part *part, uint64_t i)
+/* Nonzero i of x is the first one. */
+static void describe(struct refused *n, const struct coo *x, const struct part *part, uint64_t i)
 {
     size_t used = 0;
     for (int m = 0; m < x->shape.order; m++) {
@@ -103,11 +104,11 @@ static void sum_slices(double *margin, const struct coo *x, int n)
 static enum status add_nonzeros(struct tally *t, const struct coo *x, struct error *error)
 {
     const int order = x->shape.order;
-    t->sums.negative = 0;
-    TRY(sum_all(&t->sums, x, t->exponent, error));
-    if (t->sums.negative > 0 && t->negative.count == 0)
-        describe(&t->negative, x, &t->rows->part, t->sums.first);
-    t->negative.count += t->sums.negative;
+    t->sums.refused = 0;
+    TRY(sum_all(&t->sums, x, t->weights, error));
+    if (t->sums.refused > 0 && t->refused.count == 0)
+        describe(&t->refused, x, &t->rows->part, t->sums.first);
+    t->refused.count += t->sums.refused;
 #pragma omp parallel for schedule(static, 1)
     for (int n = 0; n < order; n++)
         if (t->margin[n])
@@ -120,13 +121,19 @@ static enum status add_piece(void *tally, struct coo *piece, struct error *error
     return add_nonzeros(tally, piece, error);
 }
 
+/* Whether the null model is the product of the margins. */
+static bool has_margins(const struct count_weights *w)
+{
+    return !w->weighed && w->loss->margins;
+}
+
 /* On failure, too, the caller frees t->margin. */
 static enum status tally_open(struct tally *t, const struct count_source *from,
                               const struct rank_rows *rows, const struct count_weights *w,
                               struct error *error)
 {
-    *t = (struct tally){.rows = rows, .exponent = w->exponent, .sums.first = UINT64_MAX};
-    for (int n = 0; n < from->x->shape.order && !w->weighed; n++) {
+    *t = (struct tally){.rows = rows, .weights = w, .sums.first = UINT64_MAX};
+    for (int n = 0; n < from->x->shape.order && has_margins(w); n++) {
         t->margin[n] = memory_zeros(rows->part.here.dims[n], sizeof *t->margin[n], error);
         if (!t->margin[n])
             return error->status;
@@ -137,25 +144,24 @@ static enum status tally_open(struct tally *t, const struct count_source *from,
     return blco_pieces_each(&pieces, add_piece, t, error);
 }
 
-/* Refuses negative values, of any rank. */
-static enum status refuse_negative(const struct tally *t, struct error *error)
+/* Refuses values of any rank that the loss does not take. */
+static enum status refuse_values(const struct tally *t, struct error *error)
 {
     struct comm *c = t->rows->all;
-    struct negative *all = memory_array((size_t)c->size, sizeof *all, error);
+    struct refused *all = memory_array((size_t)c->size, sizeof *all, error);
     const char *first = NULL;
     uint64_t count = 0;
     if (!all)
         return error->status;
-    TRY_OR(done, comm_allgather(c, &t->negative, sizeof t->negative, all, error));
+    TRY_OR(done, comm_allgather(c, &t->refused, sizeof t->refused, all, error));
     for (int k = 0; k < c->size; k++) {
         count += all[k].count;
         first = !first && all[k].count > 0 ? all[k].at : first;
     }
     if (count > 0)
-        error_set(error, STATUS_INPUT,
-                  "%" PRIu64 " value%s negative; --loss poisson is for counts (first: at "
-                  "coordinates %s)",
-                  count, count == 1 ? " is" : "s are", first);
+        error_set(error, STATUS_INPUT, "%" PRIu64 " value%s %s; %s (first: at coordinates %s)",
+                  count, count == 1 ? " is" : "s are", t->weights->loss->refused,
+                  t->weights->loss->reason, first);
 done:
     memory_free(all);
     return error->status;
@@ -191,7 +197,7 @@ static enum status find_from(struct count_null *null, struct tally *t, double li
                              const struct count_weights *w, struct error *error)
 {
     struct sums s = t->sums;
-    TRY(refuse_negative(t, error));
+    TRY(refuse_values(t, error));
     double sums[] = {s.total, s.log_sum, s.perfect, s.known, listed};
     TRY(comm_allreduce_sum(t->rows->all, sums, 5, error));
     s.total = sums[0], s.log_sum = sums[1], s.perfect = sums[2], s.known = sums[3];
@@ -201,11 +207,12 @@ static enum status find_from(struct count_null *null, struct tally *t, double li
     double cells = 1;
     for (int n = 0; n < whole->order; n++)
         cells *= (double)whole->dims[n];
-    null->mean = s.total / (s.known + (w->weighed ? w->unlisted : 1) * (cells - sums[4]));
-    if (w->weighed)
-        null->deviance = s.log_sum - s.total * log(null->mean);
-    else
+    const double entries = s.known + (w->weighed ? w->unlisted : 1) * (cells - sums[4]);
+    null->mean = s.total / entries;
+    if (has_margins(w))
         TRY(deviance_of_margins(&null->deviance, t, &s, error));
+    else
+        null->deviance = w->loss->null_deviance(s.total, s.log_sum, entries);
     if (!(null->deviance > LEAST * s.total))
         null->deviance = s.total;
     null->total = s.total;

@@ -4,6 +4,7 @@
 #define BLCO_COUNT_NULL_H
 
 #include "formats/blco/blco_file.h"
+#include "problem/loss.h"
 #include "ranks/rank_rows.h"
 
 struct count_null {
@@ -15,12 +16,13 @@ struct count_null {
                       * the sum of x log x - x - log gamma(x + 1)                      */
 };
 
-/* How entries count, as in numerics/poisson_term.h. */
+/* How entries count: what the loss is, and weights as in numerics/poisson_term.h. */
 struct count_weights {
-    bool weighed;    /* else all entries count alike */
-    double unlisted; /* h                            */
-    int exponent;    /* the values are those of the tensor divided by 2^exponent; `perfect` is that
-                      * of the tensor                                                  */
+    const struct loss *loss; /* of rates */
+    bool weighed;            /* else all entries count alike */
+    double unlisted;         /* h                            */
+    int exponent; /* the values are those of the tensor divided by 2^exponent; `perfect` is that
+                   * of the tensor                                                  */
 };
 
 /* The nonzeros of a rank. */
@@ -31,10 +33,10 @@ struct count_source {
 };
 
 /* *null of the tensor of all ranks, of which `from` has this rank's part. Where all entries count
- * alike, the null model is the product of the margins (the sums over slices): independent modes.
- * Otherwise all its rates are equal. Where the tensor is nearly such a model itself, `deviance` is
- * `total`, so that it can be divided by. STATUS_INPUT where values are negative or all zero;
- * STATUS_MEMORY; failures of other ranks. */
+ * alike, and the loss has such a null model, it is the product of the margins (the sums over
+ * slices): independent modes. Otherwise all its rates are equal. Where the tensor is nearly such a
+ * model itself, `deviance` is `total`, so that it can be divided by. STATUS_INPUT where the loss
+ * does not take a value, or all are zero; STATUS_MEMORY; failures of other ranks. */
 enum status count_null_find(struct count_null *null, const struct count_source *from,
                             const struct rank_rows *rows, const struct count_weights *w,
                             struct error *error);

@@ -25,7 +25,7 @@ bool prediction_file_is_array(const char *path)
 /* Bytes that the longest text line may take. */
 static size_t line_room(const struct prediction_form *form)
 {
-    size_t room = (1 + RESIDUAL_NUMBERS) * (NUMBER_MAX_TEXT + 1);
+    size_t room = (1 + LOSS_RESIDUALS) * (NUMBER_MAX_TEXT + 1);
     for (int n = 0; n < form->order; n++)
         room += sizeof NO_LABEL + NUMBER_MAX_TEXT + PRINTABLE_ROOM(labels_longest(form->labels, n));
     return room;
@@ -63,7 +63,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     const struct prediction_lines *l = lines;
     const struct prediction_form *form = l->form;
     const char between = any_labels(form) ? '\t' : ' ';
-    double number[RESIDUAL_NUMBERS];
+    double number[LOSS_RESIDUALS];
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < form->order; n++) {
             text = format_index(form, n, l->x->index[n][i], text);
@@ -71,8 +71,8 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
         }
         text = number_format(l->model[i], text);
         if (form->residuals)
-            residual_fill(form->kind, l->x->value[i], l->model[i], number);
-        for (int k = 0; form->residuals && k < residual_numbers(form->kind); k++) {
+            form->loss->residual_numbers(l->x->value[i], l->model[i], number);
+        for (int k = 0; form->residuals && k < form->loss->residuals; k++) {
             *text++ = between;
             text = number_format(number[k], text);
         }
@@ -85,7 +85,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
 
 static uint64_t columns_of(const struct prediction_form *form)
 {
-    return form->residuals ? 1 + (uint64_t)residual_numbers(form->kind) : 0;
+    return form->residuals ? 1 + (uint64_t)form->loss->residuals : 0;
 }
 
 static enum status make_room(struct prediction_file *f, uint64_t entries, struct error *error)
@@ -107,7 +107,7 @@ static enum status append_to_array(struct prediction_file *f, const struct coo *
         for (uint64_t i = 0; i < x->nnz; i++) {
             double *row = f->row + i * columns_of(&f->form);
             row[0] = model[i];
-            residual_fill(f->form.kind, x->value[i], model[i], row + 1);
+            f->form.loss->residual_numbers(x->value[i], model[i], row + 1);
         }
         rows = f->row;
     }

@@ -8,7 +8,7 @@
 #include "base/outfile.h"
 #include "formats/tns/line_writer.h"
 #include "formats/names/labels.h"
-#include "report/residual_kind.h"
+#include "problem/loss.h"
 #include "tensor/coo.h"
 
 /* How predictions are written. */
@@ -18,7 +18,7 @@ struct prediction_form {
                                   * the columns, otherwise blanks; borrowed              */
     int index_base;              /* the number of the first index                        */
     bool residuals;              /* further columns: residual_fill of the value of the entry */
-    enum residual_kind kind;     /* of these                                             */
+    const struct loss *loss;     /* of these                                             */
 };
 
 struct prediction_file {

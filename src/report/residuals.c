@@ -15,10 +15,10 @@
 #define FEW_PARTS  256  /* parts that are looked at by all threads at a time                   */
 #define LEAST_ROOM 64   /* strange entries */
 
-enum status residuals_begin(struct residuals *r, const struct shape *shape, enum residual_kind kind,
+enum status residuals_begin(struct residuals *r, const struct shape *shape, const struct loss *loss,
                             uint64_t strangest, struct error *error)
 {
-    *r = (struct residuals){.kind = kind, .shape = *shape, .strangest = strangest, .weakest = -1};
+    *r = (struct residuals){.loss = loss, .shape = *shape, .strangest = strangest, .weakest = -1};
     for (int n = 0; n < shape->order; n++) {
         struct slice_residuals *s = &r->slice[n];
         s->squares = memory_zeros(shape->dims[n], sizeof *s->squares, error);
@@ -38,7 +38,7 @@ static void add_slices(struct residuals *r, int n, const struct coo *x, const do
     struct slice_residuals *s = &r->slice[n];
     const uint32_t *index = x->index[n];
     for (uint64_t i = 0; i < x->nnz; i++) {
-        const double residual = residual_of(r->kind, x->value[i], model[i]);
+        const double residual = r->loss->residual(x->value[i], model[i]);
         if (!isnan(residual)) {
             s->squares[index[i]] += residual * residual;
             s->known[index[i]]++;
@@ -49,12 +49,12 @@ static void add_slices(struct residuals *r, int n, const struct coo *x, const do
 static void add_all(struct residuals *r, const struct coo *x, const double *model)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
-        const double residual = residual_of(r->kind, x->value[i], model[i]);
+        const double residual = r->loss->residual(x->value[i], model[i]);
         if (!isnan(residual)) {
             r->squares += residual * residual;
             r->absolutes += fabs(residual);
             r->known++;
-            r->raised += r->kind == RESIDUAL_POISSON && model[i] <= 0;
+            r->raised += r->loss->rates && model[i] <= 0;
         }
     }
 }
@@ -100,13 +100,13 @@ static enum status add_strange(struct residuals *r, const struct coo *x, const d
                                uint64_t first, uint64_t last, struct error *error)
 {
     for (uint64_t i = first; i < last; i++) {
-        if (!(fabs(residual_of(r->kind, x->value[i], model[i])) > r->weakest))
+        if (!(fabs(r->loss->residual(x->value[i], model[i])) > r->weakest))
             continue;
         TRY(make_room(r, error));
         struct strange_entry *e = &r->entry[r->count++];
         *e = (struct strange_entry){
             .number = r->entries + i, .value = x->value[i], .model = model[i]};
-        e->residual = residual_of(r->kind, e->value, e->model);
+        e->residual = r->loss->residual(e->value, e->model);
         coo_coordinates(x, i, e->index);
     }
     return STATUS_OK;
@@ -118,7 +118,7 @@ static bool any_strange(const struct residuals *r, const struct coo *x, const do
 {
     int any = 0;
     for (uint64_t i = first; i < last; i++)
-        any |= fabs(residual_of(r->kind, x->value[i], model[i])) > r->weakest;
+        any |= fabs(r->loss->residual(x->value[i], model[i])) > r->weakest;
     return any;
 }
 
@@ -225,10 +225,10 @@ static uint64_t entries_shown(const struct residuals *r)
 static double entry_number(const struct residuals *r, uint64_t i, int which)
 {
     const struct strange_entry *e = &r->entry[i];
-    double number[RESIDUAL_NUMBERS];
+    double number[LOSS_RESIDUALS];
     if (which < 2)
         return which == 0 ? e->value : e->model;
-    residual_fill(r->kind, e->value, e->model, number);
+    r->loss->residual_numbers(e->value, e->model, number);
     return number[which - 2];
 }
 
@@ -242,7 +242,7 @@ static void entry_cell(const struct text_table *t, uint64_t row, int column, cha
     else if (row == 0)
         strcpy(text, which == 0   ? "value"
                      : which == 1 ? "model"
-                                  : residual_names[r->kind][which - 2]);
+                                  : r->loss->residual_name[which - 2]);
     else if (column < order)
         label_show(v->labels, column, v->residuals->entry[row - 1].index[column], v->index_base,
                    text);
@@ -255,7 +255,7 @@ static void entry_cell(const struct text_table *t, uint64_t row, int column, cha
 static void print_entries(FILE *stream, const struct residual_view *v)
 {
     const struct residuals *r = v->residuals;
-    const int numbers = 2 + residual_numbers(r->kind);
+    const int numbers = 2 + r->loss->residuals;
     struct text_table t = {.context = v,
                            .rows = entries_shown(r),
                            .columns = r->shape.order + numbers,
@@ -362,10 +362,10 @@ static void put_entry(struct json *j, const struct residual_view *v, const struc
     }
     json_put_number(j, "value", e->value);
     json_put_number(j, "model", e->model);
-    double number[RESIDUAL_NUMBERS];
-    residual_fill(v->residuals->kind, e->value, e->model, number);
-    for (int k = 0; k < residual_numbers(v->residuals->kind); k++)
-        json_put_number(j, residual_names[v->residuals->kind][k], number[k]);
+    double number[LOSS_RESIDUALS];
+    v->residuals->loss->residual_numbers(e->value, e->model, number);
+    for (int k = 0; k < v->residuals->loss->residuals; k++)
+        json_put_number(j, v->residuals->loss->residual_name[k], number[k]);
     json_end(j);
 }
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "formats/names/labels.h"
-#include "report/residual_kind.h"
+#include "problem/loss.h"
 #include "report/top_entries.h"
 #include "tensor/coo.h"
 
@@ -27,7 +27,7 @@ struct slice_residuals {
 };
 
 struct residuals {
-    enum residual_kind kind;
+    const struct loss *loss;
     struct shape shape;
     uint64_t entries;          /* so far                                        */
     uint64_t known;            /* of these, entries that have a residual        */
@@ -42,7 +42,7 @@ struct residuals {
 
 /* Begins without entries, for entries of a tensor of this shape. The caller frees *r, which is
  * empty on failure. STATUS_MEMORY. */
-enum status residuals_begin(struct residuals *r, const struct shape *shape, enum residual_kind kind,
+enum status residuals_begin(struct residuals *r, const struct shape *shape, const struct loss *loss,
                             uint64_t strangest, struct error *error);
 
 /* Adds the entries of x, at which the model has the values model[0..x->nnz). By all OpenMP threads:

@@ -19,7 +19,7 @@ struct known_run {
     int iterations;   /* at most */
     double expected;  /* the fit; of counts the deviance */
     double tolerance;
-    enum loss loss;
+    enum loss_name loss;
     enum solver solver;
 };
 
@@ -185,7 +185,7 @@ static enum status make_run(const struct selftest_place *p, const struct known_r
         .als = {.max_iterations = run->iterations, .tolerance = run->loss ? 0 : 1e-12}};
     problem_complete_loss(&problem);
     TRY_OR(done, make_tensor(&x, &planted, run, error));
-    if (run->loss == LOSS_POISSON && place_refuses(p, &x, &problem, &why)) {
+    if (problem_has_rates(&problem) && place_refuses(p, &x, &problem, &why)) {
         verdict_leave_out(f, why.message);
         goto done;
     }
@@ -193,7 +193,7 @@ static enum status make_run(const struct selftest_place *p, const struct known_r
     TRY_OR(done, place_decompose(p, &x, &problem, &d, &o, error));
     if (!place_compares(p))
         goto done;
-    if (run->loss == LOSS_POISSON)
+    if (problem_has_rates(&problem))
         compare_counts(&x, run, &o, f);
     else
         compare_fit(&x, &planted, run, &o, f, error);

@@ -250,7 +250,7 @@ static enum status open_file(void **state, const struct tensor_source *source,
                              struct progress *progress, struct error *error)
 {
     struct coo x;
-    struct tensor_source read = {.x = &x, .ranks = source->ranks};
+    struct tensor_source read = {.x = &x, .ranks = source->ranks, .problem = source->problem};
     assert_non_null(source->file);
     assert_null(source->x->value);
     if (blco_file_read(source->file, &x, progress, error) == STATUS_OK) {

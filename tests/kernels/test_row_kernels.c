@@ -132,8 +132,8 @@ static void compare_others(const struct row_pass *p)
 static uint32_t solve_sent(struct row_pass *p)
 {
     struct row_systems_args args = p->args;
-    const uint32_t rows = p->dims[0], peers = p->of.counts && args.matrix ? 3 : 0;
-    const uint64_t systems = rows * row_system_length(p->of.rank, args.matrix);
+    const uint32_t rows = p->dims[0], peers = p->of.counts && args.rules.matrix ? 3 : 0;
+    const uint64_t systems = rows * row_system_length(p->of.rank, args.rules.matrix);
     double *part = calloc(systems + rows * peers, sizeof *part);
     assert_non_null(part);
     args.sent = (struct row_sent){.part = part, .least = part + systems, .peers = peers, .peer = 1};

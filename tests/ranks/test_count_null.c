@@ -52,7 +52,7 @@ static void test_published(void **state)
     } cases[] = {{"data/planted.tns", 133192.539, 1e-8},
                  {"data/ucb-admissions.tns", 1048.836, 1e-6}};
     for (size_t i = 0; i < 2; i++) {
-        const struct count_weights w = {.weighed = false};
+        const struct count_weights w = {.loss = &loss_poisson, .weighed = false};
         struct count_null null;
         struct error error = {0};
         struct coo x;
@@ -86,7 +86,7 @@ static void test_scaled(void **state)
         perfect += value > 0 ? value * logl(value) - value - lgammal(value + 1) : 0;
     }
     for (int scaled = 0; scaled < 2; scaled++) {
-        const struct count_weights w = {.exponent = 40 * scaled};
+        const struct count_weights w = {.loss = &loss_poisson, .exponent = 40 * scaled};
         for (uint64_t i = 0; scaled && i < x.nnz; i++)
             x.value[i] = ldexp(x.value[i], -40);
         assert_int_equal(find(&null[scaled], &x, &w, &error), STATUS_OK);
@@ -103,7 +103,7 @@ static void test_huge_counts(void **state)
     struct coo x = counts(30);
     struct error error = {0};
     struct count_null null;
-    const struct count_weights w = {.exponent = 0};
+    const struct count_weights w = {.loss = &loss_poisson, .exponent = 0};
     double expected = 0;
     for (uint64_t i = 0; i < x.nnz; i++) {
         x.value[i] = i % 2 ? 1e15 : 9007199254740991;
@@ -123,7 +123,8 @@ static void test_weighed(void **state)
     struct error error = {0};
     x.value[3] = x.value[40] = COO_UNKNOWN;
     for (int k = 0; k < 3; k++) {
-        const struct count_weights w = {.weighed = true, .unlisted = weights[k]};
+        const struct count_weights w = {
+            .loss = &loss_poisson, .weighed = true, .unlisted = weights[k]};
         const long double listed = x.nnz, cells = 6 * 7 * 5;
         long double total = 0, deviance = 0;
         struct count_null null;
@@ -144,7 +145,7 @@ static void test_independent(void **state)
 {
     (void)state;
     static const uint64_t dims[] = {3, 4};
-    const struct count_weights w = {.weighed = false};
+    const struct count_weights w = {.loss = &loss_poisson, .weighed = false};
     struct error error = {0};
     struct count_null null;
     struct coo x;
@@ -181,7 +182,7 @@ static void test_file(void **state)
     assert_int_equal(blco_file_open(&file, scratch_path("x.blco"), &error), STATUS_OK);
     assert_int_equal(blco_file_read(&file, &x, NULL, &error), STATUS_OK);
     for (int weighed = 0; weighed < 2; weighed++) {
-        const struct count_weights w = {.weighed = weighed, .unlisted = .5};
+        const struct count_weights w = {.loss = &loss_poisson, .weighed = weighed, .unlisted = .5};
         struct count_null memory, read;
         assert_int_equal(find(&memory, &x, &w, &error), STATUS_OK);
         assert_int_equal(find_in(&read, &x, &file, &w, &error), STATUS_OK);
@@ -194,7 +195,7 @@ static void test_file(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    const struct count_weights w = {.weighed = false};
+    const struct count_weights w = {.loss = &loss_poisson, .weighed = false};
     struct error error = {0};
     struct count_null null;
     struct coo x = counts(40);

@@ -136,9 +136,8 @@ static void every_count_and_cut(void **state)
             for (int l = 0; l < 3; l++) {
                 struct residuals r;
                 omp_set_num_threads(l + 1);
-                assert_int_equal(
-                    residuals_begin(&r, &x.shape, RESIDUAL_DIFFERENCE, counts[c], &error),
-                    STATUS_OK);
+                assert_int_equal(residuals_begin(&r, &x.shape, &loss_squares, counts[c], &error),
+                                 STATUS_OK);
                 add_pieces(&r, &x, lengths[l]);
                 check_sums(&r, &x);
                 check_slices(&r, &x);
@@ -163,8 +162,7 @@ static void the_same_bits(void **state)
         x.value[i] *= M_PI;
     for (int k = 0; k < 2; k++) {
         omp_set_num_threads(k ? 4 : 1);
-        assert_int_equal(residuals_begin(&r[k], &x.shape, RESIDUAL_DIFFERENCE, 10, &error),
-                         STATUS_OK);
+        assert_int_equal(residuals_begin(&r[k], &x.shape, &loss_squares, 10, &error), STATUS_OK);
         add_pieces(&r[k], &x, k ? 999 : ENTRIES);
     }
     omp_set_num_threads(threads);
@@ -185,7 +183,7 @@ static void the_strangest_slices(void **state)
     struct top_entries top;
     struct coo x;
     draw(&x, false);
-    assert_int_equal(residuals_begin(&r, &x.shape, RESIDUAL_DIFFERENCE, 5, &error), STATUS_OK);
+    assert_int_equal(residuals_begin(&r, &x.shape, &loss_squares, 5, &error), STATUS_OK);
     add_pieces(&r, &x, ENTRIES);
     assert_int_equal(residuals_slices(&top, &r, 2, &error), STATUS_OK);
     assert_int_equal(top.count, 5);

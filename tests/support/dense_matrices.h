@@ -100,8 +100,8 @@ static inline enum status solve(double *v, const double *m, double *a, uint64_t 
     double *g = random_matrix(rank, rank), *inner = random_matrix(1, rank);
     if (host_dense_inverse_create(&inverse, v, rank, PRECISION_DOUBLE, error) == STATUS_OK) {
         *rank_of_v = inverse.rank_of_v;
-        host_dense_update(&inverse, &(struct host_dense_rows){m, a, rows, PRECISION_DOUBLE}, g,
-                          inner, error);
+        host_dense_update(&inverse, NULL, &(struct host_dense_rows){m, a, rows, PRECISION_DOUBLE},
+                          g, inner, error);
     }
     host_dense_inverse_free(&inverse);
     memory_free(g);

@@ -156,7 +156,7 @@ static inline void naive_row_counts(const struct row_pass *p, uint32_t row, stru
         a[r] /= p->unit[r];
         x->violation = fmaxl(
             x->violation,
-            s->least == 0 ? 0 : fabsl(fminl(a[r] / p->args.of_count, s->common[r] - s->b[r])));
+            s->least == 0 ? 0 : fabsl(fminl(a[r] / p->args.rules.count, s->common[r] - s->b[r])));
     }
     naive_poisson_improve(s, (int)rank, p->of.multiplies ? SOLVER_MU : SOLVER_NEWTON, a);
     for (uint32_t r = 0; r < rank; r++)

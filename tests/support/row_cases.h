@@ -268,15 +268,16 @@ static inline void row_case_fill_args(struct row_pass *p)
                    .out = p->out,
                    .linear = p->linear,
                    .unit = p->unit},
-        .unlisted = of->unlisted,
-        .nonneg = of->nonneg,
-        .counted = of->counted,
+        .rules = {.unlisted = of->unlisted,
+                  .nonneg = of->nonneg,
+                  .counted = of->counted,
+                  .rates = of->counts,
+                  .matrix = !of->multiplies,
+                  .weighed = of->counts && (of->unlisted != 1 || !of->all_known),
+                  .count = .25,
+                  .floor =
+                      of->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR},
         .short_rows = of->short_rows,
-        .counts = of->counts,
-        .matrix = !of->multiplies,
-        .weighed = of->counts && (of->unlisted != 1 || !of->all_known),
-        .of_count = .25,
-        .floor = of->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR,
         .chunk = p->chunk,
         .block = p->block,
         .continued = p->continued,
@@ -305,7 +306,7 @@ static inline struct row_pass *row_case_open(const struct row_case *of, const in
     row_case_make_nonzeros(p);
     row_case_fill_args(p);
     row_case_make_chunks(p);
-    p->part = row_case_array(2 * p->args.chunks * row_system_length(of->rank, p->args.matrix),
+    p->part = row_case_array(2 * p->args.chunks * row_system_length(of->rank, p->args.rules.matrix),
                              sizeof *p->part);
     p->args.part = p->part;
     memset(p->totals, 0xff, sizeof p->totals);

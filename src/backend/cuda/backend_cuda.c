@@ -165,7 +165,8 @@ static enum status open_dense(struct device_state *s, enum precision precision, 
     const uint64_t ld = device_row_bytes(s->rank, precision) / precision_bytes(precision);
     const struct device_dense_place place = {s->device, s->stream, s->side};
     TRY(device_dense_open(dense, &place, s->rank, ld, precision, error));
-    return mode_rules_any(s->rules.nonneg) ? device_dense_open_nonneg(*dense, error) : STATUS_OK;
+    return mode_rules_any(s->problem->asked->rules.nonneg) ? device_dense_open_nonneg(*dense, error)
+                                                           : STATUS_OK;
 }
 
 static enum status open_device(void **state, const struct tensor_source *source,
@@ -183,7 +184,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
     s->order = source->x->shape.order;
     s->rank = problem->rank;
     s->ld = plan->request.row_bytes / precision_bytes(plan->request.precision);
-    s->rules = problem->rules;
+    s->problem = source->problem;
     TRY_OR(failed, device_use(s->device, error));
     TRY_OR(failed, open_streams(s, error));
     TRY_OR(failed, device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error));
@@ -208,7 +209,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
         TRY_OR(failed, open_dense(s, first, error));
     s->dense = s->dense_of[last];
     TRY_OR(failed, device_ranks_open(&s->ranks, source->ranks, s->device, error));
-    TRY_OR(failed, device_row_update_open(s, problem, source, error));
+    TRY_OR(failed, device_row_update_open(s, error));
     if (plan->request.momentum)
         TRY_OR(failed, device_momentum_open(s, error));
     *state = s;
@@ -280,8 +281,6 @@ static const struct backend_ops operations = {.load = device_state_load,
                                               .columns = device_state_columns,
                                               .mttkrp = device_state_mttkrp,
                                               .update = device_state_update,
-                                              .weigh = device_state_weigh,
-                                              .ridge = device_state_ridge,
                                               .values = device_state_values,
                                               .fit = device_state_fit,
                                               .residual = device_state_residual,

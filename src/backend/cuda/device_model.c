@@ -123,7 +123,7 @@ static enum status upload_normal(struct device_state *s, int n, uint64_t seed, s
     if (!made)
         return error->status;
     ktensor_random_rows(made, part, n, s->rank, KTENSOR_NORMAL, seed);
-    if (s->rules.nonneg[n])
+    if (s->problem->asked->rules.nonneg[n])
         entries_drop_signs(made, rows * s->rank);
     upload_rows(s, n, made, error);
     memory_free(made);
@@ -151,7 +151,7 @@ enum status device_state_load(void *state, const struct model_source *from, stru
             TRY_OR(done, make_rows(s, n, from->seed, error));
         else
             TRY_OR(done, upload_normal(s, n, from->seed, error));
-        if (s->rows.counts)
+        if (s->rows.rates)
             TRY_OR(done, device_row_update_sum_columns(s, n, s->sweep.factors.factor[n],
                                                        s->rows.sum[n], error));
         TRY_OR(done, load_norms(s, n, from->carried, norm, error));

@@ -28,7 +28,7 @@ enum status device_momentum_open(struct device_state *s, struct error *error)
         TRY(error->status);
         TRY(device_array_into(&previous->gram, s->rank * s->rank, sizeof *previous->gram, error));
         TRY(device_array_into(&previous->norm, s->rank, sizeof *previous->norm, error));
-        if (s->rows.counts)
+        if (s->rows.rates)
             TRY(device_array_into(&previous->sum, s->rank, sizeof *previous->sum, error));
     }
     TRY(device_array_into(&m->raw, (uint64_t)s->order * s->rank * s->rank, sizeof *m->raw, error));
@@ -109,24 +109,25 @@ static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
     const struct device_factors *f = &s->sweep.factors;
     struct dense_extrapolate_args args = {.step = &s->scalars->momentum.step,
                                           .halt = &s->scalars->halt};
-    const double keeps = s->rows.counts ? solver_keeps(s->rows.solver) : 0;
+    const double keeps = problem_keeps(s->problem->asked);
     for (int n = 0; n < s->order; n++) {
         const struct device_previous *previous = &s->momentum.previous[n];
         const struct mode_rows *rows = &s->ranks.ranks->mode[n];
         if (!previous->factor)
             continue;
-        args.mode[args.modes++] = (struct dense_extrapolate_mode){.a = f->factor[n],
-                                                                  .s = previous->factor,
-                                                                  .rows = f->shape.dims[n],
-                                                                  .first = rows->first,
-                                                                  .count = rows->count,
-                                                                  .norm_a = s->model.norm[n],
-                                                                  .gram_a = s->model.gram[n],
-                                                                  .norm_s = previous->norm,
-                                                                  .gram_s = previous->gram,
-                                                                  .sum = previous->sum,
-                                                                  .clip = s->rules.nonneg[n],
-                                                                  .keeps = keeps};
+        args.mode[args.modes++] =
+            (struct dense_extrapolate_mode){.a = f->factor[n],
+                                            .s = previous->factor,
+                                            .rows = f->shape.dims[n],
+                                            .first = rows->first,
+                                            .count = rows->count,
+                                            .norm_a = s->model.norm[n],
+                                            .gram_a = s->model.gram[n],
+                                            .norm_s = previous->norm,
+                                            .gram_s = previous->gram,
+                                            .sum = previous->sum,
+                                            .clip = s->problem->asked->rules.nonneg[n],
+                                            .keeps = keeps};
     }
     return args;
 }
@@ -151,7 +152,7 @@ static enum status queue_step(struct device_state *s, struct error *error)
     double *raw = s->momentum.raw;
     TRY(device_dense_extrapolate(s->dense, &args, raw, error));
     s->events.end = device_dense_passed(s->dense);
-    if (s->rows.counts)
+    if (s->rows.rates)
         TRY(queue_sums(s, error));
     TRY(device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error));
     return device_dense_extrapolated(s->dense, &args, raw, error);
@@ -167,7 +168,7 @@ enum status device_momentum_queue(struct device_state *s, int mode, const struct
                                            .terms = &s->scalars->fit,
                                            .norm_sq = s->sweep.orderings.norm_sq,
                                            .epsilon = epsilon,
-                                           .ridge = s->rules.ridge[mode],
+                                           .ridge = s->problem->asked->rules.ridge[mode],
                                            .lambda = s->model.norm[mode],
                                            .rank = (uint32_t)s->rank};
     /* lambda moves to s->model.lambda, since the norms will be those of Y. */

@@ -181,7 +181,7 @@ enum status device_state_residual(void *state, struct backend_residual *r, struc
     TRY(device_state_wait(s, error));
     device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
-    r->unlisted = s->rows.count.weight;
+    r->unlisted = s->problem->count.weight;
     if (s->sweep.factors.precision == PRECISION_SINGLE)
         r->rounded.high = (double)s->sweep.orderings.nnz;
     TRY(fetch_weights(s, r->weight, error));

@@ -138,20 +138,17 @@ static void plan_common(struct plan_request *request, const struct device_row_si
                              (uint64_t)tensor->shape.order * device_row_chunks_bytes(tensor->nnz);
 }
 
-/* Of multiplicative steps, rows need no G. */
 static struct device_row_size size_of(const struct problem *problem)
 {
-    return (struct device_row_size){.rank = problem->rank,
-                                    .matrix = problem->loss != LOSS_POISSON ||
-                                              problem->solver == SOLVER_NEWTON};
+    return (struct device_row_size){.rank = problem->rank, .matrix = problem_has_matrices(problem)};
 }
 
 enum status device_row_update_plan(struct plan_request *request,
                                    const struct backend_options *options, struct error *error)
 {
     const struct device_row_size size = size_of(&options->problem);
-    const char *what = options->problem.loss == LOSS_POISSON
-                           ? "--loss poisson"
+    const char *what = problem_has_rates(&options->problem)
+                           ? loss_of(options->problem.loss)->option
                            : "unlisted entries that are unknown or weighed";
     if (size.rank > ROW_SYSTEMS_RANK)
         return error_set(error, STATUS_INPUT,
@@ -169,27 +166,13 @@ enum status device_row_update_plan(struct plan_request *request,
     return STATUS_OK;
 }
 
-static enum status open_counts(struct device_state *s, const struct problem *problem,
-                               const struct tensor_source *source, struct error *error)
-{
-    struct device_row_update *u = &s->rows;
-    u->counts = true;
-    u->solver = problem->solver;
-    u->null = source->null;
-    u->of_count = exp2(-source->exponent);
-    for (int n = 0; n < s->order; n++)
-        TRY(device_array_into(&u->sum[n], s->rank, sizeof(double), error));
-    TRY(device_array_into(&u->made, s->rank, sizeof *u->made, error));
-    return device_array_into(&u->partial, DENSE_SUM_PARTS * s->rank, sizeof *u->partial, error);
-}
-
 /* The systems, with orderings that are cut into pieces. */
 static enum status open_pieces(struct device_state *s, struct device_row_source *from,
                                const struct device_row_size *size, struct error *error)
 {
     struct device_row_update *u = &s->rows;
     struct device_row_cuts cuts[MAX_ORDER] = {{0}};
-    TRY_OR(done, open_common(&u->common, s->ranks.ranks, size, u->counts, error));
+    TRY_OR(done, open_common(&u->common, s->ranks.ranks, size, u->rates, error));
     from->cuts = cuts;
     for (int n = 0; n < s->order; n++) {
         TRY_OR(done, cut_common(&u->common, n, &cuts[n], error));
@@ -205,25 +188,24 @@ done:
     return error->status;
 }
 
-/* Of a tensor divided by 2^e, a balanced ridge is 2^(e (2/N - 2)) times as large. */
-enum status device_row_update_open(struct device_state *s, const struct problem *problem,
-                                   const struct tensor_source *source, struct error *error)
+enum status device_row_update_open(struct device_state *s, struct error *error)
 {
     struct device_row_update *u = &s->rows;
     struct device_orderings *o = &s->sweep.orderings;
+    const struct problem *problem = s->problem->asked;
     struct device_row_source from = {.order = s->order,
                                      .stream = o->plan.streamed ? &o->stream : NULL};
     const struct device_row_size size = size_of(problem);
     u->on = problem_by_rows(problem);
-    u->weighed = problem->unlisted.weighed;
-    u->ridge_scale = problem->ridge_scale;
-    u->balance = exp2(source->exponent * (2.0 / s->order - 2));
-    u->count = problem_count(problem, -1);
-    u->listed = source->listed;
+    u->rates = problem_has_rates(problem);
     if (!u->on)
         return STATUS_OK;
-    if (problem->loss == LOSS_POISSON)
-        TRY(open_counts(s, problem, source, error));
+    for (int n = 0; u->rates && n < s->order; n++)
+        TRY(device_array_into(&u->sum[n], s->rank, sizeof(double), error));
+    if (u->rates) {
+        TRY(device_array_into(&u->made, s->rank, sizeof *u->made, error));
+        TRY(device_array_into(&u->partial, DENSE_SUM_PARTS * s->rank, sizeof *u->partial, error));
+    }
     for (int n = 0; n < s->order; n++)
         from.tensor[n] = o->ordered[n].blco.nnz > 0 ? &o->ordered[n] : NULL;
     if (!device_ranks_alone(&s->ranks))
@@ -264,49 +246,24 @@ static const double *lambda_of(const struct device_state *s)
     return s->model.last_mode < 0 ? s->model.lambda : s->model.norm[s->model.last_mode];
 }
 
-/* What a balanced ridge is divided by: a power of a component's weight. */
-static double balance_power(const struct device_state *s)
-{
-    return s->rows.ridge_scale == RIDGE_BALANCED ? 2.0 * (s->order - 1) / s->order : 0;
-}
-
-static struct row_common_args common_of(const struct device_state *s, int mode)
-{
-    const struct device_row_update *u = &s->rows;
-    const bool balanced = u->ridge_scale == RIDGE_BALANCED;
-    struct row_common_args common = {.modes = device_state_modes(s, mode),
-                                     .lambda = lambda_of(s),
-                                     .unlisted = u->count.weight,
-                                     .ridge = s->rules.ridge[mode] * u->count.ridge *
-                                              (balanced ? u->balance : 1),
-                                     .cells = 1,
-                                     .power = balance_power(s),
-                                     .counts = u->counts,
-                                     .to = u->systems.common};
-    for (int n = 0; n < s->order; n++) {
-        common.cells *= n == mode ? 1 : (double)s->ranks.ranks->part.whole.dims[n];
-        common.sum[n] = u->sum[n];
-    }
-    return common;
-}
-
 /* values: no row is solved. */
 static enum status queue_pass(struct device_state *s, int mode, bool values, struct error *error)
 {
     struct device_row_update *u = &s->rows;
-    const struct row_common_args common = common_of(s, mode);
-    const struct device_row_rules rules = {.unlisted = u->count.weight,
-                                           .nonneg = s->rules.nonneg[mode],
-                                           .counted = u->ridge_scale == RIDGE_COUNTED,
-                                           .ridge = common.ridge > 0,
-                                           .values = values,
-                                           .counts = u->counts,
-                                           .weighed = u->counts && u->weighed,
-                                           .of_count = u->of_count};
+    struct row_common_args common = {
+        .modes = device_state_modes(s, mode),
+        .lambda = lambda_of(s),
+        .cells = 1,
+        .rules = backend_row_rules(s->problem, mode, s->sweep.factors.precision),
+        .to = u->systems.common};
+    for (int n = 0; n < s->order; n++) {
+        common.cells *= n == mode ? 1 : (double)s->ranks.ranks->part.whole.dims[n];
+        common.sum[n] = u->sum[n];
+    }
     TRY(cuda_status(row_common_make(&common, s->side), doing, error));
     TRY(cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), doing, error));
-    struct device_row_pass pass = {.mode = mode, .stream = s->stream};
-    TRY(device_row_systems_begin(&u->systems, &s->sweep.factors, &rules, &pass, error));
+    struct device_row_pass pass = {.mode = mode, .stream = s->stream, .values = values};
+    TRY(device_row_systems_begin(&u->systems, &s->sweep.factors, &common.rules, &pass, error));
     return device_ranks_alone(&s->ranks)
                ? device_row_systems_solve(&u->systems, &pass, error)
                : pass_common(&u->common, &s->ranks, &u->systems, &pass, error);
@@ -333,7 +290,7 @@ enum status device_row_update_values(struct device_state *s, int mode, struct er
     const struct row_model_args model = {.sum = u->sum[mode], .to = &to->model};
     const struct row_model_args none = {.lambda = NULL};
     TRY(queue_pass(s, mode, true, error));
-    return queue_totals(s, mode, true, u->counts ? &model : &none, s->stream, error);
+    return queue_totals(s, mode, true, u->rates ? &model : &none, s->stream, error);
 }
 
 /* What the update and its fit need beside the new rows of counts. */
@@ -348,7 +305,7 @@ static enum status queue_counts(struct device_state *s, int mode, struct error *
 enum status device_row_update_solve(struct device_state *s, int mode, struct error *error)
 {
     TRY(queue_pass(s, mode, false, error));
-    return s->rows.counts ? queue_counts(s, mode, error) : STATUS_OK;
+    return s->rows.rates ? queue_counts(s, mode, error) : STATUS_OK;
 }
 
 enum status device_row_update_normalise(struct device_state *s, int mode, struct error *error)
@@ -356,7 +313,7 @@ enum status device_row_update_normalise(struct device_state *s, int mode, struct
     const struct dense_norms to = {s->solve.raw, s->rows.made, s->model.norm[mode],
                                    s->model.gram[mode]};
     TRY(device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error));
-    if (!s->rows.counts)
+    if (!s->rows.rates)
         return STATUS_OK;
     return cuda_status(cudaMemcpyAsync(s->rows.sum[mode], s->rows.made, s->rank * sizeof(double),
                                        cudaMemcpyDeviceToDevice, s->side),
@@ -367,10 +324,8 @@ enum status device_row_update_sums(struct device_state *s, int mode, struct erro
 {
     struct device_row_scalars *to = &s->scalars->rows;
     const struct row_model_args model = {
-        .lambda = lambda_of(s),
-        .power = s->rows.ridge_scale == RIDGE_BALANCED ? 2.0 / s->order : 2,
-        .to = &to->model};
-    if (!s->rows.counts)
+        .lambda = lambda_of(s), .power = backend_penalty_power(s->problem), .to = &to->model};
+    if (!s->rows.rates)
         return queue_totals(s, mode, false, &model, s->side, error);
     s->events.end = NULL;
     TRY(device_row_update_values(s, mode, error));
@@ -379,52 +334,28 @@ enum status device_row_update_sums(struct device_state *s, int mode, struct erro
     return cuda_status(device_queue_follow(s->side, s->stream, s->solve.ready), doing, error);
 }
 
-/* What the ridge adds to the misfit. */
-static double penalty(const struct device_state *s, int mode)
-{
-    const struct device_row_update *u = &s->rows;
-    const struct device_row_scalars *sums = &s->result->rows;
-    double ridge = 0;
-    if (u->ridge_scale == RIDGE_COUNTED)
-        return sums->totals.penalty;
-    for (int n = 0; n < s->order; n++)
-        ridge += s->rules.ridge[n];
-    ridge = u->ridge_scale == RIDGE_BALANCED ? ridge * u->balance : s->rules.ridge[mode];
-    return u->count.ridge * ridge * sums->model;
-}
-
-static struct fit_squares squares_of(const struct device_state *s, int mode)
-{
-    const struct device_scalars *r = s->result;
-    const double weight = s->rows.count.weight, norm_sq = s->sweep.orderings.norm_sq;
-    const double epsilon =
-        backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
-    struct fit_squares squares = {.norm_sq = norm_sq, .penalty = penalty(s, mode)};
-    squares.components_sq = s->rows.listed * r->fit.model_size;
-    squares.residual_sq = r->rows.totals.misfit + weight * r->fit.model_sq;
-    squares.noise_sq =
-        fit_noise_of_rows(&squares, r->rows.totals.size, weight, r->fit.model_size, epsilon);
-    return squares;
-}
-
 enum status device_row_update_fit(const struct device_state *s, int mode, struct backend_fit *fit,
                                   struct error *error)
 {
     const struct device_row_scalars *r = &s->result->rows;
-    if (!s->rows.counts) {
-        const struct fit_squares squares = squares_of(s, mode);
+    if (!s->rows.rates) {
+        const struct dense_fit_terms *terms = &s->result->fit;
+        const double weight = s->problem->count.weight;
+        const double epsilon =
+            backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
+        struct fit_squares squares = {
+            .norm_sq = s->sweep.orderings.norm_sq,
+            .penalty = backend_penalty(s->problem, mode, r->model, r->totals.penalty),
+            .components_sq = s->problem->listed * terms->model_size,
+            .residual_sq = r->totals.misfit + weight * terms->model_sq};
+        squares.noise_sq =
+            fit_noise_of_rows(&squares, r->totals.size, weight, terms->model_size, epsilon);
         return backend_fit_of(fit, &squares, mode + 1, error);
     }
-    TRY(backend_fit_of_counts(fit, r->totals.misfit + r->model, s->rows.null.deviance, r->model,
+    TRY(backend_fit_of_counts(fit, r->totals.misfit + r->model, s->problem->null.deviance, r->model,
                               mode + 1, error));
     for (int n = 0; n < s->order; n++)
-        fit->violation = fmax(fit->violation, s->rules.fixed[n] ? 0 : r->solved[n].violation);
+        fit->violation =
+            fmax(fit->violation, s->problem->asked->rules.fixed[n] ? 0 : r->solved[n].violation);
     return STATUS_OK;
-}
-
-void device_state_weigh(void *state, const struct unlisted_count *count)
-{
-    struct device_state *s = state;
-    s->rows.count = *count;
-    device_state_drop_m(s);
 }

@@ -15,12 +15,11 @@ enum status device_row_update_plan(struct plan_request *request,
 
 /* Does nothing where rows share a system. The caller closes it, also after a failure.
  * STATUS_MEMORY. */
-enum status device_row_update_open(struct device_state *s, const struct problem *problem,
-                                   const struct tensor_source *source, struct error *error);
+enum status device_row_update_open(struct device_state *s, struct error *error);
 void device_row_update_close(struct device_state *s);
 
-/* With LOSS_POISSON, sum (R, device) = the column sums over all ranks of a matrix of mode n's rows.
- * Asynchronous, on s->stream. */
+/* Where values are rates, sum (R, device) = the column sums over all ranks of a matrix of mode n's
+ * rows. Asynchronous, on s->stream. */
 enum status device_row_update_sum_columns(struct device_state *s, int n, const void *rows,
                                           double *sum, struct error *error);
 

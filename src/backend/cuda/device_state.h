@@ -110,19 +110,11 @@ struct device_common_rows {
 /* Where each row has a system of its own (device_row_update.h). */
 struct device_row_update {
     bool on;
-    enum ridge_scale ridge_scale;
-    double balance;              /* times a balanced ridge: the tensor has been scaled */
-    double listed;               /* the part of all cells that the tensor lists      */
-    struct unlisted_count count; /* in this sweep                                      */
     struct device_row_systems systems;
     struct device_common_rows common; /* of several ranks */
 
-    /* With LOSS_POISSON, where norms are those of sum: */
-    bool counts;
-    enum solver solver;
-    bool weighed;           /* some entry does not have the weight 1                 */
-    double of_count;        /* what a count of 1 is in the tensor that is here       */
-    struct count_null null; /* of the values that are here                           */
+    /* Where values are rates, and norms are those of sum: */
+    bool rates;
     double *sum[MAX_ORDER]; /* (R): of the columns of the factor matrix; device, owned */
     double *made;           /* (R): of M's columns; device, owned                    */
     double *partial;        /* (DENSE_SUM_PARTS x R): room; device, owned            */
@@ -132,8 +124,8 @@ struct device_state {
     int device; /* its number; every operation makes it the calling thread's (device_use) */
     int order;
     uint64_t rank;
-    uint64_t ld; /* entries in a row of a factor, padded to 16 bytes */
-    struct mode_rules rules;
+    uint64_t ld;                           /* entries in a row of a factor, padded to 16 bytes */
+    const struct backend_problem *problem; /* borrowed */
     cudaStream_t stream, side;
     struct device_staging staging; /* on `stream`                                             */
     struct device_ranks ranks;
@@ -166,7 +158,6 @@ enum status device_state_widen(void *state, struct error *error);
 enum status device_state_rotate(void *state, int mode, struct error *error);
 enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
-void device_state_weigh(void *state, const struct unlisted_count *count);
 enum status device_state_fit(void *state, int mode, const struct momentum *m,
                              struct backend_fit *fit, struct error *error);
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
@@ -177,7 +168,6 @@ enum status device_state_gram(void *state, int mode, double *gram, struct error 
 enum status device_state_weights(void *state, double *lambda, struct error *error);
 enum status device_state_values(void *state, const struct coo *at, double *value,
                                 struct error *error);
-void device_state_ridge(void *state, double ridge);
 
 /* Where row `row` of an array (rows x ld) of entries in the present precision begins. */
 static inline void *device_state_row(const struct device_state *s, void *array, uint64_t row)

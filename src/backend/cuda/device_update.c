@@ -44,7 +44,7 @@ static enum status scale_columns(struct device_state *s, double *lambda, struct 
     if (!norm)
         return error->status;
     for (int n = 0; n < s->order; n++) {
-        if (s->rules.fixed[n])
+        if (s->problem->asked->rules.fixed[n])
             continue;
         const struct dense_norms to = {s->solve.raw, s->rows.sum[n], s->model.norm[n],
                                        s->model.gram[n]};
@@ -79,8 +79,8 @@ static enum status fit_weights(struct device_state *s, int mode, struct error *e
     double *lambda = memory_array(1, row, error);
     if (!lambda)
         return error->status;
-    for (int n = 0; s->rows.counts && n < s->order; n++)
-        if (!s->rules.fixed[n] && lift_zeros(s, n, error) != STATUS_OK)
+    for (int n = 0; s->rows.rates && n < s->order; n++)
+        if (!s->problem->asked->rules.fixed[n] && lift_zeros(s, n, error) != STATUS_OK)
             goto done;
     TRY_OR(done, device_ranks_before_wait(&s->ranks, s->stream, error));
     TRY_OR(done, cuda_status(cudaStreamSynchronize(s->stream), weighing, error));
@@ -90,8 +90,8 @@ static enum status fit_weights(struct device_state *s, int mode, struct error *e
     TRY_OR(done, device_row_update_values(s, mode, error));
     TRY_OR(done, device_ranks_before_wait(&s->ranks, s->stream, error));
     TRY_OR(done, device_fetch(&sums, &s->scalars->rows, sizeof sums, s->stream, weighing, error));
-    const double scale = s->rows.counts ? s->rows.null.total / (sums.model + sums.totals.model)
-                                        : sqrt(s->sweep.orderings.norm_sq / sums.totals.model);
+    const double scale = s->rows.rates ? s->problem->null.total / (sums.model + sums.totals.model)
+                                       : sqrt(s->sweep.orderings.norm_sq / sums.totals.model);
     for (uint64_t r = 0; isfinite(scale) && r < s->rank; r++)
         lambda[r] *= scale;
     put_lambda(s, lambda, error);
@@ -135,8 +135,8 @@ static enum status queue_inverse(struct device_state *s, int mode, int last, str
 {
     const struct device_model *model = &s->model;
     const struct dense_modes modes = device_state_modes(s, mode);
-    double ridge = s->rules.ridge[mode];
-    if (s->rules.nonneg[mode])
+    double ridge = s->problem->asked->rules.ridge[mode];
+    if (s->problem->asked->rules.nonneg[mode])
         device_dense_prepare_nonneg(s->dense, &modes, ridge,
                                     last < 0 ? model->lambda : model->norm[last],
                                     s->ranks.ranks->part.whole.dims[mode], error);
@@ -156,7 +156,7 @@ static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, s
         .a = device_state_row(s, s->sweep.factors.factor[mode], own->first),
         .count = own->count,
         .raw = s->solve.raw};
-    if (s->rules.nonneg[mode] && !s->rows.on)
+    if (s->problem->asked->rules.nonneg[mode] && !s->rows.on)
         device_dense_apply_nonneg(s->dense, &rows, fit_rows, error);
     else
         device_dense_apply(s->dense, &rows, s->rows.on ? NULL : s->solve.inverse, error);
@@ -304,7 +304,7 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
         events->swept = events->spare[events->turn];
         TRY(cuda_status(cudaEventRecord(events->swept, s->stream), "MTTKRP", error));
     }
-    TRY(device_state_queue_mttkrp(s, mode_rules_first(&s->rules, s->order), error));
+    TRY(device_state_queue_mttkrp(s, mode_rules_first(&s->problem->asked->rules, s->order), error));
     s->m_early = true;
     return STATUS_OK;
 }
@@ -334,7 +334,7 @@ static double epsilon(const struct device_state *s, int mode)
 static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
                              struct error *error)
 {
-    if (!s->rows.counts)
+    if (!s->rows.rates)
         TRY(queue_fit(s, mode, error));
     if (s->rows.on)
         return device_row_update_sums(s, mode, error);
@@ -401,11 +401,4 @@ enum status device_state_extrapolate(void *state, const struct momentum_step *st
     TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
     return device_momentum_step(s, step, error);
-}
-
-void device_state_ridge(void *state, double ridge)
-{
-    struct device_state *s = state;
-    for (int n = 0; n < s->order; n++)
-        s->rules.ridge[n] = ridge;
 }

@@ -99,67 +99,6 @@ static void close_host(void *state)
     memory_free(h);
 }
 
-static enum status create_model(struct host_model *model, struct error *error)
-{
-    for (int n = 0; n < model->shape.order; n++)
-        TRY(create_factor(&model->factor[n], model, n, error));
-    model->lambda = memory_array(1, model->rank * sizeof(double), error);
-    return error->status;
-}
-
-/* `keeps` [n]: whether the previous factor matrix of mode n stays. */
-static enum status create_momentum(struct host_momentum *momentum, const struct host_model *model,
-                                   const bool *keeps, struct error *error)
-{
-    for (int n = 0; n < model->shape.order; n++)
-        if (keeps[n] && create_factor(&momentum->previous[n], model, n, error) != STATUS_OK)
-            return error->status;
-    momentum->lambda = memory_array(1, model->rank * sizeof(double), error);
-    return error->status;
-}
-
-static enum status create_solve(struct host_solve *s, const struct host_model *model, bool sends,
-                                struct error *error)
-{
-    const uint64_t row = model->rank * sizeof(double), longest = shape_longest(&model->shape);
-    s->reciprocal = 1;
-    s->v = memory_array(model->rank, row, error);
-    s->m = memory_array(longest, model->rank * precision_bytes(model->precision), error);
-    s->row = memory_array(1, row, error);
-    s->column = memory_array(1, row, error);
-    if (sends)
-        s->sent = memory_array(longest, row, error);
-    return error->status;
-}
-
-static void fill_built(struct host_state *h, const struct plan *plan, uint64_t nnz)
-{
-    h->built = (struct backend_built){.plan = *plan,
-                                      .nnz = nnz,
-                                      .norm_sq = h->norm_sq,
-                                      .groups = h->sweep.sweep.groups,
-                                      .seconds = h->sweep.seconds};
-    for (int n = 0; n < h->model.shape.order; n++)
-        h->built.kernel[n].chosen = true;
-}
-
-/* Of a tensor divided by 2^e, a balanced ridge is 2^(e (2/N - 2)) times as large. */
-static void set_systems(struct host_state *h, const struct tensor_source *source,
-                        const struct problem *problem)
-{
-    const double power = 2.0 / source->x->shape.order - 2;
-    h->systems.on = problem_by_rows(problem);
-    h->systems.weighed = problem->unlisted.weighed;
-    h->systems.loss = problem->loss;
-    h->systems.solver = problem->solver;
-    h->systems.null = source->null;
-    h->systems.of_count = exp2(-source->exponent);
-    h->systems.ridge_scale = problem->ridge_scale;
-    h->systems.balance = exp2(source->exponent * power);
-    h->systems.count = problem_count(problem, -1);
-    h->systems.listed = source->listed;
-}
-
 static enum status open_host(void **state, const struct tensor_source *source,
                              const struct plan *plan, const struct backend_options *options,
                              struct progress *progress, struct error *error)
@@ -170,22 +109,44 @@ static enum status open_host(void **state, const struct tensor_source *source,
     if (!h)
         return error->status;
     h->ranks = ranks;
-    h->rules = options->problem.rules;
+    h->problem = source->problem;
+    h->by_rows = problem_by_rows(&options->problem);
+    h->rates = problem_has_rates(&options->problem);
     h->norm_sq = source->norm_sq;
-    set_systems(h, source, &options->problem);
     h->model = (struct host_model){.shape = ranks->part.here,
                                    .rank = options->problem.rank,
                                    .precision = precision_last(options->problem.precision)};
 
+    const struct host_model *model = &h->model;
+    const uint64_t row = model->rank * sizeof(double), longest = shape_longest(&model->shape);
     TRY_OR(failed, host_sweep_open(&h->sweep, source, plan, progress, error));
-    fill_built(h, plan, ranks->dealt ? h->sweep.ordered[0].nnz : source->x->nnz);
-    TRY_OR(failed, create_model(&h->model, error));
-    TRY_OR(failed,
-           create_solve(&h->solve, &h->model, ranks->all->size > 1 && in_single(options), error));
-    if (h->systems.on)
-        TRY_OR(failed, host_row_systems_create(&h->systems, &h->model, error));
+    h->built =
+        (struct backend_built){.plan = *plan,
+                               .nnz = ranks->dealt ? h->sweep.ordered[0].nnz : source->x->nnz,
+                               .norm_sq = h->norm_sq,
+                               .groups = h->sweep.sweep.groups,
+                               .seconds = h->sweep.seconds};
+    for (int n = 0; n < model->shape.order; n++) {
+        h->built.kernel[n].chosen = true;
+        TRY_OR(failed, create_factor(&h->model.factor[n], model, n, error));
+    }
+    h->model.lambda = memory_array(1, row, error);
+    h->solve.reciprocal = 1;
+    h->solve.v = memory_array(model->rank, row, error);
+    h->solve.m = memory_array(longest, model->rank * precision_bytes(model->precision), error);
+    h->solve.row = memory_array(1, row, error);
+    h->solve.column = memory_array(1, row, error);
+    if (ranks->all->size > 1 && in_single(options))
+        h->solve.sent = memory_array(longest, row, error);
+    TRY_OR(failed, error->status);
+    if (h->by_rows)
+        TRY_OR(failed, host_row_systems_create(&h->systems, model, error));
+    for (int n = 0; plan->request.momentum && n < model->shape.order; n++)
+        if (plan->request.previous[n])
+            TRY_OR(failed, create_factor(&h->momentum.previous[n], model, n, error));
     if (plan->request.momentum)
-        TRY_OR(failed, create_momentum(&h->momentum, &h->model, plan->request.previous, error));
+        h->momentum.lambda = memory_array(1, row, error);
+    TRY_OR(failed, error->status);
     *state = h;
     return STATUS_OK;
 failed:
@@ -211,8 +172,6 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .columns = host_state_columns,
                                               .mttkrp = host_state_mttkrp,
                                               .update = host_state_update,
-                                              .weigh = host_state_weigh,
-                                              .ridge = host_state_ridge,
                                               .fit = host_state_fit,
                                               .residual = host_state_residual,
                                               .values = host_state_values,

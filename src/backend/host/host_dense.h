@@ -24,17 +24,13 @@ struct host_dense_rows {
 enum status host_dense_gram(const void *a, uint64_t rows, uint64_t rank, enum precision precision,
                             double *g, struct error *error);
 
-/* In one pass: A (rows x R) = M V^+, with V^+ given by `inverse`; G (R x R, full) = A' A, of the A
- * that is stored; and inner[r] (R) = sum over i of M(i,r) A(i,r). M and A may be the same array. */
+/* In one pass: A (rows x R) = M V^+, with V^+ given by `inverse`; or, where that is NULL, the
+ * nonnegative rows that `nonneg` makes from M and the old A; G (R x R, full) = A' A, of the A that
+ * is stored; and inner[r] (R) = sum over i of M(i,r) A(i,r). Without `nonneg`, M and A may be the
+ * same array. */
 enum status host_dense_update(const struct host_dense_inverse *inverse,
-                              const struct host_dense_rows *rows, double *g, double *inner,
-                              struct error *error);
-
-/* The same for nonnegative rows, which `nonneg` makes from M and the old A. M and A are distinct.
- */
-enum status host_dense_update_nonneg(const struct host_nonneg *nonneg,
-                                     const struct host_dense_rows *rows, double *g, double *inner,
-                                     struct error *error);
+                              const struct host_nonneg *nonneg, const struct host_dense_rows *rows,
+                              double *g, double *inner, struct error *error);
 
 /* Multiplies column r of A (rows x R) by scale[r]. */
 void host_dense_scale_columns(void *a, uint64_t rows, uint64_t rank, enum precision precision,

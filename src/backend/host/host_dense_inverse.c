@@ -14,34 +14,19 @@
 /* Where V's reciprocal condition number is above this, V^-1 loses less than four digits. */
 #define WELL_CONDITIONED 1e-3
 
-static bool all_finite(const double *v, uint64_t n)
-{
-    double sum = 0.0; /* x - x is 0 for finite x and NaN otherwise */
-    for (uint64_t i = 0; i < n; i++)
-        sum += v[i] - v[i];
-    return sum == 0.0;
-}
-
-/* The norm of V that sums each column's absolute values. */
-static double one_norm(const double *v, uint64_t rank)
-{
-    double norm = 0.0;
-    for (uint64_t i = 0; i < rank; i++) {
-        double sum = 0.0;
-        for (uint64_t j = 0; j < rank; j++)
-            sum += fabs(v[i * rank + j]);
-        norm = sum > norm ? sum : norm;
-    }
-    return norm;
-}
-
 /* Cholesky V = U' U (U upper, row-major) in place, and an estimate of V's reciprocal condition
  * number in 1-norms, 0 where a pivot fails. V is symmetric, so the lower triangle of LAPACK's
  * column-major order is the upper one of row-major order. */
 static enum status factorise(const struct lapack_library *lapack, double *u, uint64_t rank,
                              double *reciprocal, struct error *error)
 {
-    double norm = one_norm(u, rank);
+    double norm = 0.0; /* that sums each column's absolute values */
+    for (uint64_t i = 0; i < rank; i++) {
+        double sum = 0.0;
+        for (uint64_t j = 0; j < rank; j++)
+            sum += fabs(u[i * rank + j]);
+        norm = sum > norm ? sum : norm;
+    }
     double *work = memory_array(3 * rank, sizeof *work, error);
     lapack_int *whole = work ? memory_array(rank, sizeof *whole, error) : NULL;
     lapack_int n = (lapack_int)rank, info = 0;
@@ -61,13 +46,6 @@ static enum status factorise(const struct lapack_library *lapack, double *u, uin
     return error->status;
 }
 
-static void transpose(double *to, const double *from, uint64_t rank)
-{
-    for (uint64_t i = 0; i < rank; i++)
-        for (uint64_t j = 0; j < rank; j++)
-            to[j * rank + i] = from[i * rank + j];
-}
-
 /* The inverses of the Cholesky factors: V^-1 = W W' with W = U^-1. On entry factor[0] holds U.
  * Where V is well conditioned, factor[0] becomes the product W W', by way of `work` (R x R). */
 static enum status invert_factors(const struct lapack_library *lapack, struct host_dense_inverse *p,
@@ -84,7 +62,9 @@ static enum status invert_factors(const struct lapack_library *lapack, struct ho
                          (int)info);
     for (uint64_t i = 0; i < rank; i++)
         memset(w + i * rank, 0, i * sizeof *w);
-    transpose(p->factor[1], w, rank);
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < rank; j++)
+            p->factor[1][j * rank + i] = w[i * rank + j];
     p->factors = 2;
     p->rank_of_v = rank;
     if (!well_conditioned)
@@ -126,48 +106,38 @@ done:
     return error->status;
 }
 
-/* V = diag(d) V diag(d), whose columns are near unit ones: no scale of a column counts for the
- * condition of V, nor for which eigenvalues are zero. */
-static void equilibrate(double *v, double *d, uint64_t rank)
-{
-    for (uint64_t r = 0; r < rank; r++)
-        d[r] = column_unit_scale(v[r * rank + r]);
-    for (uint64_t i = 0; i < rank; i++)
-        for (uint64_t j = 0; j < rank; j++)
-            v[i * rank + j] = v[i * rank + j] * d[i] * d[j];
-}
-
-/* p = V^+ of the V that d has equilibrated. */
-static enum status invert(struct host_dense_inverse *p, double *v, const double *d,
-                          enum precision precision, struct error *error)
-{
-    const double epsilon = precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON;
-    const uint64_t rank = p->rank;
-    const struct lapack_library *lapack = lapack_library(error);
-    if (!lapack)
-        return error->status;
-    memcpy(p->factor[0], v, rank * rank * sizeof *v);
-    TRY(factorise(lapack, p->factor[0], rank, &p->reciprocal, error));
-    /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
-     * passes has no eigenvalue that the pseudoinverse would drop. */
-    if (p->reciprocal > (double)rank * (double)rank * epsilon)
-        return invert_factors(lapack, p, p->reciprocal > WELL_CONDITIONED, v, error);
-    return pseudoinverse(p, v, d, epsilon, error);
-}
-
 enum status host_dense_inverse_create(struct host_dense_inverse *p, double *v, uint64_t rank,
                                       enum precision precision, struct error *error)
 {
+    const double epsilon = precision == PRECISION_SINGLE ? (double)FLT_EPSILON : DBL_EPSILON;
+    const struct lapack_library *lapack = lapack_library(error);
+    double sum = 0.0; /* x - x is 0 for finite x and NaN otherwise */
     *p = (struct host_dense_inverse){.rank = rank};
-    if (!all_finite(v, rank * rank))
+    TRY(error->status);
+    for (uint64_t i = 0; i < rank * rank; i++)
+        sum += v[i] - v[i];
+    if (sum != 0.0)
         return error_set(error, STATUS_NUMERICAL,
                          "the Hadamard product of the Gram matrices is not finite");
     double *d = memory_array(rank, sizeof *d, error);
     for (int f = 0; f < 2; f++)
         p->factor[f] = memory_array(rank, rank * sizeof **p->factor, error);
     TRY_OR(done, error->status);
-    equilibrate(v, d, rank);
-    TRY_OR(done, invert(p, v, d, precision, error));
+    /* V = diag(d) V diag(d), whose columns are near unit ones: no scale of a column counts for the
+     * condition of V, nor for which eigenvalues are zero. */
+    for (uint64_t r = 0; r < rank; r++)
+        d[r] = column_unit_scale(v[r * rank + r]);
+    for (uint64_t i = 0; i < rank; i++)
+        for (uint64_t j = 0; j < rank; j++)
+            v[i * rank + j] = v[i * rank + j] * d[i] * d[j];
+    memcpy(p->factor[0], v, rank * rank * sizeof *v);
+    TRY_OR(done, factorise(lapack, p->factor[0], rank, &p->reciprocal, error));
+    /* In 1-norms the reciprocal condition number is at most R times that in 2-norms, so a V that
+     * passes has no eigenvalue that the pseudoinverse would drop. */
+    if (p->reciprocal > (double)rank * (double)rank * epsilon)
+        TRY_OR(done, invert_factors(lapack, p, p->reciprocal > WELL_CONDITIONED, v, error));
+    else
+        TRY_OR(done, pseudoinverse(p, v, d, epsilon, error));
     host_dense_inverse_scale(p, d, d); /* the zeros of d are those of V^+, where rounding may be */
 done:
     memory_free(d);

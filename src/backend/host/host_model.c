@@ -81,11 +81,6 @@ enum status host_state_make_gram(struct host_state *h, int n, struct error *erro
     return comm_allreduce_sum(h->ranks->all, gram, rank * rank, error);
 }
 
-bool host_state_counts(const struct host_state *h)
-{
-    return h->systems.loss == LOSS_POISSON;
-}
-
 /* sum (R) += the rows [first, last) of factor matrix n, without their scales. row (R): room. */
 static void add_rows(const struct host_model *model, int n, uint64_t first, uint64_t last,
                      double *row, double *sum)
@@ -148,7 +143,7 @@ static enum status make_rows(struct host_state *h, int n, const struct model_sou
     if (!made)
         return error->status;
     ktensor_random_rows(made, part, n, model->rank, from->init, from->seed);
-    if (h->rules.nonneg[n])
+    if (h->problem->asked->rules.nonneg[n])
         entries_drop_signs(made, entries);
     if (!is_single)
         return STATUS_OK;
@@ -164,13 +159,13 @@ static enum status load_mode(struct host_state *h, int n, const struct model_sou
     const struct carried *carried = from->carried;
     const struct host_factor *f = &h->model.factor[n];
     uint64_t row = h->model.rank, square = row * row;
-    host_sweep_changed(&h->sweep, n);
+    sweep_changed(&h->sweep.sweep, n);
     host_state_fill(f->scale, row, 1.0);
     if (from->k)
         write_rows(&h->model, n, from->k->factor[n]);
     else
         TRY(make_rows(h, n, from, error));
-    if (!carried && host_state_counts(h))
+    if (!carried && h->rates)
         TRY(host_state_make_sums(h, n, error));
     if (!carried)
         return host_state_make_gram(h, n, error);
@@ -178,8 +173,8 @@ static enum status load_mode(struct host_state *h, int n, const struct model_sou
     memcpy(f->gram, carried->gram + (uint64_t)n * square, square * sizeof *f->gram);
     for (uint64_t r = 0; r < row; r++)
         f->sum[r] = f->gram[r * row + r] > 0;
-    return host_state_counts(h) && h->rules.fixed[n] ? host_state_make_sums(h, n, error)
-                                                     : STATUS_OK;
+    return h->rates && h->problem->asked->rules.fixed[n] ? host_state_make_sums(h, n, error)
+                                                         : STATUS_OK;
 }
 
 enum status host_state_load(void *state, const struct model_source *from, struct error *error)
@@ -194,27 +189,23 @@ enum status host_state_load(void *state, const struct model_source *from, struct
     return STATUS_OK;
 }
 
-/* The doubles are made in `room` first, since they take twice the room of the floats. */
-static void widen(const struct host_model *model, int n, double *room)
-{
-    const uint64_t rank = model->rank, rows = model->shape.dims[n];
-    double *to = model->factor[n].entries;
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        host_entries_read(room + i * rank, host_entry_of(to, i * rank, PRECISION_SINGLE), rank,
-                          PRECISION_SINGLE);
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        memcpy(to + i * rank, room + i * rank, rank * sizeof *to);
-}
-
 enum status host_state_widen(void *state, struct error *error)
 {
     (void)error;
     struct host_state *h = state;
+    const uint64_t rank = h->model.rank;
+    double *room = h->solve.m; /* the doubles take twice the room of the floats */
     for (int n = 0; n < h->model.shape.order; n++) {
-        widen(&h->model, n, h->solve.m);
-        host_sweep_changed(&h->sweep, n);
+        const uint64_t rows = h->model.shape.dims[n];
+        double *to = h->model.factor[n].entries;
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+        for (uint64_t i = 0; i < rows; i++)
+            host_entries_read(room + i * rank, host_entry_of(to, i * rank, PRECISION_SINGLE), rank,
+                              PRECISION_SINGLE);
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+        for (uint64_t i = 0; i < rows; i++)
+            memcpy(to + i * rank, room + i * rank, rank * sizeof *to);
+        sweep_changed(&h->sweep.sweep, n);
     }
     h->model.precision = PRECISION_DOUBLE;
     return STATUS_OK;
@@ -241,6 +232,6 @@ enum status host_state_rotate(void *state, int mode, struct error *error)
     for (uint64_t i = 0; i < rows; i++)
         rotate_row(host_model_row(model, f->entries, i), rank, model->precision);
     rotate_row(f->scale, rank, PRECISION_DOUBLE);
-    host_sweep_changed(&h->sweep, mode);
+    sweep_changed(&h->sweep.sweep, mode);
     return STATUS_OK;
 }

@@ -15,7 +15,7 @@ static void swap_mode(struct host_state *h, int n)
     const struct host_factor factor = h->model.factor[n];
     h->model.factor[n] = h->momentum.previous[n];
     h->momentum.previous[n] = factor;
-    host_sweep_changed(&h->sweep, n);
+    sweep_changed(&h->sweep.sweep, n);
 }
 
 void host_state_swap(void *state)
@@ -29,30 +29,12 @@ void host_state_swap(void *state)
     h->momentum.lambda = lambda;
 }
 
-static void copy_mode(const struct host_model *model, int n, struct host_factor *to)
-{
-    const struct host_factor *from = &model->factor[n];
-    uint64_t rank = model->rank;
-    memcpy(to->scale, from->scale, rank * sizeof *to->scale);
-    memcpy(to->sum, from->sum, rank * sizeof *to->sum);
-    memcpy(to->gram, from->gram, rank * rank * sizeof *to->gram);
-    memory_copy(to->entries, from->entries,
-                model->shape.dims[n] * rank * precision_bytes(model->precision));
-}
-
 /* How a row of Y is made: y = now a + before s. */
 struct combination {
     const double *now, *before; /* (R) */
     bool clip;                  /* entries that are less than `keeps` a become that */
     double keeps;
 };
-
-static double combined(const struct combination *c, uint64_t r, double a, double s)
-{
-    double y = c->now[r] * a + c->before[r] * s;
-    const double least = c->keeps * c->now[r] * a;
-    return c->clip && y < least ? least : y; /* a NaN stays */
-}
 
 /* The entries s of *previous, of factor matrix n, become a diag(now) + s diag(before), where a are
  * the model's. */
@@ -71,8 +53,12 @@ static void combine(const struct host_model *model, int n, const struct host_fac
                            count = rank - first < PIECE ? rank - first : PIECE;
             host_entries_read(of_a, host_entry_of(a, e, precision), count, precision);
             host_entries_read(of_s, host_entry_of(s, e, precision), count, precision);
-            for (uint64_t k = 0; k < count; k++)
-                of_s[k] = combined(c, first + k, of_a[k], of_s[k]);
+            for (uint64_t k = 0; k < count; k++) {
+                const double now = c->now[first + k];
+                const double y = now * of_a[k] + c->before[first + k] * of_s[k];
+                const double least = c->keeps * now * of_a[k];
+                of_s[k] = c->clip && y < least ? least : y; /* a NaN stays */
+            }
             host_entries_write(host_entry(s, e, precision), of_s, count, precision);
         }
 }
@@ -84,10 +70,10 @@ static enum status measure_mode(struct host_state *h, int n, struct error *error
     const uint64_t rank = h->model.rank;
     TRY(host_state_make_gram(h, n, error));
     host_state_fill(f->scale, rank, 1);
-    if (host_state_counts(h))
+    if (h->rates)
         TRY(host_state_make_sums(h, n, error));
     for (uint64_t r = 0; r < rank; r++) {
-        double norm = host_state_counts(h) ? f->sum[r] : sqrt(f->gram[r * rank + r]);
+        double norm = h->rates ? f->sum[r] : sqrt(f->gram[r * rank + r]);
         f->scale[r] = norm > 0 ? 1 / norm : 1;
         f->sum[r] = norm > 0;
     }
@@ -107,8 +93,9 @@ static enum status extrapolate_mode(struct host_state *h, int n, const struct mo
         now[r] = is_zero ? 0 : step->now * f->scale[r];
         before[r] = is_zero ? 0 : step->before * previous->scale[r];
     }
-    const double keeps = host_state_counts(h) ? solver_keeps(h->systems.solver) / step->now : 0;
-    const struct combination c = {now, before, h->rules.nonneg[n], keeps};
+    const struct problem *asked = h->problem->asked;
+    const struct combination c = {now, before, asked->rules.nonneg[n],
+                                  problem_keeps(asked) / step->now};
     combine(&h->model, n, previous, &c);
     swap_mode(h, n);
     return measure_mode(h, n, error);
@@ -119,19 +106,26 @@ enum status host_state_extrapolate(void *state, const struct momentum_step *step
 {
     struct host_state *h = state;
     const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank;
     if (step->now == 0) {
         host_state_swap(h);
         return STATUS_OK;
     }
-    memcpy(h->momentum.lambda, model->lambda, model->rank * sizeof *model->lambda);
+    memcpy(h->momentum.lambda, model->lambda, rank * sizeof *model->lambda);
     for (int n = 0; n < model->shape.order; n++) {
         struct host_factor *previous = &h->momentum.previous[n];
         if (!previous->entries)
             continue;
-        if (step->before == 0)
-            copy_mode(model, n, previous);
-        else
+        if (step->before != 0) {
             TRY(extrapolate_mode(h, n, step, error));
+            continue;
+        }
+        const struct host_factor *from = &model->factor[n];
+        memcpy(previous->scale, from->scale, rank * sizeof *from->scale);
+        memcpy(previous->sum, from->sum, rank * sizeof *from->sum);
+        memcpy(previous->gram, from->gram, rank * rank * sizeof *from->gram);
+        memory_copy(previous->entries, from->entries,
+                    model->shape.dims[n] * rank * precision_bytes(model->precision));
     }
     return STATUS_OK;
 }

@@ -35,11 +35,6 @@ struct host_row_list {
 
 _Static_assert(LIST_ROWS < 256, "numbers of sums are bytes");
 
-static uint64_t class_of(uint32_t row)
-{
-    return row % LIST_CLASSES;
-}
-
 /* The number of lists for the sums of nnz nonzeros. */
 static uint64_t count_lists(uint64_t nnz)
 {
@@ -57,13 +52,13 @@ static void sort_list(struct host_row_list *list, uint64_t count)
     uint8_t next[LIST_CLASSES];
     memset(list->begin, 0, sizeof list->begin);
     for (uint64_t i = 0; i < count; i++)
-        list->begin[class_of(list->row[i]) + 1]++;
+        list->begin[list->row[i] % LIST_CLASSES + 1]++;
     for (uint64_t c = 0; c < LIST_CLASSES; c++) {
         list->begin[c + 1] = (uint8_t)(list->begin[c + 1] + list->begin[c]);
         next[c] = list->begin[c];
     }
     for (uint64_t i = 0; i < count; i++)
-        list->sorted[next[class_of(list->row[i])]++] = (uint8_t)i;
+        list->sorted[next[list->row[i] % LIST_CLASSES]++] = (uint8_t)i;
 }
 
 /* Adds the sums of one class in `lists` lists to M, whose rows are as long as `rows`. */
@@ -87,35 +82,6 @@ struct decoded {
     uint64_t end[DECODE_NNZ];
 };
 
-static uint64_t row_of(const struct blco *x, int mode, uint64_t i)
-{
-    uint32_t row;
-    blco_decode_mode(x, mode, i, 1, &row);
-    return row;
-}
-
-/* The window of rows that a run touches. */
-static void find_window(const struct blco *x, int mode, struct host_run *run)
-{
-    uint32_t row[DECODE_NNZ];
-    run->low = UINT64_MAX;
-    run->high = 0;
-    for (uint64_t i = run->first; i < run->last; i += DECODE_NNZ) {
-        const uint64_t count = least_of(DECODE_NNZ, run->last - i);
-        blco_decode_mode(x, mode, i, count, row);
-        for (uint64_t j = 0; j < count; j++) {
-            run->low = row[j] < run->low ? row[j] : run->low;
-            run->high = row[j] > run->high ? row[j] : run->high;
-        }
-    }
-}
-
-static uint64_t far_bytes(void)
-{
-    const uint64_t shared = machine_shared_cache();
-    return shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
-}
-
 /* Sets p->ahead. Prefetching costs time where all rows are in a core's cache, and pays where they
  * fill more than half of the cache that cores share; in between, that depends on the processor and
  * the rank. Returns the trial that the call is part of, or NULL. */
@@ -134,31 +100,13 @@ static struct host_trial *choose_ahead(struct host_mttkrp *p, const struct host_
     return on_trial && bytes <= p->far_bytes ? t : NULL;
 }
 
-/* Records the time of a call. */
-static void note_trial(struct host_trial *t, double seconds)
-{
-    double *least = &t->least[t->calls % 2];
-    if (t->calls < 2 || seconds < *least)
-        *least = seconds;
-    t->calls++;
-}
-
 static void measure_rows(struct host_mttkrp *p)
 {
+    const uint64_t shared = machine_shared_cache();
     p->near_bytes = machine_core_cache();
-    p->far_bytes = far_bytes();
+    p->far_bytes = shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
     for (int n = 0; n < p->shape.order; n++)
         p->other_rows += n == p->mode ? 0 : p->shape.dims[n];
-}
-
-static enum status make_lists(struct host_mttkrp *p, struct error *error)
-{
-    measure_rows(p);
-    p->scratch_rows = host_mttkrp_waiting_rows(p->nnz);
-    p->list = memory_array(p->scratch_rows / LIST_ROWS, sizeof *p->list, error);
-    if (!p->list)
-        host_mttkrp_free(p);
-    return error->status;
 }
 
 /* Cuts p->nnz nonzeros into about `runs` runs, and fills the rest of *p. */
@@ -206,16 +154,30 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
     const bool windows = conflict == CONFLICT_HIERARCHICAL;
     *p = (struct host_mttkrp){
         .x = x, .shape = x->shape, .nnz = x->nnz, .mode = mode, .conflict = conflict};
-    if (conflict == CONFLICT_REGISTER)
-        return make_lists(p, error);
+    if (conflict == CONFLICT_REGISTER) {
+        measure_rows(p);
+        p->scratch_rows = host_mttkrp_waiting_rows(p->nnz);
+        p->list = memory_array(p->scratch_rows / LIST_ROWS, sizeof *p->list, error);
+        if (!p->list)
+            host_mttkrp_free(p);
+        return error->status;
+    }
     uint64_t runs = windows ? least_of(copies, x->nnz) : least_of(x->nnz / MIN_RUN_NNZ, MAX_RUNS);
     TRY(cut_runs(p, runs, error));
 #pragma omp parallel for schedule(static) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         struct host_run *run = &p->run[k];
-        run->low = run->high = row_of(x, mode, run->first);
-        if (windows)
-            find_window(x, mode, run);
+        uint32_t row[DECODE_NNZ];
+        blco_decode_mode(x, mode, run->first, 1, row);
+        run->low = run->high = row[0];
+        for (uint64_t i = run->first; windows && i < run->last; i += DECODE_NNZ) {
+            const uint64_t count = least_of(DECODE_NNZ, run->last - i);
+            blco_decode_mode(x, mode, i, count, row);
+            for (uint64_t j = 0; j < count; j++) {
+                run->low = row[j] < run->low ? row[j] : run->low;
+                run->high = row[j] > run->high ? row[j] : run->high;
+            }
+        }
     }
     for (uint64_t k = 0; k < p->nruns; k++) {
         p->run[k].scratch = p->scratch_rows;
@@ -266,35 +228,6 @@ static struct host_nonzeros nonzeros_of(const struct decoded *d, const double *v
     return x;
 }
 
-/* A run of nonzeros in any ordering, for one tile of columns. */
-static void sum_decoded(struct host_row_sums *s, const struct host_mttkrp *p,
-                        const struct host_run *run)
-{
-    struct decoded d;
-    for (uint64_t i = run->first; i < run->last; i += DECODE_NNZ) {
-        const uint64_t count = least_of(DECODE_NNZ, run->last - i);
-        decode(p, i, count, &d);
-        const struct host_nonzeros x = nonzeros_of(&d, p->x->value + i, s->others);
-        host_row_sums_add(s, &x, 0, 0, count);
-    }
-}
-
-static void sum_slices(struct host_row_sums *s, const struct host_mttkrp *p,
-                       const struct host_run *run)
-{
-    const struct host_slices *slices = p->slices;
-    struct host_nonzeros x = {.narrow = slices->narrow,
-                              .value = slices->narrow ? (const void *)slices->narrow_value
-                                                      : slices->value,
-                              .row = slices->row,
-                              .end = slices->end};
-    for (int n = 0, k = 0; n < p->shape.order; n++)
-        if (n != p->mode)
-            x.coordinate[k++] =
-                slices->narrow ? (const void *)slices->narrow_coordinate[n] : slices->coordinate[n];
-    host_row_sums_add(s, &x, run->slice, run->first, run->last);
-}
-
 static void begin_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
                         const struct host_rows *rows)
 {
@@ -324,12 +257,30 @@ static bool next_tile(struct host_row_sums *s, const struct host_mttkrp *p,
 static void sum_run(struct host_row_sums *s, const struct host_mttkrp *p,
                     const struct host_run *run, const struct host_rows *rows)
 {
+    const struct host_slices *slices = p->slices;
+    struct host_nonzeros sliced = {0};
+    if (slices) {
+        sliced = (struct host_nonzeros){.narrow = slices->narrow,
+                                        .value = slices->narrow ? (const void *)slices->narrow_value
+                                                                : slices->value,
+                                        .row = slices->row,
+                                        .end = slices->end};
+        for (int n = 0, k = 0; n < p->shape.order; n++)
+            if (n != p->mode)
+                sliced.coordinate[k++] = slices->narrow ? (const void *)slices->narrow_coordinate[n]
+                                                        : slices->coordinate[n];
+    }
     begin_tiles(s, p, rows);
     while (next_tile(s, p, rows, run->low)) {
-        if (p->slices)
-            sum_slices(s, p, run);
-        else
-            sum_decoded(s, p, run);
+        if (slices)
+            host_row_sums_add(s, &sliced, run->slice, run->first, run->last);
+        for (uint64_t i = run->first; !slices && i < run->last; i += DECODE_NNZ) {
+            struct decoded d;
+            const uint64_t count = least_of(DECODE_NNZ, run->last - i);
+            decode(p, i, count, &d);
+            const struct host_nonzeros x = nonzeros_of(&d, p->x->value + i, s->others);
+            host_row_sums_add(s, &x, 0, 0, count);
+        }
         host_row_sums_end(s);
     }
 }
@@ -348,38 +299,13 @@ static uint64_t boundary_row(const struct host_mttkrp *p, uint64_t e)
     return e % 2 == 0 ? p->run[e / 2].low : p->run[e / 2].high;
 }
 
-/* M gets the row of boundary e and of those after it that have the same row, added in their order.
- */
-static void add_boundary(const struct host_mttkrp *p, const struct host_rows *rows, uint64_t e,
-                         void *m, const void *scratch)
-{
-    const enum precision precision = rows->precision;
-    const uint64_t rank = rows->rank, row = boundary_row(p, e);
-    void *to = host_entry(m, row * rank, precision);
-    host_entries_zero(to, rank, precision);
-    for (; e < 2 * p->nruns && boundary_row(p, e) == row; e++) {
-        const struct host_run *run = &p->run[e / 2];
-        if (e % 2 == 0 || run->high != run->low)
-            host_entries_add(to, host_entry_of(scratch, (run->scratch + e % 2) * rank, precision),
-                             rank, precision);
-    }
-}
-
-/* Adds the runs' first and last rows to M, in the order of the runs. */
-static void add_boundaries(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
-                           const void *scratch)
-{
-#pragma omp parallel for schedule(static, BOUNDARIES) if (p->nruns > BOUNDARIES)
-    for (uint64_t e = 0; e < 2 * p->nruns; e++)
-        if (e == 0 || boundary_row(p, e) != boundary_row(p, e - 1))
-            add_boundary(p, rows, e, m, scratch);
-}
-
 /* A run stores the rows between its first and its last, which no other run has, and zeroes the rows
- * without nonzeros up to the next run's first row. Its own first and last row go to scratch. */
+ * without nonzeros up to the next run's first row. Its own first and last row go to scratch, and
+ * are added to M in the order of the runs. */
 static void mttkrp_ordered(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
                            void *scratch)
 {
+    const enum precision precision = rows->precision;
     const uint64_t length = p->shape.dims[p->mode], rank = rows->rank;
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
@@ -389,29 +315,23 @@ static void mttkrp_ordered(const struct host_mttkrp *p, const struct host_rows *
                                   .m = m,
                                   .low = run->low,
                                   .high = run->high,
-                                  .low_row = host_entry(scratch, boundary, rows->precision),
-                                  .high_row = host_entry(scratch, boundary + rank, rows->precision),
+                                  .low_row = host_entry(scratch, boundary, precision),
+                                  .high_row = host_entry(scratch, boundary + rank, precision),
                                   .zero_from = k == 0 ? 0 : run->low,
                                   .zero_to = k + 1 < p->nruns ? p->run[k + 1].low : length};
         sum_run(&s, p, run, rows);
     }
-    add_boundaries(p, rows, m, scratch);
-}
-
-/* M = the sum of the runs' private windows. */
-static void merge_windows(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
-                          const void *scratch)
-{
-    const enum precision precision = rows->precision;
-    const uint64_t length = p->shape.dims[p->mode], rank = rows->rank;
-#pragma omp parallel for schedule(static) if (p->nruns > 1)
-    for (uint64_t i = 0; i < length; i++) {
-        void *to = host_entry(m, i * rank, precision);
+#pragma omp parallel for schedule(static, BOUNDARIES) if (p->nruns > BOUNDARIES)
+    for (uint64_t first = 0; first < 2 * p->nruns; first++) {
+        const uint64_t row = boundary_row(p, first);
+        if (first > 0 && boundary_row(p, first - 1) == row)
+            continue;
+        void *to = host_entry(m, row * rank, precision);
         host_entries_zero(to, rank, precision);
-        for (uint64_t k = 0; k < p->nruns; k++) {
-            const struct host_run *run = &p->run[k];
-            uint64_t from = (run->scratch + i - run->low) * rank;
-            if (i >= run->low && i <= run->high)
+        for (uint64_t e = first; e < 2 * p->nruns && boundary_row(p, e) == row; e++) {
+            const struct host_run *run = &p->run[e / 2];
+            const uint64_t from = (run->scratch + e % 2) * rank;
+            if (e % 2 == 0 || run->high != run->low)
                 host_entries_add(to, host_entry_of(scratch, from, precision), rank, precision);
         }
     }
@@ -421,17 +341,28 @@ static void merge_windows(const struct host_mttkrp *p, const struct host_rows *r
 static void mttkrp_windows(const struct host_mttkrp *p, const struct host_rows *rows, void *m,
                            void *scratch)
 {
+    const enum precision precision = rows->precision;
+    const uint64_t length = p->shape.dims[p->mode], rank = rows->rank;
     zero_rows(scratch, p->scratch_rows, rows);
 #pragma omp parallel for schedule(dynamic) if (p->nruns > 1)
     for (uint64_t k = 0; k < p->nruns; k++) {
         const struct host_run *run = &p->run[k];
-        struct host_row_sums s = {
-            .sink = HOST_ROW_ADD,
-            .m = host_entry(scratch, run->scratch * rows->rank, rows->precision),
-            .low = run->low};
+        struct host_row_sums s = {.sink = HOST_ROW_ADD,
+                                  .m = host_entry(scratch, run->scratch * rank, precision),
+                                  .low = run->low};
         sum_run(&s, p, run, rows);
     }
-    merge_windows(p, rows, m, scratch);
+#pragma omp parallel for schedule(static) if (p->nruns > 1)
+    for (uint64_t i = 0; i < length; i++) {
+        void *to = host_entry(m, i * rank, precision);
+        host_entries_zero(to, rank, precision);
+        for (uint64_t k = 0; k < p->nruns; k++) {
+            const struct host_run *run = &p->run[k];
+            const uint64_t from = (run->scratch + i - run->low) * rank;
+            if (i >= run->low && i <= run->high)
+                host_entries_add(to, host_entry_of(scratch, from, precision), rank, precision);
+        }
+    }
 }
 
 /* Sums the nonzeros from `first` on, each stretch to a row of `sums` (LIST_ROWS x R). */
@@ -506,6 +437,11 @@ void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, v
         mttkrp_register(p, rows, m, scratch);
     else
         mttkrp_atomic(p, rows, m);
-    if (trial)
-        note_trial(trial, clock_now() - start);
+    if (trial) {
+        const double seconds = clock_now() - start;
+        double *least = &trial->least[trial->calls % 2];
+        if (trial->calls < 2 || seconds < *least)
+            *least = seconds;
+        trial->calls++;
+    }
 }

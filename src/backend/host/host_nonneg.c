@@ -6,57 +6,37 @@
 #include "backend/nonneg_zeros.h"
 #include "base/memory.h"
 
-static enum status allocate(struct host_nonneg *p, struct error *error)
-{
-    double **rows[] = {&p->diagonal, &p->a_scale, &p->m_scale, &p->floor, &p->out};
-    p->w = memory_array(p->rank, p->rank * sizeof *p->w, error);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        *rows[i] = memory_array(p->rank, sizeof **rows[i], error);
-    return error->status;
-}
-
-static enum status fill_weights(struct host_nonneg *p, const struct host_nonneg_start *start,
-                                struct error *error)
-{
-    uint64_t rank = p->rank;
-    double sum = 0; /* x - x is 0 for finite x and NaN otherwise */
-    for (uint64_t r = 0; r < rank; r++) {
-        const double *v = start->v + r * rank;
-        double *w = p->w + r * rank;
-        p->diagonal[r] = v[r];
-        double inverse = v[r] >= DBL_MIN ? 1 / v[r] : 0;
-        p->m_scale[r] = start->m[r] * inverse;
-        for (uint64_t s = 0; s < rank; s++) {
-            sum += v[s] - v[s];
-            w[s] = s == r ? 0 : v[s] * inverse;
-        }
-    }
-    if (sum != 0)
-        return error_set(error, STATUS_NUMERICAL,
-                         "the Hadamard product of the Gram matrices is not finite");
-    return STATUS_OK;
-}
-
-static void fill_scales(struct host_nonneg *p, const struct host_nonneg_start *start)
-{
-    const struct nonneg_update update = {.lambda = start->lambda,
-                                         .diagonal = p->diagonal,
-                                         .rows = start->rows,
-                                         .precision = start->precision};
-    nonneg_floors(&update, p->rank, p->floor);
-    for (uint64_t r = 0; r < p->rank; r++) {
-        p->a_scale[r] = start->a[r] * start->lambda[r];
-        p->out[r] = start->out[r];
-    }
-}
-
 enum status host_nonneg_create(struct host_nonneg *p, const struct host_nonneg_start *start,
                                uint64_t rank, struct error *error)
 {
     *p = (struct host_nonneg){.rank = rank, .fit_rows = start->fit_rows};
-    TRY_OR(failed, allocate(p, error));
-    TRY_OR(failed, fill_weights(p, start, error));
-    fill_scales(p, start);
+    double **rows[] = {&p->diagonal, &p->a_scale, &p->m_scale, &p->floor, &p->out};
+    double sum = 0; /* x - x is 0 for finite x and NaN otherwise */
+    p->w = memory_array(rank, rank * sizeof *p->w, error);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *rows[i] = memory_array(rank, sizeof **rows[i], error);
+    TRY_OR(failed, error->status);
+    for (uint64_t r = 0; r < rank; r++) {
+        const double *v = start->v + r * rank, inverse = v[r] >= DBL_MIN ? 1 / v[r] : 0;
+        p->diagonal[r] = v[r];
+        p->m_scale[r] = start->m[r] * inverse;
+        p->a_scale[r] = start->a[r] * start->lambda[r];
+        p->out[r] = start->out[r];
+        for (uint64_t s = 0; s < rank; s++) {
+            sum += v[s] - v[s];
+            p->w[r * rank + s] = s == r ? 0 : v[s] * inverse;
+        }
+    }
+    if (sum != 0) {
+        error_set(error, STATUS_NUMERICAL,
+                  "the Hadamard product of the Gram matrices is not finite");
+        goto failed;
+    }
+    const struct nonneg_update update = {.lambda = start->lambda,
+                                         .diagonal = p->diagonal,
+                                         .rows = start->rows,
+                                         .precision = start->precision};
+    nonneg_floors(&update, rank, p->floor);
     return STATUS_OK;
 failed:
     host_nonneg_free(p);

@@ -9,8 +9,8 @@
 
 #define ROWS (NONNEG_VECTORS * SIMD_WIDTH)
 
-/* The larger of each pair; a NaN in x stays. */
-INLINE vec larger(vec x, double least)
+/* The proximal step of a row that shares its V: an entry is no less than its floor; a NaN stays. */
+INLINE vec prox_floor(vec x, double least)
 {
     vec low = least - (vec){0};
     vec_bits below = (vec_bits)(x < low);
@@ -44,7 +44,7 @@ INLINE void pass(const struct host_nonneg *p, const double *m, double *b)
         weighted_sum(p->w + r * p->rank, b, p->rank, sum);
         for (int v = 0; v < NONNEG_VECTORS; v++) {
             uint64_t at = r * ROWS + (uint64_t)v * SIMD_WIDTH;
-            store(b + at, larger(load(m + at) - sum[v], p->floor[r]));
+            store(b + at, prox_floor(load(m + at) - sum[v], p->floor[r]));
         }
     }
 }

@@ -30,29 +30,7 @@ static const struct host_residual_kernels *kernels(uint64_t rank, enum precision
     return single ? &host_residual_float1 : &host_residual_double1;
 }
 
-/* Slices that have all nonzeros; NULL where alto has them. */
-static const struct host_slices *any_slices(const struct host_sweep *s)
-{
-    int g = 0;
-    while (!s->sweep.alto && !s->sweep.ordered[g])
-        g++;
-    return s->sweep.alto ? NULL : &s->ordered[g];
-}
-
-/* decoded[g] (count) = the coordinates of nonzeros [first, first + count) in group g. */
-static void read_coordinates(const struct host_sweep *s, const struct host_slices *slices,
-                             uint64_t first, uint64_t count, uint32_t decoded[][READ_NNZ])
-{
-    for (int g = 0; g < s->sweep.groups.groups; g++) {
-        if (!slices)
-            blco_decode_mode(&s->alto, g, first, count, decoded[g]);
-        else if (g == slices->mode)
-            host_slices_rows(slices, first, count, decoded[g]);
-        else
-            host_slices_coordinates(slices, g, first, count, decoded[g]);
-    }
-}
-
+/* Of nonzeros [first, last). slices: that have all nonzeros; NULL where alto has them. */
 static struct double_double part_sum(const struct host_residual_kernels *kernel,
                                      const struct host_residual_terms *model,
                                      const struct host_sweep *s, const struct host_slices *slices,
@@ -64,7 +42,14 @@ static struct double_double part_sum(const struct host_residual_kernels *kernel,
     double value[READ_NNZ];
     for (; first < last; first += READ_NNZ) {
         const uint64_t count = least_of(READ_NNZ, last - first);
-        read_coordinates(s, slices, first, count, decoded);
+        for (int g = 0; g < s->sweep.groups.groups; g++) {
+            if (!slices)
+                blco_decode_mode(&s->alto, g, first, count, decoded[g]);
+            else if (g == slices->mode)
+                host_slices_rows(slices, first, count, decoded[g]);
+            else
+                host_slices_coordinates(slices, g, first, count, decoded[g]);
+        }
         for (int n = 0; n < p.order; n++)
             p.at[n] = decoded[mode_groups_of(&s->sweep.groups, n)];
         p.value = slices ? value : s->alto.value + first;
@@ -80,7 +65,10 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s,
                                             double unlisted)
 {
     const struct host_residual_kernels *kernel = kernels(factors->rank, factors->precision);
-    const struct host_slices *slices = any_slices(s);
+    int g = 0; /* whose slices have all nonzeros, unless alto has them */
+    while (!s->sweep.alto && !s->sweep.ordered[g])
+        g++;
+    const struct host_slices *slices = s->sweep.alto ? NULL : &s->ordered[g];
     const uint64_t nnz = slices ? slices->nnz : s->alto.nnz;
     struct host_residual_terms model = {
         .order = s->shape.order, .rank = factors->rank, .weight = weight, .unlisted = unlisted};
@@ -103,18 +91,12 @@ struct double_double host_residual_nonzeros(const struct host_sweep *s,
     return sum;
 }
 
-/* Into how many parts the rows are cut; several parts' Grams take at most MOST_SUMS entries. */
-static uint64_t gram_parts(uint64_t rows, uint64_t rank)
-{
-    uint64_t parts = least_of(rows / PART_ROWS + 1, MOST_SUMS / (rank * rank));
-    return parts < 1 ? 1 : parts;
-}
-
 enum status host_residual_gram(const void *a, uint64_t rows, uint64_t rank,
                                enum precision precision, struct double_double *gram,
                                struct error *error)
 {
-    uint64_t parts = gram_parts(rows, rank), size = rank * rank, step = (rows + parts - 1) / parts;
+    const uint64_t size = rank * rank, most = least_of(rows / PART_ROWS + 1, MOST_SUMS / size);
+    const uint64_t parts = most < 1 ? 1 : most, step = (rows + parts - 1) / parts;
     struct double_double *sums = memory_zeros(parts, size * sizeof *sums, error);
     if (!sums)
         return error->status;

@@ -7,45 +7,36 @@
 #include "base/vector_clones.h"
 #include "numerics/poisson_term.h"
 
-struct host_row_counts host_row_counts_begin(struct host_state *h, int mode)
+uint64_t host_row_counts_begin(struct host_state *h, int mode, struct host_row_common *c)
 {
     const struct host_model *model = &h->model;
     const struct host_row_systems *s = &h->systems;
-    const double *apart = h->solve.row;
-    for (uint64_t r = 0; r < model->rank; r++) {
-        s->apart[r] = apart[r];
-        s->common[r] = s->count.weight / apart[r];
+    for (uint64_t r = 0; r < c->rank; r++) {
+        s->unit[r] = h->solve.row[r];
+        s->linear[r] = c->rules.unlisted / s->unit[r];
         for (int n = 0; n < model->shape.order; n++)
-            s->common[r] *= n == mode ? 1 : model->factor[n].sum[r];
+            s->linear[r] *= n == mode ? 1 : model->factor[n].sum[r];
     }
-    return (struct host_row_counts){.rank = model->rank,
-                                    .ld = host_system_ld(model->rank),
-                                    .solver = s->solver,
-                                    .common = s->common,
-                                    .unit = s->apart,
-                                    .count = s->of_count};
-}
-
-uint64_t host_row_counts_scratch(const struct host_row_counts *s)
-{
-    return s->solver == SOLVER_NEWTON ? host_rows_room_size(s->rank) : 0;
+    c->linear = s->linear;
+    c->unit = s->unit;
+    return c->rules.matrix ? host_rows_room_size(c->rank) : 0;
 }
 
 /* The part of the gradient that does not depend on the row. */
-static inline double common_of(const struct host_row_counts *s, const struct host_system *x,
+static inline double common_of(const struct host_row_common *s, const struct host_system *x,
                                uint64_t r)
 {
-    return s->common[r] + x->q[r];
+    return s->linear[r] + x->q[r];
 }
 
-VECTOR_CLONES static double largest_violation(const struct host_row_counts *s,
+VECTOR_CLONES static double largest_violation(const struct host_row_common *s,
                                               const struct host_system *x, const double *a)
 {
     double most = 0;
 #pragma omp simd reduction(max : most)
     for (uint64_t r = 0; r < s->rank; r++) {
         const double gradient = (common_of(s, x, r) - x->b[r]) * s->unit[r];
-        const double entry = a[r] / (s->unit[r] * s->count);
+        const double entry = a[r] / (s->unit[r] * s->rules.count);
         const double size = fabs(entry < gradient ? entry : gradient);
         most = size > most ? size : most;
     }
@@ -53,7 +44,7 @@ VECTOR_CLONES static double largest_violation(const struct host_row_counts *s,
 }
 
 /* By what the multiplicative step multiplies entry r; without a branch. */
-static inline double factor_of(const struct host_row_counts *s, const struct host_system *x,
+static inline double factor_of(const struct host_row_common *s, const struct host_system *x,
                                uint64_t r)
 {
     const double common = common_of(s, x, r);
@@ -61,7 +52,7 @@ static inline double factor_of(const struct host_row_counts *s, const struct hos
     return common > 0 ? factor : 1;
 }
 
-VECTOR_CLONES static void multiply(const struct host_row_counts *s, const struct host_system *x,
+VECTOR_CLONES static void multiply(const struct host_row_common *s, const struct host_system *x,
                                    double *a)
 {
 #pragma omp simd
@@ -70,7 +61,7 @@ VECTOR_CLONES static void multiply(const struct host_row_counts *s, const struct
 }
 
 /* What the multiplicative step surely gains. */
-static double gain_of_multiplying(const struct host_row_counts *s, const struct host_system *x,
+static double gain_of_multiplying(const struct host_row_common *s, const struct host_system *x,
                                   const double *a)
 {
     double gain = 0;
@@ -82,13 +73,13 @@ static double gain_of_multiplying(const struct host_row_counts *s, const struct 
 }
 
 /* For entries that H does not bind: the ridge of entry r, from the trace of H. */
-static double ridge_of(const struct host_row_counts *s, double trace, uint64_t r)
+static double ridge_of(const struct host_row_common *s, double trace, uint64_t r)
 {
     return POISSON_RIDGE * trace / ((double)s->rank * s->unit[r] * s->unit[r]);
 }
 
 /* Fills the part of row l, one of `rows`. */
-static void begin_row(const struct host_row_counts *s, const struct host_system *x, const double *a,
+static void begin_row(const struct host_row_common *s, const struct host_system *x, const double *a,
                       const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
     double trace = 0;
@@ -97,7 +88,7 @@ static void begin_row(const struct host_row_counts *s, const struct host_system 
     for (uint64_t r = 0; r < s->rank; r++) {
         const uint64_t at = r * rows + l;
         room->q[at] = x->b[r] - common_of(s, x, r);
-        room->lower[at] = (POISSON_KEEPS - 1) * a[r];
+        room->lower[at] = prox_least(POISSON_KEEPS, a[r]);
         room->diagonal[at] = ridge_of(s, trace, r);
         room->least[at] = 0;
     }
@@ -105,7 +96,7 @@ static void begin_row(const struct host_row_counts *s, const struct host_system 
 }
 
 /* Row l takes the step d, damped where it is not small, or the multiplicative one. */
-static void end_row(const struct host_row_counts *s, const struct host_system *x, double *a,
+static void end_row(const struct host_row_common *s, const struct host_system *x, double *a,
                     const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
     double square = 0, damped = 1; /* d'Hd */
@@ -123,7 +114,7 @@ static void end_row(const struct host_row_counts *s, const struct host_system *x
         a[r] += damped * room->d[r * rows + l];
 }
 
-static void step_newton(const struct host_row_counts *s, const struct host_system *x,
+static void step_newton(const struct host_row_common *s, const struct host_system *x,
                         uint64_t count, double *const *a, double *scratch)
 {
     const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
@@ -154,7 +145,7 @@ VECTOR_CLONES static void fill_diagonal(const struct host_system *x, uint64_t ra
 }
 
 /* d'Gd. */
-VECTOR_CLONES static double square_of(const struct host_row_counts *s, const struct host_system *x,
+VECTOR_CLONES static double square_of(const struct host_row_common *s, const struct host_system *x,
                                       const double *d)
 {
     double sum = 0;
@@ -185,7 +176,7 @@ VECTOR_CLONES static double find_direction(const double *b, const double *linear
 }
 
 /* scratch (2 R). */
-VECTOR_CLONES static void step_diagonal(const struct host_row_counts *s,
+VECTOR_CLONES static void step_diagonal(const struct host_row_common *s,
                                         const struct host_system *x, double *a, double *scratch)
 {
     double *d = scratch, *linear = scratch + s->rank, trace = 0;
@@ -213,10 +204,9 @@ void host_row_counts_improve(void *context, const struct host_system_rows *rows,
                              struct host_row_totals *totals)
 {
     const struct host_row_pass *pass = context;
-    const struct host_row_counts *s = &pass->counts;
+    const struct host_row_common *s = &pass->common;
     const struct host_model *model = &pass->h->model;
-    const double floor =
-        model->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR;
+    const double floor = s->rules.floor;
     struct host_system newton[HOST_ROWS_MOST] = {0};
     double *of_newton[HOST_ROWS_MOST] = {0};
     uint64_t count = 0; /* of rows that take Newton's step, together */
@@ -226,7 +216,7 @@ void host_row_counts_improve(void *context, const struct host_system_rows *rows,
         if (x->number[SYSTEM_LEAST] == 0)
             continue;
         totals->violation = fmax(totals->violation, largest_violation(s, x, a));
-        if (s->solver == SOLVER_MU) {
+        if (!s->rules.matrix) {
             multiply(s, x, a);
         } else if (x->number[SYSTEM_KNOWN] <= poisson_short_rows(s->rank)) {
             step_diagonal(s, x, a, scratch);

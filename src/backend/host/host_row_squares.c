@@ -8,77 +8,42 @@
 #include "base/vector_clones.h"
 #include "numerics/row_term.h"
 
-/* The ridge of each component, for rows in units of h->systems.now: `apart` (R) is by how much the
- * entries' columns are longer than those of the model. */
-static void fill_ridge(struct host_state *h, int mode, const double *apart)
+uint64_t host_row_squares_begin(struct host_state *h, int mode, struct host_row_common *c)
 {
+    const struct host_model *model = &h->model;
     const struct host_row_systems *s = &h->systems;
-    const struct host_model *model = &h->model;
-    const double power = 2.0 * (model->shape.order - 1) / model->shape.order;
-    const double ridge = h->rules.ridge[mode] * s->count.ridge;
-    for (uint64_t r = 0; r < model->rank; r++) {
-        double x = ridge;
-        if (ridge > 0 && s->ridge_scale == RIDGE_BALANCED)
-            x = model->lambda[r] > 0 ? ridge * s->balance * pow(model->lambda[r], -power)
-                                     : ROW_RIDGE_LIMIT;
-        s->ridge[r] = (x < ROW_RIDGE_LIMIT ? x : ROW_RIDGE_LIMIT) / (apart[r] * apart[r]);
-    }
-}
-
-/* h V, for products of entries instead of those of the model's columns. */
-static void fill_common(struct host_state *h, int mode, const double *apart)
-{
-    const uint64_t rank = h->model.rank, ld = host_system_ld(rank);
-    host_model_hadamard(&h->model, mode, h->solve.v);
-    for (uint64_t i = 0; i < rank; i++)
-        for (uint64_t j = 0; j < rank; j++)
-            h->systems.v[i * ld + j] =
-                h->systems.count.weight * h->solve.v[i * rank + j] / (apart[i] * apart[j]);
-}
-
-/* Of row_whole, likewise. */
-static void fill_cell(struct host_state *h, int mode, const double *apart)
-{
-    const struct host_model *model = &h->model;
-    for (uint64_t r = 0; r < model->rank; r++) {
-        double mean = 1;
+    const uint64_t rank = c->rank, ld = c->ld;
+    const double *apart = h->solve.row;
+    for (uint64_t r = 0; r < rank; r++) {
+        double mean = 1; /* of z^2 over all cells */
         for (int n = 0; n < model->shape.order; n++)
             mean *= n == mode ? 1
-                              : model->factor[n].gram[r * model->rank + r] /
+                              : model->factor[n].gram[r * rank + r] /
                                     (double)h->ranks->part.whole.dims[n];
-        h->systems.cell[r] = mean / (apart[r] * apart[r]);
+        s->cell[r] = mean / (apart[r] * apart[r]);
+        s->ridge[r] = row_ridge(&c->rules, model->lambda[r]) / (apart[r] * apart[r]);
     }
-}
-
-struct host_row_squares host_row_squares_begin(struct host_state *h, int mode)
-{
-    const struct host_row_systems *s = &h->systems;
-    fill_ridge(h, mode, h->solve.row);
-    fill_cell(h, mode, h->solve.row);
-    if (s->count.weight != 0)
-        fill_common(h, mode, h->solve.row);
-    return (struct host_row_squares){.rank = h->model.rank,
-                                     .ld = host_system_ld(h->model.rank),
-                                     .v = s->count.weight != 0 ? s->v : NULL,
-                                     .ridge = s->ridge,
-                                     .counted = s->ridge_scale == RIDGE_COUNTED,
-                                     .cell = s->cell,
-                                     .nonneg = h->rules.nonneg[mode]};
-}
-
-uint64_t host_row_squares_scratch(const struct host_row_squares *s)
-{
-    return host_rows_room_size(s->rank) + s->ld + s->ld * s->ld;
+    c->cell = s->cell;
+    c->ridge = s->ridge;
+    if (c->rules.unlisted != 0) {
+        host_model_hadamard(model, mode, h->solve.v);
+        for (uint64_t i = 0; i < rank; i++)
+            for (uint64_t j = 0; j < rank; j++)
+                s->v[i * ld + j] =
+                    c->rules.unlisted * h->solve.v[i * rank + j] / (apart[i] * apart[j]);
+        c->v = s->v;
+    }
+    return host_rows_room_size(rank) + ld + ld * ld;
 }
 
 /* By what the common ridge is multiplied for a row. */
-static double ridge_times(const struct host_row_squares *s, const struct host_system *x)
+static double ridge_times(const struct host_row_common *s, const struct host_system *x)
 {
-    return s->counted ? x->number[SYSTEM_KNOWN] : 1;
+    return s->rules.counted ? x->number[SYSTEM_KNOWN] : 1;
 }
 
 /* h (R x ld) = G + h V + ridge, the upper triangle and the diagonal. */
-static void fill_matrix(const struct host_row_squares *s, const struct host_system *x, double *h)
+static void fill_matrix(const struct host_row_common *s, const struct host_system *x, double *h)
 {
     const uint64_t ld = s->ld;
     const double times = ridge_times(s, x);
@@ -92,7 +57,7 @@ static void fill_matrix(const struct host_row_squares *s, const struct host_syst
 }
 
 /* q (ld) = b - h V a - ridge a. */
-VECTOR_CLONES static void fill_gradient(const struct host_row_squares *s,
+VECTOR_CLONES static void fill_gradient(const struct host_row_common *s,
                                         const struct host_system *x, const double *a,
                                         double *restrict q)
 {
@@ -106,14 +71,14 @@ VECTOR_CLONES static void fill_gradient(const struct host_row_squares *s,
             q[j] -= a[i] * s->v[i * ld + j];
 }
 
-static double whole_of(const struct host_row_squares *s, const struct host_system *x, uint64_t r)
+static double whole_of(const struct host_row_common *s, const struct host_system *x, uint64_t r)
 {
     const double v = s->v ? s->v[r * s->ld + r] : 0;
     return row_whole(x->g[r * s->ld + r], v, ridge_times(s, x) * s->ridge[r], s->cell[r]);
 }
 
 /* H = U'U, in place; false where rounding has eaten a pivot. */
-static bool factorise(const struct host_row_squares *s, const struct host_system *x, double *h)
+static bool factorise(const struct host_row_common *s, const struct host_system *x, double *h)
 {
     const uint64_t rank = s->rank, ld = s->ld;
     for (uint64_t k = 0; k < rank; k++) {
@@ -148,7 +113,7 @@ static void substitute(const double *u, uint64_t rank, uint64_t ld, double *q)
 }
 
 /* q becomes the d of H d = q, where H is singular or nearly so; h is scratch. */
-static void solve_alone(const struct host_row_squares *s, const struct host_system *x, double *h,
+static void solve_alone(const struct host_row_common *s, const struct host_system *x, double *h,
                         double *q)
 {
     const uint64_t rank = s->rank, ld = s->ld;
@@ -181,13 +146,13 @@ VECTOR_CLONES static double change_of_misfit(const struct host_system *x, const 
 }
 
 /* Fills the part of row l, one of `rows`. */
-static void begin_row(const struct host_row_squares *s, const struct host_system *x,
-                      const double *a, const struct host_rows_room *room, uint64_t l, uint64_t rows)
+static void begin_row(const struct host_row_common *s, const struct host_system *x, const double *a,
+                      const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
     fill_gradient(s, x, a, room->rest);
     for (uint64_t r = 0; r < s->rank; r++) {
         room->q[r * rows + l] = room->rest[r];
-        room->lower[r * rows + l] = -a[r];
+        room->lower[r * rows + l] = prox_least(0, a[r]);
         room->diagonal[r * rows + l] = ridge_times(s, x) * s->ridge[r];
         room->least[r * rows + l] = ROW_SINGULAR * whole_of(s, x, r);
     }
@@ -198,14 +163,14 @@ static void begin_row(const struct host_row_squares *s, const struct host_system
 static void take_step(const struct host_row_pass *pass, uint64_t row, const struct host_system *x,
                       const double *d, double *a, struct host_row_totals *totals)
 {
-    const struct host_row_squares *s = &pass->squares;
+    const struct host_row_common *s = &pass->common;
     const struct host_model *model = &pass->h->model;
     const double change = change_of_misfit(x, d, s->rank, s->ld);
     totals->misfit += x->number[SYSTEM_MISFIT] + change;
     totals->size += x->number[SYSTEM_SIZE] + fabs(change);
     for (uint64_t r = 0; r < s->rank; r++) {
-        a[r] = s->nonneg && a[r] + d[r] < 0 ? 0 : a[r] + d[r];
-        if (s->counted)
+        a[r] = s->rules.nonneg && a[r] + d[r] < 0 ? 0 : a[r] + d[r];
+        if (s->rules.counted)
             totals->penalty += ridge_times(s, x) * s->ridge[r] * a[r] * a[r];
         a[r] *= pass->h->systems.out[r];
     }
@@ -216,7 +181,7 @@ void host_row_squares_solve(void *context, const struct host_system_rows *rows, 
                             struct host_row_totals *totals)
 {
     const struct host_row_pass *pass = context;
-    const struct host_row_squares *s = &pass->squares;
+    const struct host_row_common *s = &pass->common;
     const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
     const struct host_rows_room room = host_rows_room_in(scratch, s->rank);
     struct host_rows_matrices m = {
@@ -233,14 +198,14 @@ void host_row_squares_solve(void *context, const struct host_system_rows *rows, 
         m.g[l] = rows->system[k].g;
         begin_row(s, &rows->system[k], rows->a[k], &room, l, kernel->rows);
     }
-    kernel->gather(&m, s->nonneg, room.h);
-    if (s->nonneg) {
+    kernel->gather(&m, s->rules.nonneg, room.h);
+    if (s->rules.nonneg) {
         const struct host_rows_descent descent = host_rows_descent_in(&room, s->rank, ROW_PASSES);
         kernel->descend(&descent);
     } else {
         failed = kernel->solve(room.h, s->rank, room.least, room.q);
     }
-    const double *steps = s->nonneg ? room.d : room.q;
+    const double *steps = s->rules.nonneg ? room.d : room.q;
     double *d = room.rest, *alone = d + s->ld; /* of one row: its step and its matrix */
     for (uint64_t l = 0; l < count; l++) {
         const struct host_system *x = &rows->system[of[l]];

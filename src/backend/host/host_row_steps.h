@@ -9,46 +9,34 @@
 
 #include "backend/host/host_state.h"
 
-/* What all rows of a mode have in common, of squares. Arrays are borrowed. */
-struct host_row_squares {
-    uint64_t rank, ld;   /* rows of matrices have ld entries, the last ones 0         */
-    const double *v;     /* (R x ld) h V, whole; NULL where it is 0                   */
-    const double *ridge; /* (R) of each component                                    */
-    bool counted;        /* the ridge counts as often as a row has known entries     */
-    const double *cell;  /* (R) of row_whole                                         */
-    bool nonneg;         /* a + d >= 0                                               */
-};
-
-/* The same of counts. Entry r of a row is unit[r] times that of the factor matrix with its weights.
- */
-struct host_row_counts {
-    uint64_t rank, ld;
-    enum solver solver;
-    const double *common; /* (R) h s                                           */
-    const double *unit;   /* (R)                                               */
-    double count;         /* what a count of 1 is in the tensor that the backend works on */
+/* What all rows of a mode have in common. Arrays are borrowed. Entry r of a row is unit[r] times
+ * that of the factor matrix with its weights. */
+struct host_row_common {
+    struct row_rules rules;
+    uint64_t rank, ld;    /* rows of matrices have ld entries, the last ones 0          */
+    const double *v;      /* of squares: (R x ld) h V, whole; NULL where it is 0       */
+    const double *ridge;  /* of squares: (R) of each component                         */
+    const double *cell;   /* of squares: (R) of row_whole                              */
+    const double *linear; /* of rates: (R) h s                                         */
+    const double *unit;   /* of rates: (R)                                             */
 };
 
 /* A pass over the nonzeros in the ordering of a mode, which makes new rows of that mode. */
 struct host_row_pass {
     struct host_state *h;
-    struct host_row_squares squares;
-    struct host_row_counts counts; /* with LOSS_POISSON, in place of `squares` */
-    host_system_sink *step;        /* of this loss, with the pass as context   */
-    uint64_t scratch;              /* doubles that the step takes              */
-    const struct comm *peers;      /* who sends systems,                       */
-    double *sent;                  /* where, borrowed,                         */
-    uint64_t from;                 /* and the row whose system is the first one */
+    struct host_row_common common;
+    host_system_sink *step;   /* of this loss, with the pass as context   */
+    uint64_t scratch;         /* doubles that the step takes              */
+    const struct comm *peers; /* who sends systems,                       */
+    double *sent;             /* where, borrowed,                         */
+    uint64_t from;            /* and the row whose system is the first one */
 };
 
-/* For rows in units of h->systems.now, where h->solve.row (R) has by how much the entries' columns
- * are longer than those of the model. They fill arrays of h->systems. */
-struct host_row_squares host_row_squares_begin(struct host_state *h, int mode);
-struct host_row_counts host_row_counts_begin(struct host_state *h, int mode);
-
-/* Doubles of scratch memory that the step takes. */
-uint64_t host_row_squares_scratch(const struct host_row_squares *s);
-uint64_t host_row_counts_scratch(const struct host_row_counts *s);
+/* Fills what squares or rates need of *c, and the arrays of h->systems that they are in, for rows
+ * in units of h->systems.now, where h->solve.row (R) has by how much the entries' columns are
+ * longer than those of the model. Returns the doubles of scratch memory that the step takes. */
+uint64_t host_row_squares_begin(struct host_state *h, int mode, struct host_row_common *c);
+uint64_t host_row_counts_begin(struct host_state *h, int mode, struct host_row_common *c);
 
 /* Each row a becomes a + d, where d solves the system. Free rows: by Cholesky's factors of H; where
  * H is singular, a small multiple of the identity is added to it, which leaves d near the shortest

@@ -23,8 +23,8 @@ enum status host_row_systems_create(struct host_row_systems *s, const struct hos
     s->now = memory_array(rank, sizeof *s->now, error);
     s->out = memory_array(rank, sizeof *s->out, error);
     s->cell = memory_array(rank, sizeof *s->cell, error);
-    s->apart = memory_array(rank, sizeof *s->apart, error);
-    s->common = memory_array(rank, sizeof *s->common, error);
+    s->unit = memory_array(rank, sizeof *s->unit, error);
+    s->linear = memory_array(rank, sizeof *s->linear, error);
     return error->status;
 }
 
@@ -35,14 +35,8 @@ void host_row_systems_free(struct host_row_systems *s)
     memory_free(s->now);
     memory_free(s->out);
     memory_free(s->cell);
-    memory_free(s->apart);
-    memory_free(s->common);
-}
-
-/* Whether systems have G. */
-static bool has_matrix(const struct host_row_systems *s)
-{
-    return s->loss == LOSS_SQUARES || s->solver == SOLVER_NEWTON;
+    memory_free(s->unit);
+    memory_free(s->linear);
 }
 
 /* A pass of this mode, with the model as it stands; fills h->systems, h->solve.row and .column. */
@@ -52,29 +46,27 @@ static struct host_row_pass begin_pass(struct host_state *h, int mode)
     const struct host_row_systems *s = &h->systems;
     const double *scale = model->factor[mode].scale;
     double *apart = h->solve.row, *column = h->solve.column;
-    struct host_row_pass pass = {.h = h};
+    struct host_row_pass pass = {
+        .h = h,
+        .common = {.rules = backend_row_rules(h->problem, mode, model->precision),
+                   .rank = model->rank,
+                   .ld = host_system_ld(model->rank)},
+        .step = h->rates ? host_row_counts_improve : host_row_squares_solve};
     host_model_scale_of_m(model, mode, apart);
     host_model_expected_norms(model, column);
     for (uint64_t r = 0; r < model->rank; r++) {
         s->now[r] = model->lambda[r] * scale[r] * apart[r];
         s->out[r] = column[r] / apart[r];
     }
-    if (host_state_counts(h)) {
-        pass.counts = host_row_counts_begin(h, mode);
-        pass.step = host_row_counts_improve;
-        pass.scratch = host_row_counts_scratch(&pass.counts);
-    } else {
-        pass.squares = host_row_squares_begin(h, mode);
-        pass.step = host_row_squares_solve;
-        pass.scratch = host_row_squares_scratch(&pass.squares);
-    }
+    pass.scratch =
+        (h->rates ? host_row_counts_begin : host_row_squares_begin)(h, mode, &pass.common);
     return pass;
 }
 
 /* How many rows are solved together. */
 static uint64_t rows_together(const struct host_row_pass *s)
 {
-    return has_matrix(&s->h->systems) ? host_rows_kernels(s->h->model.rank)->rows : 1;
+    return s->common.rules.matrix ? host_rows_kernels(s->common.rank)->rows : 1;
 }
 
 /* What the pass is, for host_systems.h. *factors outlives it. Rows that take the diagonal step need
@@ -82,16 +74,14 @@ static uint64_t rows_together(const struct host_row_pass *s)
 static struct host_systems systems_of(struct host_row_pass *s, int mode,
                                       const struct host_rows *factors, host_system_sink *sink)
 {
-    const struct host_row_systems *systems = &s->h->systems;
-    const bool newton = systems->loss == LOSS_POISSON && systems->solver == SOLVER_NEWTON;
+    const struct row_rules *rules = &s->common.rules;
+    const bool newton = rules->rates && rules->matrix;
     return (struct host_systems){
         .slices = &s->h->sweep.ordered[mode],
         .factors = factors,
-        .now = systems->now,
-        .loss = systems->loss,
-        .matrix = has_matrix(systems),
-        .unlisted = systems->count.weight,
-        .weighed = systems->weighed,
+        .now = s->h->systems.now,
+        .loss = loss_of(s->h->problem->asked->loss),
+        .rules = rules,
         .sink = sink,
         .context = s,
         .factor = newton && sink == s->step ? (uint64_t)poisson_short_rows(factors->rank) : 0,
@@ -130,10 +120,10 @@ static enum status sum_systems(struct host_row_pass *s, int mode, host_system_si
  * and for each peer the least value in its part of the row. */
 static uint64_t sent_length(const struct host_row_pass *s, int peers)
 {
-    const struct host_row_systems *systems = &s->h->systems;
-    const uint64_t rank = s->h->model.rank;
-    return SYSTEM_NUMBERS + rank + (systems->loss == LOSS_POISSON ? rank : 0) +
-           (has_matrix(systems) ? rank * (rank + 1) / 2 : 0) + (uint64_t)peers;
+    const struct row_rules *rules = &s->common.rules;
+    const uint64_t rank = s->common.rank;
+    return SYSTEM_NUMBERS + rank + (rules->rates ? rank : 0) +
+           (rules->matrix ? rank * (rank + 1) / 2 : 0) + (uint64_t)peers;
 }
 
 static void copy_part(double *part, double **sent, uint64_t count, bool back)
@@ -144,15 +134,15 @@ static void copy_part(double *part, double **sent, uint64_t count, bool back)
 
 /* Copies the part of a system that counts to `sent`, or back. Returns where the least values are.
  */
-static double *copy_system(const struct host_row_systems *s, const struct host_system *system,
-                           double *sent, uint64_t rank, bool back)
+static double *copy_system(const struct host_row_common *c, const struct host_system *system,
+                           double *sent, bool back)
 {
-    const uint64_t ld = host_system_ld(rank);
+    const uint64_t rank = c->rank, ld = c->ld;
     copy_part(system->number, &sent, SYSTEM_NUMBERS, back);
     copy_part(system->b, &sent, rank, back);
-    if (s->loss == LOSS_POISSON)
+    if (c->rules.rates)
         copy_part(system->q, &sent, rank, back);
-    for (uint64_t i = 0; has_matrix(s) && i < rank; i++)
+    for (uint64_t i = 0; c->rules.matrix && i < rank; i++)
         copy_part(system->g + i * ld + i, &sent, rank - i, back);
     return sent;
 }
@@ -167,43 +157,9 @@ static void keep_systems(void *context, const struct host_system_rows *rows, dou
     for (uint64_t l = 0; l < rows->count; l++) {
         const struct host_system *system = &rows->system[l];
         double *sent = s->sent + (rows->row[l] - s->from) * sent_length(s, peers->size);
-        double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, false);
+        double *least = copy_system(&s->common, system, sent, false);
         least[peers->rank] = system->number[SYSTEM_LEAST];
     }
-}
-
-/* The summed system that was sent. */
-static void take_system(const struct host_row_pass *s, const struct host_system *system,
-                        double *sent)
-{
-    const double *least = copy_system(&s->h->systems, system, sent, s->h->model.rank, true);
-    system->number[SYSTEM_LEAST] = 0;
-    for (int k = 0; k < s->peers->size; k++)
-        system->number[SYSTEM_LEAST] = host_system_least(system->number[SYSTEM_LEAST], least[k]);
-}
-
-/* Solves common rows [first, first + count) after s->from, at most rows_together, whose summed
- * systems are at `sent`. */
-static void solve_some(struct host_row_pass *s, int mode, double *sent, uint64_t first,
-                       uint64_t count, double *room, struct host_row_totals *totals)
-{
-    const struct host_state *h = s->h;
-    const struct host_model *model = &h->model;
-    const uint64_t rank = model->rank, ld = host_system_ld(rank);
-    const uint64_t length = host_system_length(rank, has_matrix(&h->systems));
-    struct host_system_rows rows = {.count = count};
-    for (uint64_t l = 0; l < count; l++, room += length + ld) {
-        double *a = room + length;
-        const void *old = host_model_row(model, model->factor[mode].entries, s->from + first + l);
-        rows.row[l] = s->from + first + l;
-        rows.system[l] = host_system_at(room, rank);
-        rows.a[l] = a;
-        host_entries_read(a, old, rank, model->precision);
-        for (uint64_t r = 0; r < rank; r++)
-            a[r] *= h->systems.now[r];
-        take_system(s, &rows.system[l], sent + (first + l) * sent_length(s, s->peers->size));
-    }
-    s->step(s, &rows, room, totals);
 }
 
 /* Solves `count` common rows from s->from on, whose summed systems are in `sent`. */
@@ -211,17 +167,35 @@ static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, u
                               struct error *error)
 {
     struct host_state *h = s->h;
-    const uint64_t rank = h->model.rank, some = rows_together(s);
-    const uint64_t length = host_system_length(rank, has_matrix(&h->systems));
-    const uint64_t room = some * (length + host_system_ld(rank)) + s->scratch;
-    const uint64_t times = (count + some - 1) / some;
+    const struct host_model *model = &h->model;
+    const uint64_t rank = model->rank, ld = s->common.ld, some = rows_together(s);
+    const uint64_t length = host_system_length(rank, s->common.rules.matrix);
+    const uint64_t room = some * (length + ld) + s->scratch, times = (count + some - 1) / some;
     struct host_row_totals *totals = memory_zeros(times, sizeof *totals, error);
     double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
     TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static) if (times > 1)
-    for (uint64_t k = 0; k < times; k++)
-        solve_some(s, mode, sent, k * some, least_of(some, count - k * some),
-                   rooms + (uint64_t)omp_get_thread_num() * room, &totals[k]);
+    for (uint64_t k = 0; k < times; k++) {
+        struct host_system_rows rows = {.count = least_of(some, count - k * some)};
+        double *at = rooms + (uint64_t)omp_get_thread_num() * room;
+        for (uint64_t l = 0; l < rows.count; l++, at += length + ld) {
+            const uint64_t i = k * some + l;
+            double *a = rows.a[l] = at + length;
+            rows.row[l] = s->from + i;
+            host_entries_read(a, host_model_row(model, model->factor[mode].entries, rows.row[l]),
+                              rank, model->precision);
+            for (uint64_t r = 0; r < rank; r++)
+                a[r] *= h->systems.now[r];
+            rows.system[l] = host_system_at(at, rank);
+            double *number = rows.system[l].number;
+            const double *least = copy_system(&s->common, &rows.system[l],
+                                              sent + i * sent_length(s, s->peers->size), true);
+            number[SYSTEM_LEAST] = 0;
+            for (int peer = 0; peer < s->peers->size; peer++)
+                number[SYSTEM_LEAST] = loss_least(number[SYSTEM_LEAST], least[peer]);
+        }
+        s->step(s, &rows, at, &totals[k]);
+    }
     for (uint64_t k = 0; k < times; k++)
         host_row_totals_add(&h->systems.totals, &totals[k]);
 done:
@@ -299,7 +273,7 @@ static enum status lift_zeros(struct host_state *h, int n, struct error *error)
             entry[r] = entry[r] == 0 ? to[r] : entry[r];
         host_entries_write(at, entry, rank, model->precision);
     }
-    host_sweep_changed(&h->sweep, n);
+    sweep_changed(&h->sweep.sweep, n);
     return host_state_make_sums(h, n, error);
 }
 
@@ -312,11 +286,11 @@ static void scale_columns(struct host_state *h)
     for (int n = 0; n < model->shape.order; n++) {
         const struct host_factor *f = &model->factor[n];
         for (uint64_t r = 0; r < rank; r++) {
-            const double of = host_state_counts(h) ? f->sum[r] : sqrt(f->gram[r * rank + r]);
-            const double norm = h->rules.fixed[n] ? 1 : of;
+            const double of = h->rates ? f->sum[r] : sqrt(f->gram[r * rank + r]);
+            const double norm = h->problem->asked->rules.fixed[n] ? 1 : of;
             inverse[r] = norm > 0 ? 1 / norm : 1;
             f->scale[r] *= inverse[r];
-            f->sum[r] = h->rules.fixed[n] ? f->sum[r] : of > 0;
+            f->sum[r] = h->problem->asked->rules.fixed[n] ? f->sum[r] : of > 0;
             model->lambda[r] /= inverse[r];
         }
         host_model_scale_gram(model, n, inverse);
@@ -324,18 +298,18 @@ static void scale_columns(struct host_state *h)
 }
 
 /* *sums over the nonzeros of all ranks, of the model as it stands. */
-static enum status sum_values(struct host_row_pass *s, int mode, struct host_value_sums *sums,
+static enum status sum_values(struct host_row_pass *s, int mode, struct loss_sums *sums,
                               struct error *error)
 {
     struct host_state *h = s->h;
     const struct host_rows factors = host_model_rows(&h->model);
     const struct host_systems x = systems_of(s, mode, &factors, NULL);
-    *sums = (struct host_value_sums){0};
+    *sums = (struct loss_sums){0};
     if (x.slices->nnz > 0)
         TRY(host_systems_values(&x, sums, error));
     double of[] = {sums->model_sq, sums->model, sums->misfit};
     TRY(comm_allreduce_sum(h->ranks->all, of, 3, error));
-    *sums = (struct host_value_sums){of[0], of[1], of[2]};
+    *sums = (struct loss_sums){of[0], of[1], of[2]};
     return STATUS_OK;
 }
 
@@ -350,7 +324,7 @@ static double mass(const struct host_state *h)
             of *= model->factor[n].sum[r];
         sum += of;
     }
-    return h->systems.count.weight * sum;
+    return h->problem->count.weight * sum;
 }
 
 /* The weights of a model that was only loaded say nothing of its size: lambda is multiplied so that
@@ -358,16 +332,16 @@ static double mass(const struct host_state *h)
  * count have their total. */
 static enum status fit_weights(struct host_state *h, int mode, struct error *error)
 {
-    for (int n = 0; host_state_counts(h) && n < h->model.shape.order; n++)
-        if (!h->rules.fixed[n] && lift_zeros(h, n, error) != STATUS_OK)
+    for (int n = 0; h->rates && n < h->model.shape.order; n++)
+        if (!h->problem->asked->rules.fixed[n] && lift_zeros(h, n, error) != STATUS_OK)
             return error->status;
     scale_columns(h);
     struct host_row_pass s = begin_pass(h, mode);
     struct host_model *model = &h->model;
-    struct host_value_sums sums;
+    struct loss_sums sums;
     TRY(sum_values(&s, mode, &sums, error));
-    const double scale = host_state_counts(h) ? h->systems.null.total / (mass(h) + sums.model)
-                                              : sqrt(h->norm_sq / sums.model_sq);
+    const double scale = h->rates ? h->problem->null.total / (mass(h) + sums.model)
+                                  : sqrt(h->norm_sq / sums.model_sq);
     for (uint64_t r = 0; isfinite(scale) && r < model->rank; r++)
         model->lambda[r] *= scale;
     model->weights_fit = true;
@@ -405,7 +379,7 @@ enum status host_row_update_solve(struct host_state *h, int mode, struct error *
     double sums[] = {totals->misfit, totals->size, totals->penalty};
     TRY(comm_allreduce_sum(h->ranks->all, sums, 3, error));
     *totals = (struct host_row_totals){sums[0], sums[1], sums[2], totals->violation};
-    if (!host_state_counts(h))
+    if (!h->rates)
         return STATUS_OK;
     h->systems.violation[mode] = totals->violation;
     return largest_of_ranks(h->ranks->all, &h->systems.violation[mode], error);
@@ -423,55 +397,37 @@ enum status host_row_update_take(struct host_state *h, int mode, struct error *e
     } else {
         memory_copy(f->entries, made, rows * rank * precision_bytes(model->precision));
     }
-    host_sweep_changed(&h->sweep, mode);
+    sweep_changed(&h->sweep.sweep, mode);
     TRY(host_ranks_allgather(h, mode, f->entries, error));
     TRY(host_state_make_gram(h, mode, error));
     for (uint64_t r = 0; r < rank; r++)
         f->scale[r] = 1 / h->solve.column[r];
     host_model_scale_gram(model, mode, f->scale);
-    return host_state_counts(h) ? host_state_make_sums(h, mode, error) : STATUS_OK;
-}
-
-/* What the ridge adds to the misfit. */
-static double penalty(const struct host_state *h, int mode)
-{
-    const struct host_model *model = &h->model;
-    const struct host_row_systems *s = &h->systems;
-    const int order = model->shape.order;
-    double sum = 0, ridge = 0;
-    if (s->ridge_scale == RIDGE_COUNTED)
-        return s->totals.penalty;
-    for (int n = 0; n < order; n++)
-        ridge += h->rules.ridge[n];
-    for (uint64_t r = 0; r < model->rank; r++)
-        sum += s->ridge_scale == RIDGE_BALANCED ? pow(model->lambda[r], 2.0 / order)
-                                                : model->lambda[r] * model->lambda[r];
-    return s->count.ridge * sum *
-           (s->ridge_scale == RIDGE_BALANCED ? ridge * s->balance : h->rules.ridge[mode]);
+    return h->rates ? host_state_make_sums(h, mode, error) : STATUS_OK;
 }
 
 void host_row_update_squares(const struct host_state *h, int mode, double model_sq,
                              double model_size, struct fit_squares *s)
 {
     const struct host_row_totals *t = &h->systems.totals;
-    const double weight = h->systems.count.weight;
+    const double weight = h->problem->count.weight;
     const double epsilon = backend_fit_epsilon(h->ranks->part.whole.dims[mode], h->model.precision);
     s->norm_sq = h->norm_sq;
-    s->components_sq = h->systems.listed * model_size;
+    s->components_sq = h->problem->listed * model_size;
     s->residual_sq = t->misfit + weight * model_sq;
     s->noise_sq = fit_noise_of_rows(s, t->size, weight, model_size, epsilon);
-    s->penalty = penalty(h, mode);
 }
 
 enum status host_row_update_fit_counts(struct host_state *h, int mode, struct backend_fit *fit,
                                        struct error *error)
 {
-    struct host_value_sums sums;
-    const double all = mass(h), null = h->systems.null.deviance;
+    struct loss_sums sums;
+    const double all = mass(h), null = h->problem->null.deviance;
     struct host_row_pass s = begin_pass(h, mode);
     TRY(sum_values(&s, mode, &sums, error));
     TRY(backend_fit_of_counts(fit, sums.misfit + all, null, all, mode + 1, error));
     for (int n = 0; n < h->model.shape.order; n++)
-        fit->violation = fmax(fit->violation, h->rules.fixed[n] ? 0 : h->systems.violation[n]);
+        fit->violation =
+            fmax(fit->violation, h->problem->asked->rules.fixed[n] ? 0 : h->systems.violation[n]);
     return STATUS_OK;
 }

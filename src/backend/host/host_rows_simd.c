@@ -28,6 +28,12 @@ INLINE vec larger(vec x, vec y)
     return choose((vec_bits)(x > y), x, y);
 }
 
+/* prox of numerics/row_rules.h, of each entry. */
+INLINE vec prox_each(vec wanted, vec least)
+{
+    return larger(wanted, least);
+}
+
 /* x[c] (SIMD_WIDTH): entry l becomes entry c of what was x[l]. */
 INLINE void transpose(vec *x)
 {
@@ -85,7 +91,7 @@ INLINE vec pass(const struct host_rows_descent *p, vec on)
         const double *row = p->h + r * rank * SIMD_WIDTH;
         const vec at = load(d + r * SIMD_WIDTH);
         const vec wanted = at + load(q + r * SIMD_WIDTH) * load(p->inverse + r * SIMD_WIDTH);
-        const vec step = on * (larger(wanted, load(p->lower + r * SIMD_WIDTH)) - at);
+        const vec step = on * (prox_each(wanted, load(p->lower + r * SIMD_WIDTH)) - at);
         store(d + r * SIMD_WIDTH, at + step);
         UNROLLED
         for (uint64_t j = 0; j < rank; j++)

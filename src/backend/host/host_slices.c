@@ -104,58 +104,35 @@ failed:
     return error->status;
 }
 
-static bool values_are_floats(const struct host_slices *s)
+enum status host_slices_narrow(struct host_slices *s, struct error *error)
 {
-    uint64_t others = 0;
+    uint64_t others = 0; /* values that are no floats */
+    for (int n = 0; n < s->shape.order; n++)
+        if (n != s->mode && s->shape.dims[n] > UINT16_MAX + 1)
+            return STATUS_OK;
 #pragma omp parallel for schedule(static) reduction(+ : others) if (s->nnz > SCAN_NNZ)
     for (uint64_t i = 0; i < s->nnz; i++)
         others += (double)(float)s->value[i] != s->value[i];
-    return others == 0;
-}
-
-static bool can_be_narrow(const struct host_slices *s)
-{
-    for (int n = 0; n < s->shape.order; n++)
-        if (n != s->mode && s->shape.dims[n] > UINT16_MAX + 1)
-            return false;
-    return values_are_floats(s);
-}
-
-static enum status narrow_values(struct host_slices *s, struct error *error)
-{
+    if (others > 0)
+        return STATUS_OK;
     s->narrow_value = memory_array(s->nnz, sizeof *s->narrow_value, error);
-    if (!s->narrow_value)
-        return error->status;
+    TRY_OR(failed, error->status);
 #pragma omp parallel for schedule(static) if (s->nnz > SCAN_NNZ)
     for (uint64_t i = 0; i < s->nnz; i++)
         s->narrow_value[i] = (float)s->value[i];
     memory_free(s->value);
     s->value = NULL;
-    return STATUS_OK;
-}
-
-static enum status narrow_coordinates(struct host_slices *s, int n, struct error *error)
-{
-    uint16_t *narrow = memory_array(s->nnz, sizeof *narrow, error);
-    if (!narrow)
-        return error->status;
+    for (int n = 0; n < s->shape.order; n++) {
+        if (n == s->mode)
+            continue;
+        uint16_t *narrow = s->narrow_coordinate[n] = memory_array(s->nnz, sizeof *narrow, error);
+        TRY_OR(failed, error->status);
 #pragma omp parallel for schedule(static) if (s->nnz > SCAN_NNZ)
-    for (uint64_t i = 0; i < s->nnz; i++)
-        narrow[i] = (uint16_t)s->coordinate[n][i];
-    memory_free(s->coordinate[n]);
-    s->coordinate[n] = NULL;
-    s->narrow_coordinate[n] = narrow;
-    return STATUS_OK;
-}
-
-enum status host_slices_narrow(struct host_slices *s, struct error *error)
-{
-    if (!can_be_narrow(s))
-        return STATUS_OK;
-    TRY_OR(failed, narrow_values(s, error));
-    for (int n = 0; n < s->shape.order; n++)
-        if (n != s->mode && narrow_coordinates(s, n, error) != STATUS_OK)
-            goto failed;
+        for (uint64_t i = 0; i < s->nnz; i++)
+            narrow[i] = (uint16_t)s->coordinate[n][i];
+        memory_free(s->coordinate[n]);
+        s->coordinate[n] = NULL;
+    }
     s->narrow = true;
     return STATUS_OK;
 failed:

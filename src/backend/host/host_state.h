@@ -20,7 +20,7 @@ struct host_factor {
     double *gram;  /* (R x R); after the Gram (R): of each column of the
                     * factor, the inner product with the same column of M */
     double *scale; /* (R)                                               */
-    double *sum;   /* (R): of counts, the sums of the columns; an update makes
+    double *sum;   /* (R): of rates, the sums of the columns; an update makes
                     * them 1, exactly, so that a run that resumes has the same bits */
 };
 
@@ -53,27 +53,19 @@ struct host_solve {
 
 /* What the systems of rows need (host_row_update.h), where each row has its own. */
 struct host_row_systems {
-    bool on;
-    enum ridge_scale ridge_scale;
-    double balance;              /* times a balanced ridge: the tensor has been scaled           */
-    double listed;               /* the part of all cells that the tensor lists                */
-    struct unlisted_count count; /* in this sweep                                              */
-    bool weighed;                /* struct unlisted                                            */
-    enum loss loss;
-    enum solver solver;
-    struct count_null null;      /* with LOSS_POISSON, as the next two */
-    double of_count;             /* what a count of 1 is: the tensor has been scaled             */
-    double violation[MAX_ORDER]; /* as the last update of each mode found it                     */
-    double *v;                   /* (R x ld) h V, for products of entries; owned, as all below  */
-    double *ridge, *now, *out;   /* (R): of each component; of the old rows; of the new        */
-    double *cell;                /* (R) of row_whole                                           */
-    double *apart, *common;      /* (R), with LOSS_POISSON: struct host_row_counts               */
-    struct host_row_totals totals; /* of the last pass                                         */
+    double violation[MAX_ORDER];   /* of rates: as the last update of each mode found it       */
+    double *v;                     /* (R x ld) h V, for products of entries; owned, as all below */
+    double *ridge, *now, *out;     /* (R): of each component; of the old rows; of the new      */
+    double *cell;                  /* (R) of row_whole                                         */
+    double *unit, *linear;         /* (R) of rates: struct host_row_common                     */
+    struct host_row_totals totals; /* of the last pass                                       */
 };
 
 struct host_state {
-    const struct rank_rows *ranks; /* this rank's place among all; borrowed */
-    struct mode_rules rules;
+    const struct rank_rows *ranks;         /* this rank's place among all; borrowed */
+    const struct backend_problem *problem; /* borrowed                              */
+    bool by_rows; /* each row has a system of its own; there is no MTTKRP           */
+    bool rates;   /* the values are rates of counts: columns then have the 1-norm 1 */
     double norm_sq;
     struct backend_built built;
     struct host_sweep sweep; /* the tensor */
@@ -106,9 +98,6 @@ void host_model_hadamard(const struct host_model *model, int mode, double *v);
  * be expected again. */
 void host_model_expected_norms(const struct host_model *model, double *column);
 
-/* Whether the values are counts: columns then have the 1-norm 1. */
-bool host_state_counts(const struct host_state *h);
-
 /* The sums of the columns of A_n, over all ranks. */
 enum status host_state_make_sums(struct host_state *h, int n, struct error *error);
 
@@ -130,8 +119,6 @@ enum status host_state_gram(void *state, int mode, double *gram, struct error *e
 enum status host_state_weights(void *state, double *lambda, struct error *error);
 enum status host_state_mttkrp(void *state, int mode, struct error *error);
 enum status host_state_update(void *state, int mode, struct error *error);
-void host_state_weigh(void *state, const struct unlisted_count *count);
-void host_state_ridge(void *state, double ridge);
 enum status host_state_fit(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
                            struct error *error);
 enum status host_state_extrapolate(void *state, const struct momentum_step *step,

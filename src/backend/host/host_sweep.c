@@ -170,38 +170,23 @@ static enum status build_tuples(struct host_sweep *s, int group, struct coo *tup
     return error->status;
 }
 
-/* Bytes that mode groups take beside an ordering for each group: for each tuple two rows and, for
- * each mode of the group, a coordinate and an ordering of the tuples. */
-static uint64_t bytes_of_groups(const struct grouped_tensor *grouped, uint64_t row_bytes)
-{
-    const struct mode_groups *groups = &grouped->mode_groups;
-    uint64_t bytes = 0;
-    for (int g = 0; g < groups->groups; g++) {
-        uint64_t size = (uint64_t)mode_groups_size(groups, g);
-        uint64_t tuples = grouped->reduced.shape.dims[g];
-        if (size > 1)
-            bytes += tuples * (2 * row_bytes + size * sizeof(uint32_t)) +
-                     size * host_slices_bytes((int)size + 1, tuples, tuples);
-    }
-    return bytes;
-}
-
 /* Whether the groups fit into the budget, given that fewer orderings are built than one per mode.
- */
+ * Beside an ordering, a group takes two rows for each tuple and, for each of its modes, a
+ * coordinate and an ordering of the tuples. */
 static bool groups_fit(const struct grouped_tensor *grouped, const struct plan *plan)
 {
-    int order = plan->request.tensor.shape.order;
-    uint64_t fewer = (uint64_t)(order - grouped->mode_groups.groups) * plan->tensor_bytes;
-    return bytes_of_groups(grouped, plan->request.row_bytes) <=
-           plan->request.budget - plan->total_bytes + fewer;
-}
-
-/* Whether there is room for the reduced tensor and the numbers of its tuples while orderings are
- * built. */
-static bool grouping_fits(const struct plan *plan)
-{
-    const struct plan_request *r = &plan->request;
-    return r->budget - plan->total_bytes >= 2 * r->nonzero_bytes + r->tensor.nnz * sizeof(uint32_t);
+    const struct mode_groups *groups = &grouped->mode_groups;
+    const int order = plan->request.tensor.shape.order;
+    const uint64_t fewer = (uint64_t)(order - groups->groups) * plan->tensor_bytes;
+    uint64_t bytes = 0;
+    for (int g = 0; g < groups->groups; g++) {
+        const uint64_t size = (uint64_t)mode_groups_size(groups, g);
+        const uint64_t tuples = grouped->reduced.shape.dims[g];
+        if (size > 1)
+            bytes += tuples * (2 * plan->request.row_bytes + size * sizeof(uint32_t)) +
+                     size * host_slices_bytes((int)size + 1, tuples, tuples);
+    }
+    return bytes <= plan->request.budget - plan->total_bytes + fewer;
 }
 
 /* Builds with mode groups where they pay and fit. Otherwise builds nothing, and s->sweep.grouped
@@ -273,7 +258,11 @@ enum status host_sweep_open(struct host_sweep *s, const struct tensor_source *so
     sweep_decide(&s->sweep, plan, &none);
     if (x->nnz == 0 && !source->ranks->dealt)
         return STATUS_OK;
-    if (sweep_may_group(plan) && grouping_fits(plan))
+    const struct plan_request *r = &plan->request;
+    const bool
+        room = /* for the reduced tensor and its tuples' numbers, while orderings are built */
+        r->budget - plan->total_bytes >= 2 * r->nonzero_bytes + r->tensor.nnz * sizeof(uint32_t);
+    if (sweep_may_group(plan) && room)
         TRY_OR(failed, try_groups(s, source, plan, progress, error));
     if (!s->sweep.grouped)
         TRY_OR(failed, build_decided(s, source, x, progress, error));
@@ -282,11 +271,6 @@ enum status host_sweep_open(struct host_sweep *s, const struct tensor_source *so
 failed:
     host_sweep_close(s);
     return error->status;
-}
-
-void host_sweep_changed(struct host_sweep *s, int mode)
-{
-    sweep_changed(&s->sweep, mode);
 }
 
 /* Row t of product[group] = the elementwise product of the rows of the factors of tuple t. */

@@ -48,8 +48,4 @@ void host_sweep_close(struct host_sweep *s);
  * the plan's or lower. The tensor has nonzeros. */
 void host_sweep_mttkrp(struct host_sweep *s, int mode, const struct host_rows *factors, void *m);
 
-/* Must be called whenever the factor of `mode` has changed: what was made from it is out of date.
- */
-void host_sweep_changed(struct host_sweep *s, int mode);
-
 #endif

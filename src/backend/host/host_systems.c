@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "backend/host/host_systems_simd.h"
-#include "backend/host/host_terms.h"
 #include "backend/host/simd_width.h"
 #include "base/least.h"
 #include "base/machine.h"
@@ -24,7 +22,7 @@
 
 _Static_assert(SYSTEM_NUMBERS <= HOST_SYSTEM_PAD, "the numbers have room before b");
 _Static_assert(HOST_SYSTEM_PAD <= HOST_SLICES_PAD, "kernels read on after the last nonzero");
-_Static_assert(HOST_SYSTEM_BLOCK % HOST_SYSTEM_PAD == 0, "a block has room for what is read on");
+_Static_assert(LOSS_BLOCK % HOST_SYSTEM_PAD == 0, "a block has room for what is read on");
 
 uint64_t host_system_length(uint64_t rank, bool matrix)
 {
@@ -41,7 +39,7 @@ struct host_system host_system_at(double *at, uint64_t rank)
 
 void host_system_join(double *to, const double *from, uint64_t length)
 {
-    const double least = host_system_least(to[SYSTEM_LEAST], from[SYSTEM_LEAST]);
+    const double least = loss_least(to[SYSTEM_LEAST], from[SYSTEM_LEAST]);
     for (uint64_t i = 0; i < length; i++)
         to[i] += from[i];
     to[SYSTEM_LEAST] = least;
@@ -64,7 +62,7 @@ struct run {
                            * after it */
     struct host_row_totals totals;
     struct host_row_totals joined; /* of the rows that join_tails takes with this run's */
-    struct host_value_sums values;
+    struct loss_sums values;
 };
 
 /* The nonzeros of a block that belong to one row. */
@@ -78,13 +76,13 @@ struct block_part {
 struct block {
     uint64_t first, count; /* nonzeros [first, first + count), at most p->most */
     uint64_t parts;
-    struct block_part part[HOST_SYSTEM_BLOCK];
-    const double *row[HOST_SYSTEM_BLOCK]; /* of each nonzero, laid out, in `laid` */
-    double *laid;                         /* (HOST_SYSTEM_BLOCK x ld): the parts' rows */
-    uint64_t laid_slice;                  /* whose row stands first in `laid` */
-    double *z, *wz;                       /* (HOST_SYSTEM_BLOCK x ld) */
-    double *a;                            /* (ld) */
-    struct host_terms t;
+    struct block_part part[LOSS_BLOCK];
+    const double *row[LOSS_BLOCK]; /* of each nonzero, laid out, in `laid` */
+    double *laid;                  /* (LOSS_BLOCK x ld): the parts' rows */
+    uint64_t laid_slice;           /* whose row stands first in `laid` */
+    double *z, *wz;                /* (LOSS_BLOCK x ld) */
+    double *a;                     /* (ld) */
+    struct loss_terms t;
 };
 
 /* One thread's room. */
@@ -119,39 +117,10 @@ static const struct host_systems_kernels *kernels(uint64_t rank)
     return &host_systems_double2;
 }
 
-/* As many nonzeros as fit, at least two for each entry of the widest vectors. */
-static uint64_t nonzeros_of_block(uint64_t ld, bool matrix)
-{
-    const uint64_t fit = NEAR_BYTES / ((matrix ? 2 : 1) * ld * sizeof(double));
-    const uint64_t least = 2 * HOST_SYSTEM_PAD, most = least_of(HOST_SYSTEM_BLOCK, fit);
-    return most < least ? least : most / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
-}
-
-/* Fills p->products. */
-static void find_products(struct pass *p)
-{
-    const struct host_slices *slices = p->s->slices;
-    const struct host_rows *factors = p->s->factors;
-    uint64_t bytes = 0; /* of the other modes' rows */
-    p->products = (struct host_products){.others = slices->shape.order - 1,
-                                         .nnz = slices->nnz,
-                                         .rank = p->rank,
-                                         .ld = p->ld,
-                                         .precision = factors->precision};
-    for (int n = 0, k = 0; n < slices->shape.order; n++) {
-        if (n == slices->mode)
-            continue;
-        bytes += slices->shape.dims[n] * p->rank * precision_bytes(factors->precision);
-        p->products.rows[k] = factors->of[n];
-        p->products.coordinate[k++] = slices->coordinate[n];
-    }
-    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
-}
-
 /* Doubles of a block's arrays, which are 0 at first. */
 static uint64_t block_room(uint64_t ld)
 {
-    return (3 * HOST_SYSTEM_BLOCK + 1) * ld;
+    return (3 * LOSS_BLOCK + 1) * ld;
 }
 
 /* a (ld) = row `row` as it is, with its weights. */
@@ -174,7 +143,7 @@ static void read_block(const struct pass *p, struct block *x, uint64_t slice, ui
     x->count = count;
     x->parts = 0;
     for (uint64_t k = 0; k < count; k += LINE_DOUBLES)
-        __builtin_prefetch(s->value + first + HOST_SYSTEM_BLOCK + k);
+        __builtin_prefetch(s->value + first + LOSS_BLOCK + k);
     for (uint64_t k = 0; k < count; slice++) {
         const uint64_t end = least_of(s->end[slice] - first, count);
         if (x->parts > 0 || x->laid_slice != slice) {
@@ -208,11 +177,11 @@ static void begin_work(const struct pass *p, int thread, struct thread_room *w)
     memset(room, 0, p->room * sizeof *room);
     w->rows.count = 0;
     x->z = room;
-    x->wz = x->z + HOST_SYSTEM_BLOCK * p->ld;
-    x->laid = x->wz + HOST_SYSTEM_BLOCK * p->ld;
-    x->a = x->laid + HOST_SYSTEM_BLOCK * p->ld;
+    x->wz = x->z + LOSS_BLOCK * p->ld;
+    x->laid = x->wz + LOSS_BLOCK * p->ld;
+    x->a = x->laid + LOSS_BLOCK * p->ld;
     x->laid_slice = UINT64_MAX;
-    for (uint64_t k = 0; k < HOST_SYSTEM_BLOCK; k++)
+    for (uint64_t k = 0; k < LOSS_BLOCK; k++)
         x->row[k] = x->laid;
     room += block_room(p->ld);
     for (uint64_t l = 0; l < p->s->rows; l++) {
@@ -221,15 +190,6 @@ static void begin_work(const struct pass *p, int thread, struct thread_room *w)
         room += p->length + p->ld;
     }
     w->scratch = room;
-}
-
-/* About as many runs as threads can share evenly, as few as their ends have room for. */
-static uint64_t count_runs(const struct pass *p, uint64_t nnz)
-{
-    uint64_t most = ENDS_ROOM / (2 * p->length * sizeof(double));
-    most = least_of(MAX_RUNS, most > MIN_RUNS ? most : MIN_RUNS);
-    const uint64_t wanted = least_of(most, nnz / RUN_NNZ + 1);
-    return least_of(wanted, nnz);
 }
 
 static void cut_runs(struct pass *p, uint64_t first, uint64_t nnz)
@@ -249,15 +209,40 @@ static void cut_runs(struct pass *p, uint64_t first, uint64_t nnz)
 static enum status begin_pass(struct pass *p, const struct host_systems *s, uint64_t first,
                               uint64_t nnz, struct error *error)
 {
-    const uint64_t rank = s->factors->rank, ld = host_system_ld(rank);
+    const struct host_slices *slices = s->slices;
+    const struct host_rows *factors = s->factors;
+    const uint64_t rank = factors->rank, ld = host_system_ld(rank);
+    const bool matrix = s->rules->matrix;
     *p = (struct pass){.s = s,
                        .kernel = kernels(rank),
-                       .most = nonzeros_of_block(ld, s->matrix),
                        .rank = rank,
                        .ld = ld,
-                       .length = host_system_length(rank, s->matrix)};
-    find_products(p);
-    p->runs = count_runs(p, nnz);
+                       .length = host_system_length(rank, matrix),
+                       .products = {.others = slices->shape.order - 1,
+                                    .nnz = slices->nnz,
+                                    .rank = rank,
+                                    .ld = ld,
+                                    .precision = factors->precision}};
+
+    /* as many nonzeros in a block as fit, at least two for each entry of the widest vectors */
+    const uint64_t fit = NEAR_BYTES / ((matrix ? 2 : 1) * ld * sizeof(double));
+    const uint64_t block = least_of(LOSS_BLOCK, fit), two = 2 * HOST_SYSTEM_PAD;
+    p->most = block < two ? two : block / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+
+    uint64_t bytes = 0; /* of the other modes' rows */
+    for (int n = 0, k = 0; n < slices->shape.order; n++) {
+        if (n == slices->mode)
+            continue;
+        bytes += slices->shape.dims[n] * rank * precision_bytes(factors->precision);
+        p->products.rows[k] = factors->of[n];
+        p->products.coordinate[k++] = slices->coordinate[n];
+    }
+    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
+
+    /* about as many runs as threads can share evenly, as few as their ends have room for */
+    const uint64_t room = ENDS_ROOM / (2 * p->length * sizeof(double));
+    const uint64_t most = least_of(MAX_RUNS, room > MIN_RUNS ? room : MIN_RUNS);
+    p->runs = least_of(least_of(most, nnz / RUN_NNZ + 1), nnz);
     p->room = block_room(ld) + s->rows * (p->length + ld) + host_system_ld(s->scratch);
     p->run = memory_array(p->runs, sizeof *p->run, error);
     p->ends = memory_array(p->runs, 2 * p->length * sizeof *p->ends, error);
@@ -274,16 +259,6 @@ static void end_pass(struct pass *p)
     memory_free(p->rooms);
 }
 
-/* c, w and what else follows from m, of a block. */
-static void make_terms(const struct pass *p, struct block *x)
-{
-    const double *value = p->s->slices->value + x->first;
-    if (p->s->loss == LOSS_POISSON)
-        host_terms_counts(&x->t, value, x->count, p->s->unlisted);
-    else
-        host_terms_squares(&x->t, value, x->count, p->s->unlisted);
-}
-
 /* Adds a part of the block to the system of its row, or begins it; with Y where it is `short_row`.
  */
 static void add_part(const struct pass *p, const struct block *x, const struct block_part *part,
@@ -294,16 +269,13 @@ static void add_part(const struct pass *p, const struct block *x, const struct b
     const double *value = p->s->slices->value + x->first + k, *z = x->z + k * p->ld;
     if (begins)
         memset(to->number, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *to->number);
-    if (p->s->loss == LOSS_POISSON)
-        host_terms_sum_counts(value, count, to->number);
-    else
-        host_terms_sum_squares(x->t.misfit + k, value, count, to->number);
+    p->s->loss->add_numbers(x->t.misfit + k, value, count, to->number);
     kernel->add_vector(z, count, p->ld, x->t.c + k, to->b);
     if (short_row)
         kernel->factor(z, count, p->ld, x->t.w + k, to->g + to->factor * p->ld);
-    else if (p->s->matrix)
+    else if (p->s->rules->matrix)
         kernel->add(z, count, p->ld, x->t.w + k, x->wz, begins, to->g);
-    if (p->s->loss == LOSS_POISSON && p->s->weighed)
+    if (p->s->rules->weighed)
         kernel->add_vector(z, count, p->ld, x->t.q + k, to->q);
     to->factor += short_row ? count : 0;
 }
@@ -375,32 +347,30 @@ static void sum_run(const struct pass *p, uint64_t k, struct thread_room *w)
     uint64_t slice = run->slice, from = run->first;
     for (uint64_t i = run->first; i < run->last; i += w->block.count) {
         read_block(p, &w->block, slice, i, run->last);
-        make_terms(p, &w->block);
+        p->s->loss->terms(&w->block.t, p->s->slices->value + i, w->block.count,
+                          p->s->rules->unlisted);
         slice = add_block(p, k, w, &from);
     }
     hand_over(p, w, &run->totals);
 }
 
-/* Sums the row that begins in run k and ends in a later one, in the order of the runs. */
-static void join_tail(const struct pass *p, uint64_t k, struct thread_room *w,
-                      struct host_row_totals *totals)
-{
-    const struct host_slices *x = p->s->slices;
-    double *sum = end_of(p, k, 1);
-    do {
-        host_system_join(sum, end_of(p, ++k, 0), p->length);
-    } while (x->end[p->run[k].slice] > p->run[k].last);
-    w->rows.system[w->rows.count] = host_system_at(sum, p->rank);
-    end_row(p, x->row[p->run[k].slice], w, totals);
-}
-
-/* The same of all of JOINED runs from run `first` on. */
+/* Sums the rows that begin in one of JOINED runs from run `first` on and end in a later one, in the
+ * order of the runs. */
 static void join_tails(const struct pass *p, uint64_t first, struct thread_room *w)
 {
+    const struct host_slices *x = p->s->slices;
     struct host_row_totals *totals = &p->run[first].joined;
-    for (uint64_t k = first; k < p->runs && k < first + JOINED; k++)
-        if (p->run[k].tail)
-            join_tail(p, k, w, totals);
+    for (uint64_t k = first; k < p->runs && k < first + JOINED; k++) {
+        uint64_t end = k; /* the run that the row ends in */
+        double *sum = end_of(p, k, 1);
+        if (!p->run[k].tail)
+            continue;
+        do {
+            host_system_join(sum, end_of(p, ++end, 0), p->length);
+        } while (x->end[p->run[end].slice] > p->run[end].last);
+        w->rows.system[w->rows.count] = host_system_at(sum, p->rank);
+        end_row(p, x->row[p->run[end].slice], w, totals);
+    }
     hand_over(p, w, totals);
 }
 
@@ -434,30 +404,27 @@ done:
 }
 
 /* The sums over a run. */
-static struct host_value_sums run_values(const struct pass *p, const struct run *run,
-                                         struct thread_room *w)
+static struct loss_sums run_values(const struct pass *p, const struct run *run,
+                                   struct thread_room *w)
 {
     const struct host_slices *x = p->s->slices;
-    struct host_value_sums sums = {0};
+    struct loss_sums sums = {0};
     struct block *block = &w->block;
     uint64_t slice = run->slice;
     for (uint64_t i = run->first; i < run->last; i += block->count) {
         read_block(p, block, slice, i, run->last);
         slice = block->part[block->parts - 1].slice;
         slice += x->end[slice] == i + block->count;
-        if (p->s->loss == LOSS_POISSON)
-            host_terms_misfits(&block->t, x->value + i, block->count, p->s->unlisted, &sums);
-        else
-            sums.model_sq += host_terms_model_sq(&block->t, x->value + i, block->count);
+        p->s->loss->sum_values(&block->t, x->value + i, block->count, p->s->rules->unlisted, &sums);
     }
     return sums;
 }
 
-enum status host_systems_values(const struct host_systems *s, struct host_value_sums *sums,
+enum status host_systems_values(const struct host_systems *s, struct loss_sums *sums,
                                 struct error *error)
 {
     struct pass p;
-    *sums = (struct host_value_sums){0};
+    *sums = (struct loss_sums){0};
     TRY_OR(done, begin_pass(&p, s, 0, s->slices->nnz, error));
 #pragma omp parallel if (p.runs > 1)
     {

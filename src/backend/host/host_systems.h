@@ -1,7 +1,7 @@
 /* The systems of all rows of a mode (numerics/row_term.h): one pass over the nonzeros in the
  * ordering of the mode sums b and G of a row after the other, and hands some at a time to a sink,
  * which solves or keeps them. No more than a few are in memory at a time. By all OpenMP threads;
- * results do not depend on their number. */
+ * results do not depend on their number. Implemented in host_systems.c and host_systems_simd.c. */
 #ifndef BLCO_HOST_SYSTEMS_H
 #define BLCO_HOST_SYSTEMS_H
 
@@ -10,9 +10,17 @@
 #include "backend/host/host_entries.h"
 #include "backend/host/host_rows_simd.h"
 #include "backend/host/host_slices.h"
-#include "backend/host/host_terms.h"
 #include "base/error.h"
-#include "problem/problem.h"
+#include "numerics/row_rules.h"
+#include "problem/loss.h"
+
+#define HOST_SYSTEM_PAD 8 /* entries: of the widest vectors                        */
+
+/* R rounded up: entries of a row of a system, the last ones 0. */
+static inline uint64_t host_system_ld(uint64_t rank)
+{
+    return (rank + HOST_SYSTEM_PAD - 1) / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
+}
 
 /* What is known of the listed entries after a pass. */
 struct host_row_totals {
@@ -59,10 +67,8 @@ struct host_systems {
     const struct host_slices *slices; /* borrowed, as all arrays are                       */
     const struct host_rows *factors;  /* of all modes; that of slices->mode has the old rows */
     const double *now;                /* (R): times the old rows, their weights            */
-    enum loss loss;
-    bool matrix;     /* systems have G                                     */
-    double unlisted; /* h                                                  */
-    bool weighed;    /* h is not 1, or values may be unknown               */
+    const struct loss *loss;
+    const struct row_rules *rules;
     host_system_sink *sink;
     void *context;
     uint64_t factor;  /* nonzeros of a row that the sink takes with Y, at most: no more than ld */
@@ -75,7 +81,54 @@ enum status host_systems_sum(const struct host_systems *s, uint64_t first, uint6
                              struct host_row_totals *totals, struct error *error);
 
 /* *sums of all slices. STATUS_MEMORY. */
-enum status host_systems_values(const struct host_systems *s, struct host_value_sums *sums,
+enum status host_systems_values(const struct host_systems *s, struct loss_sums *sums,
                                 struct error *error);
+
+/* The rest is only for host_systems.c and its inner loops, host_systems_simd.c, which are compiled
+ * once for each SIMD width. Matrices are row-major, and their rows have `ld` entries. */
+
+/* The other modes' rows, of which z of a nonzero is the product; borrowed. */
+struct host_products {
+    int others;          /* order - 1 */
+    uint64_t nnz, ahead; /* nonzeros from a row's prefetch to its use; 0: rows are not prefetched */
+    uint64_t rank, ld;
+    enum precision precision;                  /* of the entries of `rows`                */
+    const void *rows[MAX_ORDER - 1];           /* (I_n x R)                               */
+    const uint32_t *coordinate[MAX_ORDER - 1]; /* (nonzeros)                              */
+};
+
+/* Nonzeros, and what is computed of them. Arrays have room for a multiple of HOST_SYSTEM_PAD
+ * nonzeros: those after the last are computed, too. */
+struct host_products_block {
+    uint64_t first, count;  /* nonzeros [first, first + count)                   */
+    bool one;               /* a[0] is the row of all                            */
+    const double *const *a; /* (count): the row (ld) of each nonzero, laid out   */
+    double *z;              /* (count x ld); was 0 in the columns from R on      */
+    double *m;              /* (count): the inner products of a and z            */
+};
+
+struct host_systems_kernels {
+    /* a (ld) = a row of entries, times `by` (R). */
+    void (*read_row)(const struct host_products *p, const void *row, const double *by, double *a);
+
+    /* to (ld) = a (ld), by vectors as `products` takes it. */
+    void (*lay_out)(const struct host_products *p, const double *a, double *to);
+
+    void (*products)(const struct host_products *p, const struct host_products_block *x);
+
+    /* b (ld) += sum over k of c[k] z_k. */
+    void (*add_vector)(const double *z, uint64_t count, uint64_t ld, const double *c, double *b);
+
+    /* g (ld x ld) += the sum of w[k] z_k z_k', or = where it is fresh, in its entries (i, j) with i
+     * <= j at least. wz (count x ld) is scratch. */
+    void (*add)(const double *z, uint64_t count, uint64_t ld, const double *w, double *wz,
+                bool fresh, double *g);
+
+    /* y (count x ld) = sqrt(w[k]) z_k. */
+    void (*factor)(const double *z, uint64_t count, uint64_t ld, const double *w, double *y);
+};
+
+extern const struct host_systems_kernels host_systems_double2, host_systems_double4,
+    host_systems_double8;
 
 #endif

@@ -1,4 +1,4 @@
-#include "backend/host/host_systems_simd.h"
+#include "backend/host/host_systems.h"
 
 #include <math.h>
 

@@ -20,7 +20,7 @@ enum status host_state_mttkrp(void *state, int mode, struct error *error)
     struct host_state *h = state;
     const struct host_model *model = &h->model;
     const struct host_rows factors = host_model_rows(model);
-    if (h->systems.on)
+    if (h->by_rows)
         return host_row_update_solve(h, mode, error);
     if (h->built.nnz == 0)
         host_entries_zero(h->solve.m, model->shape.dims[mode] * model->rank, model->precision);
@@ -29,122 +29,74 @@ enum status host_state_mttkrp(void *state, int mode, struct error *error)
     return STATUS_OK;
 }
 
-/* Makes the rows of a factor matrix from those of M: by V^+, or, for a nonnegative matrix, by HALS.
- */
-struct row_solver {
-    bool is_nonneg;                    /* which of the two is used  */
-    struct host_dense_inverse inverse; /* owned                     */
-    struct host_nonneg nonneg;         /* owned                     */
-};
-
-/* From V in h->solve.v, which is destroyed, with h->solve.row and .column as scales. *s is empty on
- * failure. */
-static enum status create_solver(struct host_state *h, int mode, struct row_solver *s,
-                                 struct error *error)
-{
-    const struct host_model *model = &h->model;
-    const struct host_nonneg_start start = {.v = h->solve.v,
-                                            .m = h->solve.row,
-                                            .a = model->factor[mode].scale,
-                                            .lambda = model->lambda,
-                                            .out = h->solve.column,
-                                            .rows = h->ranks->part.whole.dims[mode],
-                                            .fit_rows = !model->weights_fit,
-                                            .precision = model->precision};
-    *s = (struct row_solver){.is_nonneg = h->rules.nonneg[mode]};
-    if (s->is_nonneg)
-        return host_nonneg_create(&s->nonneg, &start, model->rank, error);
-    TRY(host_dense_inverse_create(&s->inverse, h->solve.v, model->rank, model->precision, error));
-    host_dense_inverse_scale(&s->inverse, h->solve.row, h->solve.column);
-    return STATUS_OK;
-}
-
-/* a = what the solver makes of M, its Gram and, after the Gram, its columns' products with M's:
- * each rank solves some rows of the sum of all M, and gathers the others. */
-static enum status solve_rows(struct host_state *h, int mode, const struct row_solver *s, void *a,
-                              struct error *error)
-{
-    const struct host_model *model = &h->model;
-    const struct mode_rows *rows = &h->ranks->mode[mode];
-    const struct host_dense_rows own = {.m = host_model_row(model, h->solve.m, rows->first),
-                                        .a = host_model_row(model, a, rows->first),
-                                        .rows = rows->count,
-                                        .precision = model->precision};
-    uint64_t square = model->rank * model->rank;
-    double *gram = model->factor[mode].gram, *inner = gram + square;
-    TRY(host_ranks_reduce_scatter(h, mode, h->solve.m, error));
-    if (s->is_nonneg)
-        TRY(host_dense_update_nonneg(&s->nonneg, &own, gram, inner, error));
-    else
-        TRY(host_dense_update(&s->inverse, &own, gram, inner, error));
-    TRY(comm_allreduce_sum(h->ranks->all, gram, square + model->rank, error));
-    return host_ranks_allgather(h, mode, a, error);
-}
-
-/* From what solve_rows has left: scales, the Gram of the scaled columns, and <X, model>. */
-static void take_solution(struct host_model *model, int mode, struct host_solve *s)
-{
-    const struct host_factor *f = &model->factor[mode];
-    const double *inner = f->gram + model->rank * model->rank;
-    s->inner = s->inner_size = 0.0;
-    for (uint64_t r = 0; r < model->rank; r++) {
-        f->scale[r] = 1.0 / s->column[r];
-        double term = inner[r] * s->row[r] * f->scale[r];
-        s->inner += term;
-        s->inner_size += fabs(term);
-    }
-    host_model_scale_gram(model, mode, f->scale);
-}
-
+/* The factor matrix of `mode` from M, by V^+ or, where it is nonnegative, by HALS; its scales, the
+ * Gram of the scaled columns, and <X, model>. Each rank solves some rows of the sum of all M, and
+ * gathers the others. */
 static enum status solve(struct host_state *h, int mode, struct error *error)
 {
     struct host_model *model = &h->model;
     struct host_solve *s = &h->solve;
     struct host_factor *f = &model->factor[mode];
-    struct row_solver solver;
+    const struct mode_rules *rules = &h->problem->asked->rules;
+    const struct mode_rows *rows = &h->ranks->mode[mode];
+    const uint64_t rank = model->rank;
+    const bool is_nonneg = rules->nonneg[mode];
+    double *inner = f->gram + rank * rank; /* of the columns with those of M */
+    struct host_dense_inverse inverse = {0};
+    struct host_nonneg nonneg = {0};
     host_model_hadamard(model, mode, s->v);
-    for (uint64_t r = 0; r < model->rank; r++)
-        s->v[r * model->rank + r] += h->rules.ridge[mode];
+    for (uint64_t r = 0; r < rank; r++)
+        s->v[r * rank + r] += rules->ridge[mode];
     host_model_scale_of_m(model, mode, s->row);
     host_model_expected_norms(model, s->column);
-    if (create_solver(h, mode, &solver, error) != STATUS_OK)
+    if (is_nonneg) {
+        const struct host_nonneg_start start = {.v = s->v,
+                                                .m = s->row,
+                                                .a = f->scale,
+                                                .lambda = model->lambda,
+                                                .out = s->column,
+                                                .rows = h->ranks->part.whole.dims[mode],
+                                                .fit_rows = !model->weights_fit,
+                                                .precision = model->precision};
+        host_nonneg_create(&nonneg, &start, rank, error);
+    } else if (host_dense_inverse_create(&inverse, s->v, rank, model->precision, error) ==
+               STATUS_OK) {
+        host_dense_inverse_scale(&inverse, s->row, s->column);
+        s->reciprocal = fmin(s->reciprocal, inverse.reciprocal);
+    }
+    if (error->status != STATUS_OK)
         return error_prefix(error, "mode %d: ", mode + 1);
 
-    if (!solver.is_nonneg)
-        s->reciprocal = fmin(s->reciprocal, solver.inverse.reciprocal);
-
     /* the factor and M of the longest mode are equally long: they are swapped */
-    bool swap = !solver.is_nonneg && model->shape.dims[mode] == shape_longest(&model->shape);
+    const bool swap = !is_nonneg && model->shape.dims[mode] == shape_longest(&model->shape);
     void *a = swap ? s->m : f->entries;
-    host_sweep_changed(&h->sweep, mode);
-    TRY_OR(done, solve_rows(h, mode, &solver, a, error));
+    const struct host_dense_rows own = {.m = host_model_row(model, s->m, rows->first),
+                                        .a = host_model_row(model, a, rows->first),
+                                        .rows = rows->count,
+                                        .precision = model->precision};
+    sweep_changed(&h->sweep.sweep, mode);
+    TRY_OR(done, host_ranks_reduce_scatter(h, mode, s->m, error));
+    TRY_OR(done, host_dense_update(is_nonneg ? NULL : &inverse, is_nonneg ? &nonneg : NULL, &own,
+                                   f->gram, inner, error));
+    TRY_OR(done, comm_allreduce_sum(h->ranks->all, f->gram, rank * rank + rank, error));
+    TRY_OR(done, host_ranks_allgather(h, mode, a, error));
     if (swap) {
         s->m = f->entries;
         f->entries = a;
     }
-    take_solution(model, mode, s);
+    s->inner = s->inner_size = 0.0;
+    for (uint64_t r = 0; r < rank; r++) {
+        f->scale[r] = 1.0 / s->column[r];
+        const double term = inner[r] * s->row[r] * f->scale[r];
+        s->inner += term;
+        s->inner_size += fabs(term);
+    }
+    host_model_scale_gram(model, mode, f->scale);
     model->weights_fit = true;
 done:
-    host_dense_inverse_free(&solver.inverse);
-    host_nonneg_free(&solver.nonneg);
+    host_dense_inverse_free(&inverse);
+    host_nonneg_free(&nonneg);
     return error->status;
-}
-
-/* Multiplies the scales into the rows. Of floats, only by the power of two in each: so nothing is
- * rounded, and the Gram stays that of the rows as they stand. */
-static void scale_rows(struct host_state *h, int mode)
-{
-    const struct host_model *model = &h->model;
-    const struct host_factor *f = &model->factor[mode];
-    double *scale = f->scale, *in_rows = h->solve.column;
-    for (uint64_t r = 0; r < model->rank; r++) {
-        bool part = model->precision == PRECISION_SINGLE && scale[r] > 0.0;
-        in_rows[r] = part ? ldexp(1.0, ilogb(scale[r])) : scale[r];
-        scale[r] = part ? scale[r] / in_rows[r] : 1.0;
-    }
-    host_sweep_changed(&h->sweep, mode);
-    host_dense_scale_columns(f->entries, model->shape.dims[mode], model->rank, model->precision,
-                             in_rows);
 }
 
 /* The squared norms stand on the diagonal of the Gram. Usually only the scales change. Where a norm
@@ -164,15 +116,26 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
             return error_set(error, STATUS_NUMERICAL,
                              "mode %d: the squared norm of column %llu is %g", mode + 1,
                              (unsigned long long)r + 1, norm_sq);
-        model->lambda[r] = host_state_counts(h) ? model->factor[mode].sum[r] : sqrt(norm_sq);
+        model->lambda[r] = h->rates ? model->factor[mode].sum[r] : sqrt(norm_sq);
         row[r] = model->lambda[r] > 0.0 ? 1.0 / model->lambda[r] : 0.0;
         scale[r] *= row[r];
         model->factor[mode].sum[r] = row[r] > 0;
         near = near && scale[r] > 1.0 / far && scale[r] < far;
     }
     host_model_scale_gram(model, mode, row);
-    if (!near)
-        scale_rows(h, mode);
+    if (near)
+        return STATUS_OK;
+    /* Of floats, rows take only the power of two in each scale: so nothing is rounded, and the Gram
+     * stays that of the rows as they stand. */
+    double *in_rows = h->solve.column;
+    for (uint64_t r = 0; r < rank; r++) {
+        const bool part = model->precision == PRECISION_SINGLE && scale[r] > 0.0;
+        in_rows[r] = part ? ldexp(1.0, ilogb(scale[r])) : scale[r];
+        scale[r] = part ? scale[r] / in_rows[r] : 1.0;
+    }
+    sweep_changed(&h->sweep.sweep, mode);
+    host_dense_scale_columns(model->factor[mode].entries, model->shape.dims[mode], rank,
+                             model->precision, in_rows);
     return STATUS_OK;
 }
 
@@ -180,24 +143,11 @@ static enum status normalise(struct host_state *h, int mode, struct error *error
 enum status host_state_update(void *state, int mode, struct error *error)
 {
     struct host_state *h = state;
-    if (h->systems.on)
+    if (h->by_rows)
         host_row_update_take(h, mode, error);
     else
         solve(h, mode, error);
     return error->status == STATUS_OK ? normalise(h, mode, error) : error->status;
-}
-
-void host_state_weigh(void *state, const struct unlisted_count *count)
-{
-    struct host_state *h = state;
-    h->systems.count = *count;
-}
-
-void host_state_ridge(void *state, double ridge)
-{
-    struct host_state *h = state;
-    for (int n = 0; n < MAX_ORDER; n++)
-        h->rules.ridge[n] = ridge;
 }
 
 /* h->solve.inner = <X, model> = sum_ir M(i,r) A(i,r), for the A that solve made, before normalise.
@@ -206,7 +156,7 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
                            struct backend_fit *value, struct error *error)
 {
     struct host_state *h = state;
-    if (host_state_counts(h)) {
+    if (h->rates) {
         TRY(host_row_update_fit_counts(h, mode, value, error));
         backend_fit_decide(value, m);
         return STATUS_OK;
@@ -225,10 +175,9 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
             terms.model_sq += term;
             terms.model_size += fabs(term);
         }
-    for (uint64_t i = 0; i < rank; i++)
-        terms.penalty += h->rules.ridge[mode] * lambda[i] * lambda[i];
+    terms.penalty = backend_penalty_of(h->problem, mode, lambda, h->systems.totals.penalty);
     struct fit_squares squares = fit_squares_of(&terms);
-    if (h->systems.on)
+    if (h->by_rows)
         host_row_update_squares(h, mode, terms.model_sq, terms.model_size, &squares);
     TRY(backend_fit_of(value, &squares, mode + 1, error));
     value->reciprocal = h->solve.reciprocal;
@@ -253,7 +202,7 @@ enum status host_state_residual(void *state, struct backend_residual *r, struct 
         const void *own = host_model_row(model, model->factor[n].entries, rows->first);
         TRY(host_residual_gram(own, rows->count, model->rank, model->precision, r->gram[n], error));
     }
-    r->unlisted = h->systems.count.weight;
+    r->unlisted = h->problem->count.weight;
     r->nonzeros = host_residual_nonzeros(&h->sweep, &factors, r->weight, r->unlisted);
     return STATUS_OK;
 }

@@ -7,21 +7,16 @@ void simd_width_limit(uint64_t simd)
     limit = simd ? simd : 8;
 }
 
-/* The largest SIMD width of this processor, in doubles. */
-static uint64_t largest_width(void)
-{
-#if SIMD_X86
-    if (__builtin_cpu_supports("avx512dq"))
-        return 8;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return 4;
-#endif
-    return 2;
-}
-
 uint64_t simd_width(uint64_t width, enum precision precision)
 {
-    const uint64_t most = largest_width(), doubles = most < limit ? most : limit;
+    uint64_t most = 2; /* doubles, on this processor */
+#if SIMD_X86
+    if (__builtin_cpu_supports("avx512dq"))
+        most = 8;
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        most = 4;
+#endif
+    const uint64_t doubles = most < limit ? most : limit;
     uint64_t simd = doubles * (sizeof(double) / precision_bytes(precision));
     while (simd > width)
         simd /= 2;

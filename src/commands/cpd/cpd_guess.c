@@ -87,7 +87,7 @@ static enum status check_lengths(const struct cpd_inputs *in, const struct shape
 static enum status check_signs(const struct cpd_inputs *in, int n, struct error *error)
 {
     const struct ktensor *start = &in->start;
-    const bool counts = in->settings.common.options.problem.loss == LOSS_POISSON;
+    const struct loss *loss = loss_of(in->settings.common.options.problem.loss);
     for (uint64_t e = 0; e < start->shape.dims[n] * start->rank; e++)
         if (start->factor[n][e] < 0)
             return error_set(error, STATUS_INPUT,
@@ -95,7 +95,7 @@ static enum status check_signs(const struct cpd_inputs *in, int n, struct error 
                              "more",
                              in->settings.init_stem, n + 1, (uintmax_t)(e / start->rank + 1),
                              (uintmax_t)(e % start->rank + 1), start->factor[n][e],
-                             counts ? "--loss poisson" : "--nonneg");
+                             loss->rates ? loss->option : "--nonneg");
     return STATUS_OK;
 }
 

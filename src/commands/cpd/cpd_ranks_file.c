@@ -52,7 +52,7 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
     json_put_string(j, "stop", cpd_record_stop(r->stop));
     put_core(j, &r->core);
     if (r->held.entries > 0) {
-        const bool counts = r->held.loss == LOSS_POISSON;
+        const bool counts = loss_of(r->held.loss)->rates;
         json_put_number(j, cpd_record_held(r->held.loss), r->held.value);
         json_put_number(j, counts ? "held_out_deviance_error" : "held_out_rmse_error",
                         r->held.error);

@@ -146,9 +146,9 @@ const char *cpd_record_stop(enum cpals_stop stop)
     return name[stop];
 }
 
-const char *cpd_record_held(enum loss loss)
+const char *cpd_record_held(enum loss_name loss)
 {
-    return loss == LOSS_POISSON ? "held_out_deviance" : "held_out_rmse";
+    return loss_of(loss)->rates ? "held_out_deviance" : "held_out_rmse";
 }
 
 static void put_held(struct json *j, const struct held_error *held)
@@ -157,13 +157,14 @@ static void put_held(struct json *j, const struct held_error *held)
         return;
     json_put_object(j, "held_out");
     json_put_unsigned(j, "entries", held->entries);
-    if (held->loss == LOSS_POISSON) {
+    const bool rates = loss_of(held->loss)->rates;
+    if (rates) {
         json_put_number(j, "mean_deviance", held->value);
         json_put_number(j, "mean_deviance_error", held->error);
         json_put_number(j, "log_likelihood", held->log_likelihood);
     }
     json_put_number(j, "rmse", held->rmse);
-    if (held->loss == LOSS_SQUARES)
+    if (!rates)
         json_put_number(j, "rmse_error", held->error);
     json_put_number(j, "mae", held->mae);
     if (held->unlisted > 0) {
@@ -213,7 +214,7 @@ static void put_result(struct json *j, const struct problem *problem, const stru
         json_put_unsigned(j, "restarts", (uint64_t)r->restarts);
         json_put_unsigned(j, "iterations_lost", (uint64_t)r->restarts);
     }
-    if (problem->loss == LOSS_POISSON)
+    if (problem_has_rates(problem))
         put_counts(j, r);
     put_held(j, &r->held);
     put_health(j, &r->health);

@@ -10,7 +10,7 @@
 const char *cpd_record_stop(enum cpals_stop stop);
 
 /* The name of held-out errors (struct held_error) in records: "held_out_rmse". */
-const char *cpd_record_held(enum loss loss);
+const char *cpd_record_held(enum loss_name loss);
 
 /* Without --record and --json these functions do nothing. Rank 0 calls them. */
 

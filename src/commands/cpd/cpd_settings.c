@@ -384,7 +384,7 @@ const char *cpd_settings_init_word(const struct cpd_settings *s)
 static enum status check_by_rows(const struct cpd_settings *s, const char *reason,
                                  struct error *error)
 {
-    const bool counts = s->common.options.problem.loss == LOSS_POISSON;
+    const bool counts = problem_has_rates(&s->common.options.problem);
     TRY(cmd_check_by_rows(&s->common, reason, error));
     if (!s->init_stem && !s->resume && s->guess == GUESS_NVECS)
         return error_set(error, STATUS_INPUT, "--init nvecs and %s: nvecs %s", reason,
@@ -412,20 +412,21 @@ bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown)
 static enum status complete_loss(struct cpd_settings *s, struct error *error)
 {
     struct problem *p = &s->common.options.problem;
+    const struct loss *loss = loss_of(p->loss);
     if (s->inner_given && p->solver != SOLVER_MU)
         return error_set(error, STATUS_INPUT, "--inner %d: only with --solver mu", p->inner);
-    if (s->solver_given && p->loss == LOSS_SQUARES)
+    if (s->solver_given && !problem_has_rates(p))
         return error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson",
                          word_of(solver_words, (int)p->solver));
-    if (p->loss == LOSS_SQUARES)
+    if (!loss->rates)
         return STATUS_OK;
     if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->choose_ridge ||
         s->ridge_scale_text)
-        return error_set(error, STATUS_INPUT,
-                         "--ridge and --loss poisson: a ridge is for squares alone");
-    s->common.tns.nonneg = "--loss poisson is for counts";
+        return error_set(error, STATUS_INPUT, "--ridge and %s: a ridge is for squares alone",
+                         loss->option);
+    s->common.tns.nonneg = loss->reason;
     problem_complete_loss(p);
-    return check_by_rows(s, "--loss poisson", error);
+    return check_by_rows(s, loss->option, error);
 }
 
 /* What follows from --unlisted. */
@@ -435,7 +436,7 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     const bool weighed = p->unlisted.weighed;
     const char *scale = s->ridge_scale_text;
     char text[UNLISTED_TEXT], reason[64];
-    int word = weighed && p->loss == LOSS_SQUARES ? RIDGE_BALANCED : RIDGE_UNIT;
+    int word = weighed && !problem_has_rates(p) ? RIDGE_BALANCED : RIDGE_UNIT;
     if (scale)
         word_find(ridge_scale_words, scale, strlen(scale), &word);
     p->ridge_scale = (enum ridge_scale)word;

@@ -40,7 +40,7 @@ static void show_held(struct progress *progress, const struct held_error *held)
     char auc[48] = "", error[128];
     if (held->entries == 0)
         return;
-    if (held->loss == LOSS_POISSON)
+    if (loss_of(held->loss)->rates)
         snprintf(error, sizeof error,
                  "mean deviance %.4g (standard error %.1g), log-likelihood %.6g, RMSE %.4g",
                  held->value, held->error, held->log_likelihood, held->rmse);

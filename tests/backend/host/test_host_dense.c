@@ -62,14 +62,15 @@ static void check_update(uint64_t rows, uint64_t rank, double least)
 
     /* diag(row) V^+ diag(column) on M is V^+ on M diag(row), and then diag(column) */
     host_dense_scale_columns(scaled, rows, rank, PRECISION_DOUBLE, row);
-    assert_int_equal(host_dense_update(
-                         &inverse, &(struct host_dense_rows){scaled, plain, rows, PRECISION_DOUBLE},
-                         g, inner, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        host_dense_update(&inverse, NULL,
+                          &(struct host_dense_rows){scaled, plain, rows, PRECISION_DOUBLE}, g,
+                          inner, &error),
+        STATUS_OK);
     host_dense_scale_columns(plain, rows, rank, PRECISION_DOUBLE, column);
     host_dense_inverse_scale(&inverse, row, column);
     omp_set_num_threads(1);
-    assert_int_equal(host_dense_update(&inverse,
+    assert_int_equal(host_dense_update(&inverse, NULL,
                                        &(struct host_dense_rows){m, a, rows, PRECISION_DOUBLE}, g,
                                        inner, &error),
                      STATUS_OK);
@@ -90,7 +91,7 @@ static void check_update(uint64_t rows, uint64_t rank, double least)
         double *in_place = copy_of(m, rows, rank);
         omp_set_num_threads(threads);
         assert_int_equal(
-            host_dense_update(&inverse,
+            host_dense_update(&inverse, NULL,
                               &(struct host_dense_rows){in_place, in_place, rows, PRECISION_DOUBLE},
                               again, inner + rank, &error),
             STATUS_OK);
@@ -165,8 +166,8 @@ static void check_single(uint64_t rows, uint64_t rank)
     assert_int_equal(host_dense_inverse_create(&inverse, v, rank, single, &error), STATUS_OK);
     const struct host_dense_rows in_place = {stored, stored, rows, single};
     const struct host_dense_rows doubles = {m, a, rows, PRECISION_DOUBLE};
-    assert_int_equal(host_dense_update(&inverse, &doubles, g, inner, &error), STATUS_OK);
-    assert_int_equal(host_dense_update(&inverse, &in_place, g, inner, &error), STATUS_OK);
+    assert_int_equal(host_dense_update(&inverse, NULL, &doubles, g, inner, &error), STATUS_OK);
+    assert_int_equal(host_dense_update(&inverse, NULL, &in_place, g, inner, &error), STATUS_OK);
     for (uint64_t i = 0; i < rows * rank; i++) {
         assert_true(stored[i] == (float)a[i]);
         a[i] = (double)stored[i];
@@ -217,7 +218,7 @@ static void test_allocation_fails(void **state)
         if (status == STATUS_OK)
             status = host_dense_inverse_create(&definite, v, rank, PRECISION_DOUBLE, &error);
         if (status == STATUS_OK)
-            status = host_dense_update(&definite,
+            status = host_dense_update(&definite, NULL,
                                        &(struct host_dense_rows){m, solved, rows, PRECISION_DOUBLE},
                                        g, inner, &error);
         if (status == STATUS_OK) {

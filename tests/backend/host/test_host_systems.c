@@ -35,7 +35,7 @@ struct case_of_rows {
     int mode;
     uint64_t rank;
     enum precision precision;
-    enum loss loss;
+    bool rates;
     double unlisted;
     void *factor[MAX_ORDER];
     double now[MOST];
@@ -84,7 +84,7 @@ static long double expect(const struct case_of_rows *p, uint64_t i)
     const double value = p->x->value[i];
     const struct row_term s = row_term(value, (double)m, p->unlisted);
     const struct poisson_term c = poisson_term(value, (double)m, p->unlisted);
-    const bool counts = p->loss == LOSS_POISSON;
+    const bool counts = p->rates;
     for (uint64_t r = 0; r < p->rank; r++) {
         to->b[r] += (counts ? c.c : s.c) * z[r];
         to->q[r] += counts ? c.q * z[r] : 0;
@@ -95,7 +95,7 @@ static long double expect(const struct case_of_rows *p, uint64_t i)
     }
     to->known += value == value;
     to->misfit += s.misfit;
-    to->least = host_system_least((double)to->least, value);
+    to->least = loss_least((double)to->least, value);
     return (value == value ? poisson_misfit(value, (double)m) : 0) - p->unlisted * m;
 }
 
@@ -146,31 +146,30 @@ static void compare(const struct case_of_rows *p, uint64_t row)
         for (uint64_t j = i; j < p->rank; j++)
             near(s->g[i * LD + j], x->g[i * MOST + j], x->size[i * MOST + j], "G");
     }
-    if (p->loss == LOSS_POISSON)
+    if (p->rates)
         assert_true((long double)s->number[SYSTEM_LEAST] == x->least);
     assert_true((long double)s->number[SYSTEM_KNOWN] == x->known);
-    if (p->loss != LOSS_POISSON)
+    if (!p->rates)
         near(s->number[SYSTEM_MISFIT], x->misfit, s->number[SYSTEM_SIZE], "misfit");
 }
 
-static void run(struct case_of_rows *p, const struct host_slices *slices,
-                struct host_value_sums *sums)
+static void run(struct case_of_rows *p, const struct host_slices *slices, struct loss_sums *sums)
 {
     struct error error = {0};
     struct host_row_totals totals = {0};
     struct host_rows rows = {.rank = p->rank, .precision = p->precision};
     for (int n = 0; n < p->x->shape.order; n++)
         rows.of[n] = p->factor[n];
+    const struct row_rules rules = {
+        .unlisted = p->unlisted, .rates = p->rates, .matrix = true, .weighed = p->rates};
     const struct host_systems s = {.slices = slices,
                                    .factors = &rows,
                                    .now = p->now,
-                                   .loss = p->loss,
-                                   .matrix = true,
-                                   .unlisted = p->unlisted,
-                                   .weighed = true,
+                                   .loss = p->rates ? &loss_poisson : &loss_squares,
+                                   .rules = &rules,
                                    .sink = take,
                                    .context = p,
-                                   .factor = p->loss == LOSS_POISSON ? p->rank - 1 : 0,
+                                   .factor = p->rates ? p->rank - 1 : 0,
                                    .rows = 8,
                                    .scratch = 1};
     memset(p->found, 0, MOST_ROWS * sizeof *p->found);
@@ -185,13 +184,13 @@ static void check_widths(struct case_of_rows *p, const struct host_slices *slice
     struct found *first = malloc(MOST_ROWS * sizeof *first);
     const int threads = omp_get_max_threads();
     for (uint64_t width = 2; width <= 8; width *= 2) {
-        struct host_value_sums sums, again;
+        struct loss_sums sums, again;
         simd_width_limit(width);
         omp_set_num_threads(1);
         run(p, slices, &sums);
         for (uint64_t row = 0; row < p->x->shape.dims[p->mode]; row++)
             compare(p, row);
-        if (p->loss == LOSS_POISSON)
+        if (p->rates)
             near(sums.misfit, misfit, fabsl(misfit) + fabs(sums.model), "misfit of all");
         memcpy(first, p->found, MOST_ROWS * sizeof *first);
         omp_set_num_threads(5);
@@ -242,7 +241,7 @@ static void check_ranks(const struct coo *x, int mode, uint64_t seed)
                                      .mode = mode,
                                      .rank = ranks[k],
                                      .precision = which == 2 ? PRECISION_SINGLE : PRECISION_DOUBLE,
-                                     .loss = which == 0 ? LOSS_SQUARES : LOSS_POISSON,
+                                     .rates = which > 0,
                                      .unlisted = which == 1 ? .25 : 0};
             check(&p, seed + k);
         }

@@ -6,11 +6,12 @@
 #include "kernels/mttkrp/mttkrp.h"
 #include "numerics/poisson_term.h"
 
-#define CHUNKS_OF_BLOCK 8    /* so that all thread blocks end together, about, ...            */
-#define CHUNKS_OF_GROUP 4    /* ... and all lane groups, where there is no G, ...             */
-#define BLOCK_CHUNK_NNZ 2048 /* ... and a chunk has so many nonzeros, beside which its parts ...   \
-                              */
-#define GROUP_CHUNK_NNZ 256  /* ... take little time */
+#define CHUNKS_OF_BLOCK 8 /* so that all thread blocks end together, about, ...            */
+#define CHUNKS_OF_GROUP 4 /* ... and all lane groups, where there is no G, ...             */
+#define BLOCK_CHUNK_NNZ                                                                            \
+    2048                    /* ... and a chunk has so many nonzeros, beside which its parts ...    \
+                             */
+#define GROUP_CHUNK_NNZ 256 /* ... take little time */
 #define PART_BYTES      (UINT64_C(128) << 20) /* of the parts of systems, at most */
 #define SHORT_AVERAGE                                                                              \
     1024 /* nonzeros of a row that has some: in modes with more, few rows are short */
@@ -78,7 +79,7 @@ static cudaError_t run_piece(void *context, const struct device_packed_tensor *o
     code = pass->values ? row_systems_values(&args, workspace->product)
                         : row_systems_solve(&args, workspace->product);
     const struct device_row_piece *piece = &pass->chunks->piece[b];
-    const uint64_t length = row_system_length(args.rank, args.matrix),
+    const uint64_t length = row_system_length(args.rank, args.rules.matrix),
                    bytes = length * sizeof *args.part;
     double *to = s->pieces.part + 2 * b * length;
     if (code == cudaSuccess && !pass->values && piece->enters)
@@ -231,7 +232,7 @@ static struct mttkrp_field field_of(const struct device_row_systems *s, int mode
 
 /* The most nonzeros of a row that the pass for short rows takes; 0 where the mode has few of them,
  * or where they have no systems of their own. */
-static int short_rows_of(const struct device_row_systems *s, const struct device_row_rules *rules,
+static int short_rows_of(const struct device_row_systems *s, const struct row_rules *rules,
                          int mode, uint64_t length)
 {
     const struct device_tensor *t = s->mode[mode].tensor;
@@ -241,37 +242,29 @@ static int short_rows_of(const struct device_row_systems *s, const struct device
     const uint64_t nnz = from ? from->ordering[from->serves[mode]].packed.nnz : t->blco.nnz;
     if (nnz / SHORT_AVERAGE > (from ? length : length - t->zero_rows))
         return 0; /* few rows of the mode are short */
-    if (rules->counts)
+    if (rules->rates)
         return (int)least_of(ROW_SHORT_DIAGONAL, (uint64_t)poisson_short_rows(s->size.rank));
     if (rules->nonneg)
         return ROW_SHORT_DESCENT;
     if (rules->unlisted == 0)
-        return rules->ridge ? ROW_SHORT_EQUATIONS : 0;
-    return rules->ridge && rules->counted ? 0 : ROW_SHORT_EQUATIONS;
+        return rules->ridge > 0 ? ROW_SHORT_EQUATIONS : 0;
+    return rules->ridge > 0 && rules->counted ? 0 : ROW_SHORT_EQUATIONS;
 }
 
 enum status device_row_systems_begin(struct device_row_systems *s, const struct device_factors *f,
-                                     const struct device_row_rules *rules,
-                                     struct device_row_pass *pass, struct error *error)
+                                     const struct row_rules *rules, struct device_row_pass *pass,
+                                     struct error *error)
 {
     const int mode = pass->mode;
     const struct device_tensor *t = s->mode[mode].tensor;
     struct row_systems_args *args = &pass->args;
     struct mttkrp_args *m = &args->mttkrp;
-    *args = (struct row_systems_args){
-        .old = f->factor[mode],
-        .rank = (uint32_t)s->size.rank,
-        .common = s->common,
-        .unlisted = rules->unlisted,
-        .nonneg = rules->nonneg,
-        .counted = rules->counted,
-        .counts = rules->counts,
-        .matrix = s->size.matrix,
-        .weighed = rules->weighed,
-        .of_count = rules->of_count,
-        .floor = f->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR,
-        .short_rows = short_rows_of(s, rules, mode, f->shape.dims[mode])};
-    pass->values = rules->values;
+    *args =
+        (struct row_systems_args){.old = f->factor[mode],
+                                  .rank = (uint32_t)s->size.rank,
+                                  .common = s->common,
+                                  .rules = *rules,
+                                  .short_rows = short_rows_of(s, rules, mode, f->shape.dims[mode])};
     s->steps = 0;
     if (t)
         device_tensor_args(t, 0, mode, m);
@@ -283,7 +276,7 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
     m->vectors = f->vectors;
     m->precision = f->precision;
     m->wide_values = f->wide_values && !s->stream.from;
-    if (rules->values)
+    if (pass->values)
         return STATUS_OK;
     TRY(cuda_status(row_short_prepare(args, pass->stream), doing, error));
     /* rows without nonzeros */

@@ -78,29 +78,19 @@ enum status device_row_systems_open(struct device_row_systems *s,
 /* No work on the device may use it any more. Accepts a zeroed one. */
 void device_row_systems_close(struct device_row_systems *s);
 
-/* How the rows of a mode are solved. */
-struct device_row_rules {
-    double unlisted; /* h */
-    bool nonneg, counted;
-    bool ridge;  /* it is not 0    */
-    bool values; /* no row is solved */
-    bool counts, weighed;
-    double of_count;
-};
-
 /* A pass over the rows of a mode. */
 struct device_row_pass {
     int mode;
     cudaStream_t stream;
+    bool values;                  /* no row is solved                */
     struct row_systems_args args; /* set by device_row_systems_begin */
-    bool values;
 };
 
-/* Begins a pass, whose mode and stream are set: f->m will be the new rows of the mode, whose old
- * ones are f->factor[mode], from s->common. Asynchronous, as what follows. */
+/* Begins a pass, whose mode, stream and values are set: f->m will be the new rows of the mode,
+ * whose old ones are f->factor[mode], from s->common. Asynchronous, as what follows. */
 enum status device_row_systems_begin(struct device_row_systems *s, const struct device_factors *f,
-                                     const struct device_row_rules *rules,
-                                     struct device_row_pass *pass, struct error *error);
+                                     const struct row_rules *rules, struct device_row_pass *pass,
+                                     struct error *error);
 
 /* The rows of all pieces, in one step. */
 enum status device_row_systems_solve(struct device_row_systems *s,

@@ -1,0 +1,55 @@
+/* How the rows of a mode are solved, for host and device code: what the problem asks (the seam's
+ * backend_problem.h makes it), and what follows for an entry. */
+#ifndef BLCO_ROW_RULES_H
+#define BLCO_ROW_RULES_H
+
+#include <math.h>
+
+#include "numerics/rounded.h"
+
+#define ROW_RIDGE_LIMIT 1e200 /* of a component that has become zero, which stays so */
+
+struct row_rules {
+    double ridge;    /* of component r: row_ridge                                             */
+    double power;    /* the ridge falls as this power of a weight; 0: it does not             */
+    int counted;     /* it is multiplied by a row's known entries                             */
+    int nonneg;      /* no entry becomes negative                                             */
+    double unlisted; /* h, the weight of unlisted entries                                     */
+    int rates;       /* the model's values are rates of counts: numerics/poisson_term.h       */
+    int matrix;      /* systems have G; not for multiplicative steps                          */
+    int weighed;     /* of rates: not every listed entry has the weight h                     */
+    double count;    /* what a count of 1 is: the tensor may have been scaled                 */
+    double floor;    /* of rates: of an entry of a new row                                    */
+};
+
+/* The ridge of a component with this weight. */
+ROUNDED_FUNCTION double row_ridge(const struct row_rules *rules, double weight)
+{
+    double ridge = rules->ridge;
+    if (ridge > 0 && rules->power > 0)
+        ridge = weight > 0 ? ridge * pow(weight, -rules->power) : ROW_RIDGE_LIMIT;
+    return ridge < ROW_RIDGE_LIMIT ? ridge : ROW_RIDGE_LIMIT;
+}
+
+/* What a ridge adds to the squared misfit; sum: over the components, of the power of their weights
+ * that the ridge stands for, 2 unless it is balanced. */
+ROUNDED_FUNCTION double ridge_penalty(double ridge, double sum)
+{
+    return rounded_product(ridge, sum);
+}
+
+/* The least step of an entry that was `old`, of which at least the part `keeps` must stay. */
+ROUNDED_FUNCTION double prox_least(double keeps, double old)
+{
+    return (keeps - 1) * old;
+}
+
+/* The proximal step of a row that is not free: where an entry goes that the misfit wants to move by
+ * `wanted`. One rule so far, that it moves by `least` at least; `least` also where nothing is
+ * wanted (NaN). Rules of another kind, as an upper bound or a 1-norm, would be more cases. */
+ROUNDED_FUNCTION double prox(double wanted, double least)
+{
+    return wanted > least ? wanted : least;
+}
+
+#endif

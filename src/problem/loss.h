@@ -1,0 +1,101 @@
+/* The losses: what a model minimises. Each is a row, of functions and facts; all ask the row, and
+ * nothing else names a loss. Implemented in loss.c (the table), loss_squares.c and loss_poisson.c;
+ * the arithmetic that GPUs share is in numerics/row_term.h and numerics/poisson_term.h. */
+#ifndef BLCO_LOSS_H
+#define BLCO_LOSS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/words.h"
+
+/* The order is that of checkpoints (checkpoint_format.h). Poisson: the values are counts, m is the
+ * rate of each, and the sum of m - x log m over all entries is minimised (E. C. Chi, T. G. Kolda:
+ * *On tensors, sparsity, and nonnegative factorizations*, SIAM Journal on Matrix Analysis and
+ * Applications 33, 2012). */
+enum loss_name { LOSS_SQUARES, LOSS_POISSON };
+extern const struct word loss_words[];
+
+#define LOSS_BLOCK 64 /* nonzeros that are worked on at a time, at most */
+
+/* A block of nonzeros, of one row or several: the values m of the model, and what follows from them
+ * and the values of the tensor, for the systems of the rows. */
+struct loss_terms {
+    double m[LOSS_BLOCK], c[LOSS_BLOCK], w[LOSS_BLOCK];
+    double q[LOSS_BLOCK];      /* of rates */
+    double misfit[LOSS_BLOCK]; /* of squares by `terms`, of rates by `sum_values` */
+};
+
+/* The numbers of a system. */
+enum loss_number {
+    SYSTEM_KNOWN,  /* listed entries whose value is known */
+    SYSTEM_MISFIT, /* of squares: the sum of misfits, with the row as it was, ... */
+    SYSTEM_SIZE,   /* ... and of their magnitudes */
+    SYSTEM_LEAST,  /* of rates: the least value above 0, which is no sum; 0: there is none */
+    SYSTEM_NUMBERS
+};
+
+/* The lesser of two SYSTEM_LEAST; of a value, too, which may be 0 or unknown. */
+static inline double loss_least(double least, double b)
+{
+    return b > 0 && !(least > 0 && least < b) ? b : least;
+}
+
+/* Sums over the listed entries, of the model as it stands. */
+struct loss_sums {
+    double model_sq; /* of squares: of m^2, where the value is known */
+    double model;    /* of rates: of (v - h) m                       */
+    double misfit;   /* of rates: of v misfit(x, m) - h m            */
+};
+
+#define LOSS_RESIDUALS 3 /* numbers that are shown of a residual, at most */
+
+struct loss {
+    /* The values of the model are rates: no entry of a factor matrix is negative, and columns have
+     * the 1-norm 1; each row has a system of its own, which a solver improves; there is no ridge;
+     * the fit compares deviances, with that of a null model. Otherwise squares are minimised, and
+     * what is said to be of rates is unused. */
+    bool rates;
+
+    /* Of rates: the option, as messages name it; whether x, which is known, is a value that it
+     * takes, and why others are refused: "the value -1 is {refused}; {reason}". */
+    const char *option;
+    bool (*takes)(double x);
+    const char *refused, *reason;
+
+    /* Of `count` values in a block: c, w and misfits, or q, from t->m; unlisted entries have the
+     * weight h. The next function adds to the numbers of a system those of consecutive nonzeros of
+     * its row, the third one to *sums those of all, and sets misfits. */
+    void (*terms)(struct loss_terms *t, const double *x, uint64_t count, double h);
+    void (*add_numbers)(const double *misfit, const double *x, uint64_t count, double *number);
+    void (*sum_values)(struct loss_terms *t, const double *x, uint64_t count, double h,
+                       struct loss_sums *sums);
+
+    /* Of rates: half of what an entry adds to the deviance, and the log-likelihood of the values
+     * themselves as rates, of one value. */
+    double (*misfit)(double x, double m);
+    double (*perfect)(double x);
+
+    /* Of rates: half of the deviance of the null model whose rates are equal, from the sums of x
+     * and of x log x over so many entries; and whether the null model is the product of the margins
+     * instead, where all entries count alike. */
+    double (*null_deviance)(double total, double log_sum, double entries);
+    bool margins;
+
+    /* The residual of an entry, how far its value is from that of the model: NaN where the value
+     * is unknown. The numbers that are shown of it, of which it is the first. */
+    double (*residual)(double value, double model);
+    void (*residual_numbers)(double value, double model, double *number);
+    int residuals; /* how many, and how they are called in tables and records */
+    const char *residual_name[LOSS_RESIDUALS];
+};
+
+extern const struct loss loss_squares, loss_poisson;
+
+/* The row of this name. */
+const struct loss *loss_of(enum loss_name name);
+
+/* Whether a number, from a file, is a loss. */
+bool loss_is_known(unsigned number);
+
+#endif
