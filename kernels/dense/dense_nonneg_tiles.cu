@@ -227,23 +227,6 @@ put_rows(const double (&b)[S::OCTETS][S::GROUPS][2], vector<typename S::Real> *s
     }
 }
 
-/* inner, of the lane's two columns of every 8, as leave_partial wants it. */
-template <typename S>
-__device__ void turn_inner(double (&to)[S::BLOCKS][2], double (&inner)[S::GROUPS][2], uint32_t lane)
-{
-    for (int k = 0; k < S::GROUPS; k++)
-        for (int e = 0; e < 2; e++)
-            for (int step = 4; step < 32; step *= 2)
-                inner[k][e] += __shfl_xor_sync(0xffffffffu, inner[k][e], step);
-    for (int b = 0; b < S::BLOCKS; b++)
-        for (int e = 0; e < 2; e++) {
-            const int from = (int)(lane / 4 % 4);
-            const double low = __shfl_sync(0xffffffffu, inner[2 * b][e], from);
-            const double high = __shfl_sync(0xffffffffu, inner[2 * b + 1][e], from);
-            to[b][e] = lane % 4 ? 0 : lane < 16 ? low : high;
-        }
-}
-
 /* What a warp sums over its rows. */
 template <typename S> struct row_sums {
     double gram[S::SUMS ? S::GRAM_TILES : 1][4];
@@ -338,8 +321,18 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
     }
     stage_wait<0>();
     if constexpr (S::SUMS) {
-        double inner[S::BLOCKS][2];
-        turn_inner<S>(inner, sums.inner, lane);
+        double inner[S::BLOCKS][2]; /* of the lane's columns as leave_partial wants them */
+        for (int k = 0; k < S::GROUPS; k++)
+            for (int e = 0; e < 2; e++)
+                for (int step = 4; step < 32; step *= 2)
+                    sums.inner[k][e] += __shfl_xor_sync(0xffffffffu, sums.inner[k][e], step);
+        for (int b = 0; b < S::BLOCKS; b++)
+            for (int e = 0; e < 2; e++) {
+                const int from = (int)(lane / 4 % 4);
+                const double low = __shfl_sync(0xffffffffu, sums.inner[2 * b][e], from);
+                const double high = __shfl_sync(0xffffffffu, sums.inner[2 * b + 1][e], from);
+                inner[b][e] = lane % 4 ? 0 : lane < 16 ? low : high;
+            }
         leave_partial<S>((double *)shared_bytes, args.partial, sums.gram, inner);
     }
 }

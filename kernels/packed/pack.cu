@@ -261,24 +261,6 @@ __device__ uint64_t field_of(const packed_group &g, double power, double value)
     return bits_of(value);
 }
 
-/* Writes the bit vector, put together in `vector`, the warp's part of shared memory. */
-template <typename Line>
-__device__ void write_uppers(const packed_group &g, const Line *line, uint32_t *vector,
-                             uint32_t *word)
-{
-    uint32_t lane = threadIdx.x % WARP;
-    Line base = shift_right(line[0], g.low_bits);
-    vector[lane] = 0;
-    __syncwarp();
-    for (uint32_t i = lane; i < g.count; i += WARP) {
-        uint32_t place = static_cast<uint32_t>(shift_right(line[i], g.low_bits) - base) + i;
-        atomicOr(&vector[place / 32], 1u << place % 32);
-    }
-    __syncwarp();
-    if (lane < g.upper_words)
-        word[lane] = vector[lane];
-}
-
 template <typename Line>
 __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint64_t last,
                       const uint64_t *__restrict__ offset, uint8_t *__restrict__ out)
@@ -317,7 +299,17 @@ __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint6
             return field_of(g, power, value[i]);
         });
     word += value_words;
-    write_uppers<Line>(g, line, vector[threadIdx.x / WARP], word);
+    uint32_t *bits = vector[threadIdx.x / WARP]; /* the bit vector is put together here */
+    const Line base = shift_right(line[0], g.low_bits);
+    bits[lane] = 0;
+    __syncwarp();
+    for (uint32_t i = lane; i < g.count; i += WARP) {
+        uint32_t place = static_cast<uint32_t>(shift_right(line[i], g.low_bits) - base) + i;
+        atomicOr(&bits[place / 32], 1u << place % 32);
+    }
+    __syncwarp();
+    if (lane < g.upper_words)
+        word[lane] = bits[lane];
 }
 
 } // namespace

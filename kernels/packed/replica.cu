@@ -33,14 +33,6 @@ __device__ void load_words(const replica_batch &batch, const replica_map &map, u
     word[1] = map.words > 1 ? batch.index[1][i] : 0;
 }
 
-template <typename Line> __device__ Line line_of(const replica_map &map, const uint64_t *word)
-{
-    Line line = 0;
-    for (int n = 0; n < map.order; n++)
-        line |= static_cast<Line>(coordinate(map, n, word)) << map.mode[n].place;
-    return line;
-}
-
 /* Nonzeros of a warp that are in the same row take one addition: in some orderings they are
  * neighbours. */
 __global__ void count_rows(const __grid_constant__ replica_batch batch,
@@ -108,7 +100,10 @@ __global__ void append(const __grid_constant__ replica_batch batch,
             uint64_t to = start + place[k];
             if (!wanted[k] || to >= piece.room)
                 continue;
-            static_cast<Line *>(piece.line)[to] = line_of<Line>(map, word[k]);
+            Line line = 0;
+            for (int n = 0; n < map.order; n++)
+                line |= static_cast<Line>(coordinate(map, n, word[k])) << map.mode[n].place;
+            static_cast<Line *>(piece.line)[to] = line;
             piece.value[to] = batch.value[base + k * THREADS + threadIdx.x];
         }
     }

@@ -36,17 +36,6 @@ __host__ __device__ constexpr uint32_t steps_of(uint32_t bits)
     return (bits + STEP_BITS - 1) / STEP_BITS;
 }
 
-/* Copies the nibbles that a line has; called by all threads of the thread block. */
-template <int WORDS>
-__device__ void load_spread(const packed_spread *from, int line_bits, spread_table<WORDS> &to)
-{
-    uint32_t count = steps_of(line_bits) * STEP_NIBBLES * 16 * WORDS;
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
-        uint32_t word = i / 16 % WORDS, nibble = i / (16 * WORDS);
-        to[nibble][word][i % 16] = from->nibble[nibble][i % 16][word];
-    }
-}
-
 /* Adds the coordinates' bits of steps [begin, end) of a line. */
 template <int WORDS>
 __device__ __forceinline__ void spread(const spread_table<WORDS> &table,
@@ -254,7 +243,12 @@ __global__ void __launch_bounds__(THREADS)
     unpack(const __grid_constant__ unpack_args a, const __grid_constant__ packed_bounds limits)
 {
     __shared__ shared_tables<WORDS> shared;
-    load_spread<WORDS>(a.spread, a.layout.line_bits, shared.table);
+    const packed_spread *from = a.spread;
+    uint32_t entries = steps_of(a.layout.line_bits) * STEP_NIBBLES * 16 * WORDS;
+    for (uint32_t i = threadIdx.x; i < entries; i += THREADS) { /* the nibbles that a line has */
+        uint32_t word = i / 16 % WORDS, nibble = i / (16 * WORDS);
+        shared.table[nibble][word][i % 16] = from->nibble[nibble][i % 16][word];
+    }
     __syncthreads();
     uint32_t parts = parts_of(a), number = blockIdx.x / parts;
     const unpack_segment segment = a.segment[number];

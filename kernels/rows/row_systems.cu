@@ -127,33 +127,30 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
         count({0, 0, 0, violation});
     }
 
-    /* part: where the system goes if it is only a part of the row's; else NULL. */
-    __device__ __forceinline__ void use_row(double *part)
-    {
-        if (part)
-            copy_part(part, false);
-        else if (a.sent.part) {
-            const uint64_t which = row - a.sent.first;
-            copy_part(a.sent.part + which * part_length<COLUMNS>, false);
-            if (a.sent.peers > 0 && lane == 0)
-                a.sent.least[which * a.sent.peers + a.sent.peer] = numbers.least;
-        } else {
-            if constexpr (COUNTS)
-                improve_counts();
-            else
-                solve_squares();
-            __syncwarp();
-        }
-    }
-
+    /* part: where the system goes if it is only a part of the row's; else NULL, and it is left for
+     * other devices, or solved. */
     __device__ __forceinline__ void end_row(double *part)
     {
         if (!a.joined) {
             sum_numbers();
             put_row();
         }
-        if (warp == 0)
-            use_row(part);
+        if (warp == 0) {
+            if (part) {
+                copy_part(part, false);
+            } else if (a.sent.part) {
+                const uint64_t which = row - a.sent.first;
+                copy_part(a.sent.part + which * part_length<COLUMNS>, false);
+                if (a.sent.peers > 0 && lane == 0)
+                    a.sent.least[which * a.sent.peers + a.sent.peer] = numbers.least;
+            } else {
+                if constexpr (COUNTS)
+                    improve_counts();
+                else
+                    solve_squares();
+                __syncwarp();
+            }
+        }
         if constexpr (WARPS > 1)
             sync_warps<WARPS>();
     }

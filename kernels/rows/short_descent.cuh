@@ -164,37 +164,8 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
                     of_v[i / 2][i % 2 * 2 + half];
     }
 
-    /* A block of coordinates, from r on, whose h V a is in the room. */
-    template <int MOST, bool WEIGHED>
-    __device__ __forceinline__ void descend_block(row_facts<MOST, WEIGHED> &f, uint32_t r) const
-    {
-        double step[BLOCK] = {};
-        coordinate<MOST> c = coordinate_at(f, r, 0, step);
-#pragma unroll
-        for (int e = 0; e < BLOCK; e++) {
-            coordinate<MOST> next = c;
-            if (e + 1 < BLOCK)
-                next = coordinate_at(f, r + e + 1, e + 1, step);
-            step[e] = descend(f, r + e, c, e > 0 ? step[e - 1] : 0);
-            c = next;
-        }
-    }
-
-    /* A pass of coordinate descent (HALS). A coordinate is read while the one before it descends.
-     */
-    template <int MOST, bool WEIGHED>
-    __device__ __forceinline__ void descend_all(row_facts<MOST, WEIGHED> &f) const
-    {
-        coordinate<MOST> c = coordinate_at(f, 0, 0, nullptr);
-#pragma unroll 2
-        for (uint32_t r = 0; r < a.rank; r++) {
-            const coordinate<MOST> next = coordinate_at(f, r + 1, 0, nullptr);
-            descend(f, r, c, 0);
-            c = next;
-        }
-    }
-
-    /* The same by blocks, by all lanes: they take part in matrix instructions. */
+    /* A pass of coordinate descent (HALS) by blocks, by all lanes: they take part in matrix
+     * instructions. */
     template <int MOST, bool WEIGHED>
     __device__ __forceinline__ void descend_blocks(row_facts<MOST, WEIGHED> &f) const
     {
@@ -206,8 +177,18 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
             else
                 multiply_block<WARP / TILE_SIDE>(r);
             __syncwarp();
-            if (lane < rows)
-                descend_block(f, r);
+            if (lane >= rows)
+                continue;
+            double step[BLOCK] = {};
+            coordinate<MOST> c = coordinate_at(f, r, 0, step);
+#pragma unroll
+            for (int e = 0; e < BLOCK; e++) {
+                coordinate<MOST> next = c;
+                if (e + 1 < BLOCK)
+                    next = coordinate_at(f, r + e + 1, e + 1, step);
+                step[e] = descend(f, r + e, c, e > 0 ? step[e - 1] : 0);
+                c = next;
+            }
         }
     }
 
@@ -219,10 +200,17 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         const uint32_t there = known >> row.first & ((1u << row.length) - 1);
         row_facts<MOST, WEIGHED> f = facts<MOST, WEIGHED>(row, there);
         for (int pass = 0; (ZEROS || there) && pass < ROW_PASSES; pass++)
-            if constexpr (ZEROS)
+            if constexpr (ZEROS) {
                 descend_blocks(f);
-            else
-                descend_all(f);
+            } else { /* a coordinate is read while the one before it descends */
+                coordinate<MOST> c = coordinate_at(f, 0, 0, nullptr);
+#pragma unroll 2
+                for (uint32_t r = 0; r < a.rank; r++) {
+                    const coordinate<MOST> next = coordinate_at(f, r + 1, 0, nullptr);
+                    descend(f, r, c, 0);
+                    c = next;
+                }
+            }
         for (uint32_t r = 0; !there && r < a.rank; r++)
             f.x[r] = 0;
 #pragma unroll

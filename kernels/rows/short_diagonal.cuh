@@ -64,18 +64,6 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         return lane % LANES + e * LANES;
     }
 
-    /* Starts to copy the old rows of the window. */
-    __device__ __forceinline__ void copy_old() const
-    {
-        constexpr int VECTORS = COLUMNS / WIDTH;
-        const uint32_t v = lane % VECTORS;
-        const vector<T> *from = static_cast<const vector<T> *>(a.old) + v;
-        for (int s = lane / VECTORS; v < a.mttkrp.vectors && s < rows; s += WARP / VECTORS)
-            copy_vector(room.old + s * OLD_LD + v * WIDTH,
-                        from + static_cast<uint64_t>(room.row[s].number) * a.mttkrp.vectors);
-        __pipeline_commit();
-    }
-
     /* Of the lane's nonzero: <old, z>, <linear, old> and <z, z>. */
     struct products {
         double model, mass, size;
@@ -300,7 +288,13 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     {
         const int most = this->longest();
         double least;
-        copy_old();
+        constexpr int VECTORS = COLUMNS / WIDTH; /* the old rows of the window are on their way */
+        const uint32_t v = lane % VECTORS;
+        const vector<T> *from = static_cast<const vector<T> *>(a.old) + v;
+        for (int s = lane / VECTORS; v < a.mttkrp.vectors && s < rows; s += WARP / VECTORS)
+            copy_vector(room.old + s * OLD_LD + v * WIDTH,
+                        from + static_cast<uint64_t>(room.row[s].number) * a.mttkrp.vectors);
+        __pipeline_commit();
         this->template gather<T>();
         __pipeline_wait_prior(0);
         __syncwarp();

@@ -199,24 +199,6 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         }
     }
 
-    /* Adds the misfit of the lane's nonzero, of weight v. The model's value there is m = K u. */
-    template <int MOST> __device__ __forceinline__ void add_misfit(double v, double u)
-    {
-        double misfit = u * u;
-        if constexpr (ZEROS) {
-            double k[MOST], m = 0;
-            __syncwarp();
-            read_equations(k);
-#pragma unroll
-            for (int i = 0; i < MOST; i++)
-                m += i < length ? k[i] * room.left[first + i] : 0;
-            const double rest = u - a.rules.unlisted * m;
-            misfit = v * rest * rest - a.rules.unlisted * m * m;
-        }
-        sum.misfit += length > 0 ? misfit : 0;
-        sum.size += length > 0 ? fabs(misfit) : 0;
-    }
-
     /* Finds u; false, and nothing is done, where K is so large, or its inverse, that u would lose
      * digits. No row has more than MOST nonzeros. */
     template <int MOST> __device__ __forceinline__ bool solve_rows()
@@ -248,7 +230,20 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         room.left[lane] = ZEROS ? u : counts ? u * share : 0;
         if (length > 0 && lane == first)
             room.ridge[slot] = times;
-        add_misfit<MOST>(counts, u);
+        double misfit = u * u;
+        if constexpr (ZEROS) { /* the model's value is m = K u */
+            const double v = counts;
+            double all[MOST], m = 0;
+            __syncwarp();
+            read_equations(all);
+#pragma unroll
+            for (int i = 0; i < MOST; i++)
+                m += i < length ? all[i] * room.left[first + i] : 0;
+            const double rest = u - a.rules.unlisted * m;
+            misfit = v * rest * rest - a.rules.unlisted * m * m;
+        }
+        sum.misfit += length > 0 ? misfit : 0;
+        sum.size += length > 0 ? fabs(misfit) : 0;
         return true;
     }
 

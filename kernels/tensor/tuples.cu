@@ -154,31 +154,27 @@ __global__ void reduce(const __grid_constant__ tuples_nonzeros x, const __grid_c
     }
 }
 
-__device__ void write_tuple(const tuples_map &map, const tuples_target &to, uint32_t key,
-                            uint32_t number)
-{
-    int modes = map.last - map.first;
-    uint64_t line = uint64_t(number) << to.shift[modes];
-    for (int k = modes - 1; k >= 0; k--) {
-        uint32_t coordinate = key % map.length[k];
-        key /= map.length[k];
-        line |= uint64_t(coordinate) << to.shift[k];
-        if (to.index[k])
-            to.index[k][number] = coordinate;
-    }
-    if (to.index[modes])
-        to.index[modes][number] = number;
-    if (to.line)
-        to.line[number] = line;
-}
-
 __global__ void list(const __grid_constant__ tuples_map map,
                      const __grid_constant__ tuples_target to)
 {
     for (uint64_t w = first_item(); w < map.words; w += stride()) {
         uint32_t number = map.before[w];
-        for (uint64_t bits = map.bits[w]; bits; bits &= bits - 1)
-            write_tuple(map, to, uint32_t(w * 64 + __ffsll((long long)bits) - 1), number++);
+        for (uint64_t bits = map.bits[w]; bits; bits &= bits - 1) {
+            uint32_t key = uint32_t(w * 64 + __ffsll((long long)bits) - 1), own = number++;
+            int modes = map.last - map.first;
+            uint64_t line = uint64_t(own) << to.shift[modes];
+            for (int k = modes - 1; k >= 0; k--) {
+                uint32_t coordinate = key % map.length[k];
+                key /= map.length[k];
+                line |= uint64_t(coordinate) << to.shift[k];
+                if (to.index[k])
+                    to.index[k][own] = coordinate;
+            }
+            if (to.index[modes])
+                to.index[modes][own] = own;
+            if (to.line)
+                to.line[own] = line;
+        }
     }
 }
 

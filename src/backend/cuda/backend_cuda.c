@@ -108,20 +108,6 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                               : STATUS_OK;
 }
 
-/* The small kernels of the side stream go first, so that they do not wait for MTTKRP's thread
- * blocks. */
-static enum status open_streams(struct device_state *s, struct error *error)
-{
-    static const char doing[] = "a stream";
-    TRY(cuda_status(device_queue_create(&s->stream, QUEUE_LAST), doing, error));
-    TRY(cuda_status(device_queue_create(&s->side, QUEUE_FIRST), doing, error));
-    s->solve.reciprocal = 1;
-    TRY(cuda_status(device_event_create(&s->solve.ready), doing, error));
-    for (int i = 0; i < 2; i++)
-        TRY(cuda_status(device_event_create_timed(&s->events.spare[i]), doing, error));
-    return device_staging_open(&s->staging, s->device, s->stream, error);
-}
-
 static void close_device(void *state)
 {
     struct device_state *s = state;
@@ -173,6 +159,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
                                const struct plan *plan, const struct backend_options *options,
                                struct progress *progress, struct error *error)
 {
+    static const char doing[] = "a stream";
     const struct problem *problem = &options->problem;
     const enum precision first = precision_first(problem->precision);
     const enum precision last = precision_last(problem->precision);
@@ -186,7 +173,15 @@ static enum status open_device(void **state, const struct tensor_source *source,
     s->ld = plan->request.row_bytes / precision_bytes(plan->request.precision);
     s->problem = source->problem;
     TRY_OR(failed, device_use(s->device, error));
-    TRY_OR(failed, open_streams(s, error));
+    /* the small kernels of the side stream go first, so that they do not wait for MTTKRP's thread
+     * blocks */
+    TRY_OR(failed, cuda_status(device_queue_create(&s->stream, QUEUE_LAST), doing, error));
+    TRY_OR(failed, cuda_status(device_queue_create(&s->side, QUEUE_FIRST), doing, error));
+    s->solve.reciprocal = 1;
+    TRY_OR(failed, cuda_status(device_event_create(&s->solve.ready), doing, error));
+    for (int i = 0; i < 2; i++)
+        TRY_OR(failed, cuda_status(device_event_create_timed(&s->events.spare[i]), doing, error));
+    TRY_OR(failed, device_staging_open(&s->staging, s->device, s->stream, error));
     TRY_OR(failed, device_sweep_open(&s->sweep, source, plan, &s->staging, progress, error));
     if (source->file)
         TRY_OR(failed, backend_check_norm(s->sweep.orderings.norm_sq, source->file_name, error));

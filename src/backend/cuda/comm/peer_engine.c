@@ -195,19 +195,6 @@ static enum status allgather(void *state, const struct device_stripes *a, cudaSt
     return end(e, peers_gather(&arrays, a->numbers, stream), stream, error);
 }
 
-/* Room for so many numbers. */
-static enum status make_room(struct peer_end *e, uint64_t count, struct error *error)
-{
-    if (count <= e->room_count)
-        return STATUS_OK;
-    device_free(e->room);
-    e->room_count = 0;
-    e->room = device_array(count, sizeof *e->room, error);
-    if (e->room)
-        e->room_count = count;
-    return error->status;
-}
-
 /* The others read `from` until the end. */
 static enum status allreduce(void *state, const struct device_numbers *x, cudaStream_t stream,
                              struct error *error)
@@ -215,8 +202,12 @@ static enum status allreduce(void *state, const struct device_numbers *x, cudaSt
     struct peer_end *e = state;
     const bool in_place = x->to == x->from;
     struct peer_arrays arrays = {.count = x->count, .precision = PRECISION_DOUBLE};
-    if (in_place)
-        TRY(make_room(e, x->count, error));
+    if (in_place && x->count > e->room_count) {
+        device_free(e->room);
+        e->room_count = 0;
+        TRY(device_array_into(&e->room, x->count, sizeof *e->room, error));
+        e->room_count = x->count;
+    }
     double *to = in_place ? e->room : x->to;
     TRY(begin(e, x->from, &arrays, stream, error));
     TRY(end(e, peers_sum(&arrays, to, x->largest, stream), stream, error));

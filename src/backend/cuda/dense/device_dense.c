@@ -302,20 +302,6 @@ static enum status find_reciprocal(struct inverse *d, cudaStream_t stream, struc
     return STATUS_OK;
 }
 
-/* W from the eigendecomposition of the V that is in d->v. */
-static enum status decompose(struct inverse *d, const struct dense_modes *modes, double *w,
-                             cudaStream_t stream, struct error *error)
-{
-    const bool is_large = d->rank > DENSE_INVERSE_SMALL;
-    TRY(cuda_status(dense_inverse_equilibrate(d->v, d->rank, d->factor, stream),
-                    "eigendecomposition", error));
-    TRY((is_large ? decompose_large : decompose_small)(d, stream, error));
-    TRY(find_reciprocal(d, stream, error));
-    return cuda_status(dense_inverse_eigenvectors(modes, d->v, d->factor, d->values,
-                                                  eigenvalue_tolerance(d), w, stream),
-                       "eigenvectors", error);
-}
-
 #define PANEL_ROWS 65536 /* that are multiplied by the eigenvectors at a time */
 
 #define MOST_RANK    32768 /* R x R matrices and cuSOLVER's int sizes */
@@ -440,9 +426,10 @@ enum status device_dense_inverse(struct device_dense *d, const struct dense_mode
 {
     struct inverse *v = &d->inverse;
     const cudaStream_t stream = d->place.side;
+    const bool is_large = d->rank > DENSE_INVERSE_SMALL;
     v->halt.code++;
     v->by_eigenvectors = false;
-    if (d->rank > DENSE_INVERSE_SMALL)
+    if (is_large)
         TRY(invert_large(v, modes, ridge, w, stream, error));
     else
         TRY(cuda_status(dense_inverse_small(modes, ridge, least_pivot(v), v->v, w,
@@ -452,7 +439,15 @@ enum status device_dense_inverse(struct device_dense *d, const struct dense_mode
         return STATUS_OK;
     TRY(fetch_flags(v, stream, error));
     v->by_eigenvectors = v->host_flags[FLAG_STATUS] == DENSE_INVERSE_SINGULAR;
-    return v->by_eigenvectors ? decompose(v, modes, w, stream, error) : STATUS_OK;
+    if (!v->by_eigenvectors)
+        return STATUS_OK;
+    TRY(cuda_status(dense_inverse_equilibrate(v->v, v->rank, v->factor, stream),
+                    "eigendecomposition", error));
+    TRY((is_large ? decompose_large : decompose_small)(v, stream, error));
+    TRY(find_reciprocal(v, stream, error));
+    return cuda_status(dense_inverse_eigenvectors(modes, v->v, v->factor, v->values,
+                                                  eigenvalue_tolerance(v), w, stream),
+                       "eigenvectors", error);
 }
 
 /* *streams = those of a pass that begins now, with the event that is recorded after it. */

@@ -108,28 +108,23 @@ void device_pinned_free(void *array)
         (void)cudaFreeHost(array);
 }
 
-/* A pool that gives nothing back to the device by itself. */
-static cudaError_t create_pool(int device, cudaMemPool_t *pool)
-{
-    uint64_t most = UINT64_MAX;
-    struct cudaMemPoolProps properties = {
-        .allocType = cudaMemAllocationTypePinned,
-        .location = {.type = cudaMemLocationTypeDevice, .id = device}};
-    cudaError_t code =
-        memory_hook_fails() ? cudaErrorMemoryAllocation : cudaMemPoolCreate(pool, &properties);
-    if (code != cudaSuccess)
-        return code;
-    return cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &most);
-}
-
 enum status device_pool_open(struct device_pool *p, int device, cudaStream_t stream, uint64_t bytes,
                              struct error *error)
 {
     static const char doing[] = "opening a pool of memory";
     *p = (struct device_pool){.stream = stream};
     TRY(cuda_status(find_pool(device, &p->kept), doing, error));
-    if (p->kept)
-        TRY(cuda_status(create_pool(device, &p->work), doing, error));
+    if (p->kept) { /* `work` gives nothing back to the device by itself */
+        uint64_t most = UINT64_MAX;
+        const struct cudaMemPoolProps properties = {
+            .allocType = cudaMemAllocationTypePinned,
+            .location = {.type = cudaMemLocationTypeDevice, .id = device}};
+        cudaError_t code = memory_hook_fails() ? cudaErrorMemoryAllocation
+                                               : cudaMemPoolCreate(&p->work, &properties);
+        if (code == cudaSuccess)
+            code = cudaMemPoolSetAttribute(p->work, cudaMemPoolAttrReleaseThreshold, &most);
+        TRY(cuda_status(code, doing, error));
+    }
     void *all = NULL;
     if (p->work && bytes > 0) {
         if (cudaMallocFromPoolAsync(&all, bytes, p->work, stream) == cudaSuccess)

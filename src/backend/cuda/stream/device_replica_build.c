@@ -90,23 +90,6 @@ static enum status temporary_size(const struct replica_map *map, uint64_t room, 
     return cuda_status(code, sorting, error);
 }
 
-/* An empty piece, each of whose arenas holds at least arena_least bytes, for work on `stream`. The
- * caller closes *p, also after a failure. */
-static enum status piece_open(struct sorted_piece *p, const struct replica_map *map, uint64_t room,
-                              uint64_t arena_least, cudaStream_t stream, struct error *error)
-{
-    *p = (struct sorted_piece){.map = *map,
-                               .room = room,
-                               .arena_bytes = arena_size(map, room, arena_least),
-                               .stream = stream};
-    for (int i = 0; i < 2; i++) {
-        TRY(device_array_into(&p->arena[i], p->arena_bytes, 1, error));
-    }
-    TRY(device_array_into(&p->appended, 1, sizeof *p->appended, error));
-    TRY(temporary_size(map, room, &p->temporary_bytes, error));
-    return device_array_into(&p->temporary, p->temporary_bytes, 1, error);
-}
-
 /* Called when all nonzeros have been queued to be appended: waits for them, counts and sorts them.
  * STATUS_INTERNAL where there was no room for some. */
 static enum status piece_sort(struct sorted_piece *p, struct error *error)
@@ -188,23 +171,6 @@ static uint64_t packer_least(uint64_t segment_nnz)
                      (PACKED_UPPER_WORDS + 2) * sizeof(uint32_t);
     uint64_t nonzero = PACKED_NUMBER_BITS / 8 + sizeof(double);
     return pack_groups((uint32_t)segment_nnz) * group + segment_nnz * nonzero + BLCO_SEGMENT_ALIGN;
-}
-
-/* For at most nnz nonzeros at a time, packed into *to, whose segment table has been allocated and
- * whose `room` bytes are filled from to->size on. The caller frees its arrays,
- * also after a failure. */
-static enum status packer_open(struct packer *k, struct packed_tensor *to, uint64_t room,
-                               uint64_t nnz, struct device_staging *staging, struct error *error)
-{
-    uint64_t segments = segments_of(nnz, to->segment_nnz);
-    uint64_t groups = segments * pack_groups((uint32_t)to->segment_nnz);
-    *k = (struct packer){.to = to, .room = room, .segments = segments, .staging = staging};
-    k->host_bytes = memory_array(segments, sizeof *k->host_bytes, error);
-    k->host_offset = memory_array(segments + 1, sizeof *k->host_offset, error);
-    TRY(error->status);
-    TRY(device_array_into(&k->group, groups, sizeof *k->group, error));
-    TRY(device_array_into(&k->bytes, segments, sizeof *k->bytes, error));
-    return device_array_into(&k->offset, segments + 1, sizeof *k->offset, error);
 }
 
 static void copy_bytes(void *target, uint64_t first, uint64_t count, const void *from)
@@ -467,11 +433,26 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
     const uint64_t least = room_to_pack(b->original), pieces = b->pieces.count;
     const int ordering = b->request->original;
     struct device_staging *staging = b->request->staging;
-    struct sorted_piece piece = {0};
-    struct packer packer = {0};
+    const uint64_t room = b->room, segments = segments_of(room, replica->segment_nnz);
+    const uint64_t groups = segments * pack_groups((uint32_t)replica->segment_nnz);
+    struct sorted_piece piece = {.map = b->map,
+                                 .room = room,
+                                 .arena_bytes = arena_size(&b->map, room, least),
+                                 .stream = staging->stream};
+    struct packer packer = {
+        .to = replica, .room = host_room, .segments = segments, .staging = staging};
     uint64_t appended = 0; /* nonzeros so far */
-    TRY_OR(done, piece_open(&piece, &b->map, b->room, least, staging->stream, error));
-    TRY_OR(done, packer_open(&packer, replica, host_room, b->room, staging, error));
+    for (int i = 0; i < 2; i++)
+        TRY_OR(done, device_array_into(&piece.arena[i], piece.arena_bytes, 1, error));
+    TRY_OR(done, device_array_into(&piece.appended, 1, sizeof *piece.appended, error));
+    TRY_OR(done, temporary_size(&b->map, room, &piece.temporary_bytes, error));
+    TRY_OR(done, device_array_into(&piece.temporary, piece.temporary_bytes, 1, error));
+    packer.host_bytes = memory_array(segments, sizeof *packer.host_bytes, error);
+    packer.host_offset = memory_array(segments + 1, sizeof *packer.host_offset, error);
+    TRY_OR(done, error->status);
+    TRY_OR(done, device_array_into(&packer.group, groups, sizeof *packer.group, error));
+    TRY_OR(done, device_array_into(&packer.bytes, segments, sizeof *packer.bytes, error));
+    TRY_OR(done, device_array_into(&packer.offset, segments + 1, sizeof *packer.offset, error));
     for (uint64_t i = 0; i < pieces; i++) {
         const uint64_t before = piece.count;
         const bool last = i + 1 == pieces;

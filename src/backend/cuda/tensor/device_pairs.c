@@ -111,25 +111,6 @@ static uint32_t piece_end(const struct piecewise_sort *s, uint32_t first, uint64
     return bin;
 }
 
-/* Room for the fullest piece. */
-static enum status take_room(struct piecewise_sort *s, struct error *error)
-{
-    uint64_t most = 0, nnz;
-    for (uint32_t b = 0; b < LINE_PIECES_BINS;) {
-        b = piece_end(s, b, &nnz);
-        most = nnz > most ? nnz : most;
-    }
-    s->tiles = (s->x.nnz + SELECT_TILE - 1) / SELECT_TILE;
-    cudaError_t code = arrays_scan(NULL, &s->bytes, NULL, s->tiles + 1, s->pool->stream);
-    TRY(cuda_status(code, piecewise, error));
-    TRY(device_pairs_take(&s->room, most, s->all->payload_size, s->pool, error));
-    s->count = device_pool_take(s->pool, s->tiles + 1, sizeof *s->count, error);
-    if (!s->count)
-        return error->status;
-    s->temporary = device_pool_take(s->pool, s->bytes, 1, error);
-    return error->status;
-}
-
 static void *value_at(const struct device_pairs *p, uint64_t i)
 {
     return (char *)p->payload[0] + i * (uint64_t)p->payload_size;
@@ -172,7 +153,18 @@ enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_p
     TRY_OR(done, cuda_status(line_pieces_bins(&s.x, count, stream), piecewise, error));
     TRY_OR(done,
            device_fetch(s.bin, count, LINE_PIECES_BINS * sizeof *s.bin, stream, piecewise, error));
-    TRY_OR(done, take_room(&s, error));
+    uint64_t most = 0; /* nonzeros of the fullest piece */
+    for (uint32_t b = 0; b < LINE_PIECES_BINS;) {
+        b = piece_end(&s, b, &nnz);
+        most = nnz > most ? nnz : most;
+    }
+    s.tiles = (x->nnz + SELECT_TILE - 1) / SELECT_TILE;
+    TRY_OR(done,
+           cuda_status(arrays_scan(NULL, &s.bytes, NULL, s.tiles + 1, stream), piecewise, error));
+    TRY_OR(done, device_pairs_take(&s.room, most, p->payload_size, pool, error));
+    s.count = device_pool_take(pool, s.tiles + 1, sizeof *s.count, error);
+    s.temporary = device_pool_take(pool, s.bytes, 1, error);
+    TRY_OR(done, error->status);
     for (uint32_t b = 0, last; b < LINE_PIECES_BINS; b = last) {
         last = piece_end(&s, b, &nnz);
         if (nnz == 0)
