@@ -51,7 +51,7 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             d[k] = 0;
         }
         this->solve_nonneg(POISSON_PASSES, POISSON_SETTLED * POISSON_SETTLED * least,
-                           POISSON_KEEPS);
+                           {POISSON_KEEPS});
         for (int k = 0; k < PARTS; k++)
             square += d[k] * (downhill(k) - q[k]); /* d'Hd */
         square = warp_sum(square);

@@ -123,14 +123,14 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
     /* Coordinate r of d, of which x has the row of H; whether step^2 H_rr is above `enough`. All
      * lanes find the steps of their coordinates: nobody waits for one of them. */
     __device__ __forceinline__ bool descend(uint32_t r, const double (&x)[PARTS],
-                                            const diagonal &of_h, double enough, double keeps)
+                                            const diagonal &of_h, double enough, prox_rule rule)
     {
         double wish[PARTS];
         bool moved = false;
 #pragma unroll
         for (int k = 0; k < PARTS; k++) {
             const double wanted = fma(q[k], of_h.inverse[k], d[k]);
-            wish[k] = of_h.inverse[k] > 0 ? prox(wanted, prox_least(keeps, a[k])) - d[k] : 0;
+            wish[k] = of_h.inverse[k] > 0 ? prox(wanted, a[k], rule) - d[k] : 0;
         }
         const double step = of_all(wish, r);
 #pragma unroll
@@ -143,10 +143,10 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
         return moved;
     }
 
-    /* Coordinate descent that leaves at least the part `keeps` of an entry, until a pass moves no
+    /* Coordinate descent by this rule, until a pass moves no
      * coordinate by more than `enough`. A row of H is read while the coordinate before it descends.
      */
-    __device__ __forceinline__ void solve_nonneg(int passes, double enough, double keeps)
+    __device__ __forceinline__ void solve_nonneg(int passes, double enough, prox_rule rule)
     {
         diagonal of_h;
         double x[PARTS], next[PARTS];
@@ -161,7 +161,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
             moved = false;
             for (uint32_t r = 0; r < p.rank; r++) {
                 read_row(r + 1 < p.rank ? r + 1 : 0, next);
-                moved |= descend(r, x, of_h, enough, keeps);
+                moved |= descend(r, x, of_h, enough, rule);
 #pragma unroll
                 for (int k = 0; k < PARTS; k++)
                     x[k] = next[k];
@@ -202,7 +202,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
                     q[k] -= ai * __ldg(p.v + i * p.rank + entry(k));
         }
         if (p.rules.nonneg)
-            solve_nonneg(ROW_PASSES, 0, 0);
+            solve_nonneg(ROW_PASSES, 0, {0});
         else
             solve_free();
         const double changed = change();

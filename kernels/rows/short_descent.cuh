@@ -135,7 +135,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         for (int i = 0; i < MOST; i++)
             (i % 2 ? odd : even) = fma(f.left[i], c.z[i], i % 2 ? odd : even);
         const double wanted = (MOST > 1 ? even + odd : even) * c.inverse;
-        const double step = prox(wanted, -c.x);
+        const double step = prox(wanted, c.x, {0});
         const double down = ZEROS && !WEIGHED ? (h() - 1) * step : -step;
         f.x[r] = c.x + step;
 #pragma unroll

@@ -168,8 +168,8 @@ enum status backend_gram(struct backend *b, int mode, double *gram, struct error
 enum status backend_weights(struct backend *b, double *lambda, struct error *error);
 
 /* Copies lambda and the factors of the model into k, which has the backend's shape and rank and
- * gets the rules of the modes. Zeros of nonnegative factors are written as such (nonneg_zeros.h).
- * STATUS_MEMORY. */
+ * gets the rules of the modes. Zeros of nonnegative factors are written as such
+ * (numerics/nonneg.h). STATUS_MEMORY. */
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
 
 /* backend_store in the standard form (ktensor_arrange) of the whole model of all ranks; k gets the

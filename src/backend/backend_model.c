@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/nonneg_zeros.h"
 #include "backend/seam.h"
 #include "backend/value_scale.h"
 #include "base/memory.h"
+#include "numerics/nonneg.h"
 #include "ranks/model_arrange.h"
 
 /* Times its floor, an entry is at the floor: weights have changed since the update. */

@@ -7,7 +7,7 @@
 #include "numerics/precision.h"
 
 /* Entry x of unit column r of mode n counts as zero where bound[n] is not NULL and x lambda[r] <=
- * bound[n][r] (nonneg_zeros.h). Then the arrangement gives the order and the divisors of
+ * bound[n][r] (numerics/nonneg.h). Then the arrangement gives the order and the divisors of
  * the columns. All but the arrangement is in the backend's order. */
 struct model_form {
     const double *lambda;           /* (R) */

@@ -13,7 +13,7 @@ struct last_operation {
     bool rotated; /* since the last load: the Grams are those of other columns */
 };
 
-/* In which modes entries may be at the floor of an update (nonneg_zeros.h), and the precision of
+/* In which modes entries may be at the floor of an update (numerics/nonneg.h), and the precision of
  * that update. */
 struct floors {
     bool may[MAX_ORDER];

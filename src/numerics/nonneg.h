@@ -31,6 +31,11 @@
 #ifndef BLCO_NONNEG_H
 #define BLCO_NONNEG_H
 
+#include <float.h>
+#include <math.h>
+
+#include "numerics/precision.h"
+
 #define NONNEG_PASSES 2
 
 /* `lowest`: M of a column counts as 0 where the norms of its other columns have a smaller product.
@@ -41,5 +46,27 @@ struct nonneg_floor {
 
 static const struct nonneg_floor nonneg_floor_double = {1e-16, 1e-16, 1e-290};
 static const struct nonneg_floor nonneg_floor_single = {1e-8, 1, 1e-30};
+
+/* An update of a mode, or what it has left. */
+struct nonneg_update {
+    const double *lambda;     /* (R)                                          */
+    const double *diagonal;   /* (R): V(r,r), the ridge included              */
+    uint64_t rows;            /* of the whole factor matrix                   */
+    enum precision precision; /* of the update                                */
+};
+
+/* floor (R): the least entry of each column of A diag(lambda) in the update, on the host. */
+static inline void nonneg_floors(const struct nonneg_update *u, uint64_t rank, double *floor)
+{
+    const struct nonneg_floor *of =
+        u->precision == PRECISION_SINGLE ? &nonneg_floor_single : &nonneg_floor_double;
+    double most = 0, least_entry = of->floor / sqrt((double)u->rows);
+    for (uint64_t r = 0; r < rank; r++)
+        most = fmax(most, fabs(u->lambda[r]) * sqrt(u->diagonal[r]));
+    for (uint64_t r = 0; r < rank; r++) {
+        double least = of->lost * most / sqrt(u->diagonal[r]);
+        floor[r] = u->diagonal[r] >= DBL_MIN ? least_entry * fmax(fabs(u->lambda[r]), least) : 0;
+    }
+}
 
 #endif

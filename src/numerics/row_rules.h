@@ -38,17 +38,17 @@ ROUNDED_FUNCTION double ridge_penalty(double ridge, double sum)
     return rounded_product(ridge, sum);
 }
 
-/* The least step of an entry that was `old`, of which at least the part `keeps` must stay. */
-ROUNDED_FUNCTION double prox_least(double keeps, double old)
-{
-    return (keeps - 1) * old;
-}
+/* What the entries of a row that is not free may become. So far: no less than the part `keeps` of
+ * what they were, so that they stay nonnegative. Bounds or a 1-norm would be more members. */
+struct prox_rule {
+    double keeps;
+};
 
-/* The proximal step of a row that is not free: where an entry goes that the misfit wants to move by
- * `wanted`. One rule so far, that it moves by `least` at least; `least` also where nothing is
- * wanted (NaN). Rules of another kind, as an upper bound or a 1-norm, would be more cases. */
-ROUNDED_FUNCTION double prox(double wanted, double least)
+/* The proximal step: how far an entry that was `old` moves where the misfit alone would move it by
+ * `wanted`; as little as it may where that is NaN. All coordinate descents of rows call it. */
+ROUNDED_FUNCTION double prox(double wanted, double old, struct prox_rule rule)
 {
+    const double least = (rule.keeps - 1) * old;
     return wanted > least ? wanted : least;
 }
 

@@ -120,7 +120,7 @@ static void step(struct scene *s, int n)
     }
 }
 
-/* How much a column's norm may lack: what stands near the floor is written as 0 (nonneg_zeros). */
+/* How much a column's norm may lack: what stands near the floor is written as 0 (backend_store). */
 static double hidden(const struct scene *s, uint64_t r)
 {
     const struct nonneg_floor *of =

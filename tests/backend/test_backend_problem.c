@@ -84,10 +84,11 @@ static void test_rates(void **state)
 static void test_prox(void **state)
 {
     (void)state;
-    assert_true(prox(-3, prox_least(0, 2)) == -2);
-    assert_true(prox(-1, prox_least(0, 2)) == -1);
-    assert_true(prox(-3, prox_least(.25, 2)) == -1.5);
-    assert_true(prox(NAN, prox_least(0, 2)) == -2);
+    const struct prox_rule nonneg = {0}, quarter = {.25};
+    assert_true(prox(-3, 2, nonneg) == -2);
+    assert_true(prox(-1, 2, nonneg) == -1);
+    assert_true(prox(-3, 2, quarter) == -1.5);
+    assert_true(prox(NAN, 2, nonneg) == -2);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Products of tall and thin matrices. Implemented in host_dense_multiply.c and, for each SIMD
+/* Products of tall and thin matrices. Implemented in host_dense.c and, for each SIMD
  * width, in host_dense_simd.c. */
 #ifndef BLCO_HOST_DENSE_SIMD_H
 #define BLCO_HOST_DENSE_SIMD_H

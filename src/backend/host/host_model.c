@@ -1,4 +1,5 @@
-/* The model of the host backend, and how models are loaded into it. */
+/* The model of the host backend, how models are loaded into it, and exchanges of rows with other
+ * ranks. */
 #include "backend/host/host_state.h"
 
 #include <math.h>
@@ -233,5 +234,53 @@ enum status host_state_rotate(void *state, int mode, struct error *error)
         rotate_row(host_model_row(model, f->entries, i), rank, model->precision);
     rotate_row(f->scale, rank, PRECISION_DOUBLE);
     sweep_changed(&h->sweep.sweep, mode);
+    return STATUS_OK;
+}
+
+/* Rows of the model's entries to h->solve.sent, or back. */
+static void rows_to_sent(struct host_state *h, void *from, uint64_t first, uint64_t count)
+{
+    const struct host_model *model = &h->model;
+    host_entries_read(h->solve.sent + first * model->rank, host_model_row(model, from, first),
+                      count * model->rank, model->precision);
+}
+
+static void rows_from_sent(struct host_state *h, void *to, uint64_t first, uint64_t count)
+{
+    const struct host_model *model = &h->model;
+    host_entries_write(host_model_row(model, to, first), h->solve.sent + first * model->rank,
+                       count * model->rank, model->precision);
+}
+
+/* How many rows the stripe of this rank has, which begins at rows->first. */
+static uint64_t own_rows(const struct mode_rows *rows)
+{
+    const uint64_t *stripe = rows->stripe_first + rows->peers->rank;
+    return stripe[1] - stripe[0];
+}
+
+enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, struct error *error)
+{
+    const struct mode_rows *rows = &h->ranks->mode[mode];
+    if (h->model.precision == PRECISION_DOUBLE)
+        return rank_rows_reduce_scatter(h->ranks, mode, m, h->model.rank, error);
+    if (rows->peers->size == 1)
+        return STATUS_OK;
+    rows_to_sent(h, m, 0, rows->stripe_first[rows->peers->size]);
+    TRY(rank_rows_reduce_scatter(h->ranks, mode, h->solve.sent, h->model.rank, error));
+    rows_from_sent(h, m, rows->first, own_rows(rows));
+    return STATUS_OK;
+}
+
+enum status host_ranks_allgather(struct host_state *h, int mode, void *a, struct error *error)
+{
+    const struct mode_rows *rows = &h->ranks->mode[mode];
+    if (h->model.precision == PRECISION_DOUBLE)
+        return rank_rows_allgather(h->ranks, mode, a, h->model.rank, error);
+    if (rows->peers->size == 1)
+        return STATUS_OK;
+    rows_to_sent(h, a, rows->first, own_rows(rows));
+    TRY(rank_rows_allgather(h->ranks, mode, h->solve.sent, h->model.rank, error));
+    rows_from_sent(h, a, 0, rows->stripe_first[rows->peers->size]);
     return STATUS_OK;
 }

@@ -3,8 +3,8 @@
 #include <float.h>
 
 #include "backend/host/simd_width.h"
-#include "backend/nonneg_zeros.h"
 #include "base/memory.h"
+#include "numerics/nonneg.h"
 
 enum status host_nonneg_create(struct host_nonneg *p, const struct host_nonneg_start *start,
                                uint64_t rank, struct error *error)

@@ -88,7 +88,7 @@ static void begin_row(const struct host_row_common *s, const struct host_system 
     for (uint64_t r = 0; r < s->rank; r++) {
         const uint64_t at = r * rows + l;
         room->q[at] = x->b[r] - common_of(s, x, r);
-        room->lower[at] = prox_least(POISSON_KEEPS, a[r]);
+        room->old[at] = a[r];
         room->diagonal[at] = ridge_of(s, trace, r);
         room->least[at] = 0;
     }
@@ -119,7 +119,8 @@ static void step_newton(const struct host_row_common *s, const struct host_syste
 {
     const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
     const struct host_rows_room room = host_rows_room_in(scratch, s->rank);
-    const struct host_rows_descent descent = host_rows_descent_in(&room, s->rank, POISSON_PASSES);
+    const struct host_rows_descent descent =
+        host_rows_descent_in(&room, s->rank, POISSON_PASSES, (struct prox_rule){POISSON_KEEPS});
     struct host_rows_matrices m = {.rank = s->rank, .ld = s->ld, .diagonal = room.diagonal};
     for (uint64_t l = 0; l < kernel->rows;
          l++) { /* where there are fewer rows, one more than once */

@@ -152,7 +152,7 @@ static void begin_row(const struct host_row_common *s, const struct host_system 
     fill_gradient(s, x, a, room->rest);
     for (uint64_t r = 0; r < s->rank; r++) {
         room->q[r * rows + l] = room->rest[r];
-        room->lower[r * rows + l] = prox_least(0, a[r]);
+        room->old[r * rows + l] = a[r];
         room->diagonal[r * rows + l] = ridge_times(s, x) * s->ridge[r];
         room->least[r * rows + l] = ROW_SINGULAR * whole_of(s, x, r);
     }
@@ -200,7 +200,8 @@ void host_row_squares_solve(void *context, const struct host_system_rows *rows, 
     }
     kernel->gather(&m, s->rules.nonneg, room.h);
     if (s->rules.nonneg) {
-        const struct host_rows_descent descent = host_rows_descent_in(&room, s->rank, ROW_PASSES);
+        const struct host_rows_descent descent =
+            host_rows_descent_in(&room, s->rank, ROW_PASSES, (struct prox_rule){0});
         kernel->descend(&descent);
     } else {
         failed = kernel->solve(room.h, s->rank, room.least, room.q);

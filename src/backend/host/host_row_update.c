@@ -6,7 +6,6 @@
 
 #include "backend/host/host_dense.h"
 #include "backend/host/host_entries.h"
-#include "backend/host/host_ranks.h"
 #include "backend/host/host_row_steps.h"
 #include "base/least.h"
 #include "base/memory.h"

@@ -25,8 +25,8 @@ struct host_rows_room host_rows_room_in(double *scratch, uint64_t rank)
     const uint64_t step = rank * host_rows_kernels(rank)->rows;
     struct host_rows_room room = {.settled = scratch, .diagonal = scratch + HOST_ROWS_MOST};
     room.least = room.diagonal + step;
-    room.lower = room.least + step;
-    room.inverse = room.lower + step;
+    room.old = room.least + step;
+    room.inverse = room.old + step;
     room.q = room.inverse + step;
     room.d = room.q + step;
     room.h = room.d + step;
@@ -35,12 +35,13 @@ struct host_rows_room host_rows_room_in(double *scratch, uint64_t rank)
 }
 
 struct host_rows_descent host_rows_descent_in(const struct host_rows_room *room, uint64_t rank,
-                                              int passes)
+                                              int passes, struct prox_rule rule)
 {
     return (struct host_rows_descent){.rank = rank,
                                       .passes = passes,
+                                      .rule = rule,
                                       .h = room->h,
-                                      .lower = room->lower,
+                                      .old = room->old,
                                       .least = room->least,
                                       .settled = room->settled,
                                       .q = room->q,

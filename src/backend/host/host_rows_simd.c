@@ -29,9 +29,9 @@ INLINE vec larger(vec x, vec y)
 }
 
 /* prox of numerics/row_rules.h, of each entry. */
-INLINE vec prox_each(vec wanted, vec least)
+INLINE vec prox_each(vec wanted, vec old, struct prox_rule rule)
 {
-    return larger(wanted, least);
+    return larger(wanted, (rule.keeps - 1) * old);
 }
 
 /* x[c] (SIMD_WIDTH): entry l becomes entry c of what was x[l]. */
@@ -91,7 +91,7 @@ INLINE vec pass(const struct host_rows_descent *p, vec on)
         const double *row = p->h + r * rank * SIMD_WIDTH;
         const vec at = load(d + r * SIMD_WIDTH);
         const vec wanted = at + load(q + r * SIMD_WIDTH) * load(p->inverse + r * SIMD_WIDTH);
-        const vec step = on * (prox_each(wanted, load(p->lower + r * SIMD_WIDTH)) - at);
+        const vec step = on * (prox_each(wanted, load(p->old + r * SIMD_WIDTH), p->rule) - at);
         store(d + r * SIMD_WIDTH, at + step);
         UNROLLED
         for (uint64_t j = 0; j < rank; j++)

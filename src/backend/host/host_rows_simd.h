@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "numerics/row_rules.h"
+
 #define HOST_ROWS_MOST 8 /* at a time */
 
 /* Matrices H = G + common + a diagonal. Arrays are borrowed. */
@@ -23,8 +25,9 @@ struct host_rows_matrices {
 struct host_rows_descent {
     uint64_t rank;
     int passes;            /* at most                                                         */
+    struct prox_rule rule; /* what entries may become                                         */
     const double *h;       /* (R x R x rows), whole                                           */
-    const double *lower;   /* (R x rows): d is no less                                        */
+    const double *old;     /* (R x rows): the entries before, of which d is the step          */
     const double *least;   /* (R x rows): a coordinate whose h is no more stays               */
     const double *settled; /* (rows): a row ends after a pass in which no coordinate has lowered the
                             * sum by half of this                                             */
@@ -54,10 +57,10 @@ const struct host_rows_kernels *host_rows_kernels(uint64_t rank);
 
 /* Arrays of as many rows as they take, in a scratch. */
 struct host_rows_room {
-    double *settled;                                    /* (HOST_ROWS_MOST) */
-    double *diagonal, *least, *lower, *inverse, *q, *d; /* (R x rows) */
-    double *h;                                          /* (R x R x rows) */
-    double *rest;                                       /* of the scratch */
+    double *settled;                                  /* (HOST_ROWS_MOST) */
+    double *diagonal, *least, *old, *inverse, *q, *d; /* (R x rows) */
+    double *h;                                        /* (R x R x rows) */
+    double *rest;                                     /* of the scratch */
 };
 
 /* How many numbers of the scratch stand before the rest. */
@@ -67,6 +70,6 @@ struct host_rows_room host_rows_room_in(double *scratch, uint64_t rank);
 
 /* The descent in these arrays. */
 struct host_rows_descent host_rows_descent_in(const struct host_rows_room *room, uint64_t rank,
-                                              int passes);
+                                              int passes, struct prox_rule rule);
 
 #endif

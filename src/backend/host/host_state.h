@@ -1,7 +1,7 @@
 /* The state of the host backend, and its operations. Implemented in backend_host.c (opening),
  * host_model.c (loading models), host_store.c (what leaves the backend), host_update.c (the steps
- * of an iteration), host_row_update.c (those where each row has its own system) and host_momentum.c
- * (extrapolation). */
+ * of an iteration), host_row_update.c (those where each row has its own system)
+ * and host_momentum.c (extrapolation). */
 #ifndef BLCO_HOST_STATE_H
 #define BLCO_HOST_STATE_H
 
@@ -103,6 +103,11 @@ enum status host_state_make_sums(struct host_state *h, int n, struct error *erro
 
 /* G_n of the entries as they stand: what each rank has from its own rows, summed. */
 enum status host_state_make_gram(struct host_state *h, int n, struct error *error);
+
+/* As rank_rows_reduce_scatter and rank_rows_allgather, of entries: rows of M and of a factor
+ * matrix. Doubles are sent as they are; floats are converted to doubles in h->solve.sent first. */
+enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, struct error *error);
+enum status host_ranks_allgather(struct host_state *h, int mode, void *a, struct error *error);
 
 /* The operations of struct backend_ops, on a struct host_state. */
 enum status host_state_load(void *state, const struct model_source *from, struct error *error);

@@ -7,7 +7,6 @@
 #include "backend/host/host_dense_inverse.h"
 #include "backend/host/host_entries.h"
 #include "backend/host/host_nonneg.h"
-#include "backend/host/host_ranks.h"
 #include "backend/host/host_residual.h"
 #include "backend/host/host_row_update.h"
 

@@ -20,8 +20,9 @@
 struct systems {
     uint64_t rank, rows;
     double g[HOST_ROWS_MOST][LD * LD], common[LD * LD];
-    double diagonal[MOST * HOST_ROWS_MOST], lower[MOST * HOST_ROWS_MOST];
+    double diagonal[MOST * HOST_ROWS_MOST], old[MOST * HOST_ROWS_MOST];
     double q[MOST * HOST_ROWS_MOST], least[MOST * HOST_ROWS_MOST], settled[HOST_ROWS_MOST];
+    struct prox_rule rule;
 };
 
 /* Positive definite G = Z'Z, of which only the upper part is there. */
@@ -41,7 +42,7 @@ static void fill(struct systems *s, uint64_t rank, uint64_t rows, uint64_t seed)
             }
         for (uint64_t r = 0; r < rank; r++) {
             s->diagonal[r * rows + l] = .01 * (double)(r + 1);
-            s->lower[r * rows + l] = -(double)(naive_random(&seed) % 100) / 100;
+            s->old[r * rows + l] = (double)(naive_random(&seed) % 100) / 100;
             s->q[r * rows + l] = (double)(naive_random(&seed) % 2000) / 1000 - 1;
         }
         s->settled[l] = l % 2 == 0 ? 0 : 1e-3;
@@ -79,7 +80,8 @@ static void naive_descend(const struct systems *s, uint64_t l, int passes, long 
         for (uint64_t r = 0; r < s->rank; r++) {
             const long double h = entry(s, l, r, r), wanted = d[r] + q[r] / h;
             const bool stays = h <= s->least[r * s->rows + l];
-            const long double step = stays ? 0 : fmaxl(wanted, s->lower[r * s->rows + l]) - d[r];
+            const long double old = s->old[r * s->rows + l];
+            const long double step = stays ? 0 : fmaxl(wanted, s->rule.keeps * old - old) - d[r];
             d[r] += step;
             for (uint64_t j = 0; j < s->rank; j++)
                 q[j] -= step * entry(s, l, r, j);
@@ -95,8 +97,8 @@ static void check_descent(const struct host_rows_kernels *kernel, const struct s
     static double h[MOST * MOST * HOST_ROWS_MOST], d[MOST * HOST_ROWS_MOST],
         inverse[MOST * HOST_ROWS_MOST], q[MOST * HOST_ROWS_MOST];
     const struct host_rows_matrices m = matrices_of(s);
-    const struct host_rows_descent p = {s->rank,    8, h, s->lower, s->least,
-                                        s->settled, q, d, inverse};
+    const struct host_rows_descent p = {s->rank,  8,          s->rule, h, s->old,
+                                        s->least, s->settled, q,       d, inverse};
     memcpy(q, s->q, sizeof q);
     kernel->gather(&m, true, h);
     kernel->descend(&p);
@@ -141,6 +143,8 @@ static void test_kernels(void **state)
             const struct host_rows_kernels *kernel = host_rows_kernels(ranks[i]);
             assert_true(kernel->rows <= width);
             fill(&s, ranks[i], kernel->rows, width + i);
+            check_descent(kernel, &s);
+            s.rule = (struct prox_rule){.25};
             check_descent(kernel, &s);
             check_solve(kernel, &s);
         }
