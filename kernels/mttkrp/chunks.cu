@@ -1,11 +1,15 @@
 #include "kernels/mttkrp/chunks.h"
 
+#include "kernels/arrays/arrays.h"
+#include "kernels/mttkrp/output_row.cuh"
 #include "numerics/thread_blocks.cuh"
 
 namespace
 {
 
 constexpr int THREADS = 256;
+constexpr size_t ALIGNMENT = 256;
+constexpr uint32_t NO_CHUNK = UINT32_MAX;
 
 __global__ void list_chunks(mttkrp_chunk *chunk, uint64_t chunks, const chunk_block *block,
                             uint64_t blocks, uint32_t size)
@@ -23,6 +27,62 @@ __global__ void list_chunks(mttkrp_chunk *chunk, uint64_t chunks, const chunk_bl
     chunk[c] = {first, left < size ? static_cast<uint32_t>(left) : size, static_cast<uint32_t>(k)};
 }
 
+size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+__global__ void clear_rows_with_nonzeros(const __grid_constant__ mttkrp_args a,
+                                         unsigned char *wanted)
+{
+    const mttkrp_chunk c = a.chunk[blockIdx.x];
+    uint32_t base = output_base(a, c);
+    for (uint32_t i = threadIdx.x; i < c.count; i += THREADS)
+        wanted[output_row(a, c.first + i, base)] = 0;
+}
+
+__global__ void mark_rows_at_ends(const __grid_constant__ mttkrp_args a, unsigned char *wanted)
+{
+    uint64_t k = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    if (k >= a.chunks)
+        return;
+    const mttkrp_chunk c = a.chunk[k];
+    uint32_t base = output_base(a, c);
+    wanted[output_row(a, c.first, base)] = 1;
+    wanted[output_row(a, c.first + c.count - 1, base)] = 1;
+}
+
+/* first[r] = a chunk with row r; the row loses its bit if another chunk has it, too. */
+__global__ void find_chunks(const __grid_constant__ mttkrp_args a, uint32_t *first,
+                            uint32_t *unshared)
+{
+    const mttkrp_chunk c = a.chunk[blockIdx.x];
+    uint32_t base = output_base(a, c);
+    for (uint32_t i = threadIdx.x; i < c.count; i += THREADS) {
+        uint32_t row = output_row(a, c.first + i, base);
+        uint32_t other = atomicCAS(&first[row], NO_CHUNK, blockIdx.x);
+        if (other != NO_CHUNK && other != blockIdx.x)
+            atomicAnd(&unshared[row / 32], ~(1u << row % 32));
+    }
+}
+
+__global__ void clear_empty_rows(const uint32_t *first, uint64_t rows, uint32_t *unshared)
+{
+    uint64_t row = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    bool present = row < rows && first[row] != NO_CHUNK;
+    uint32_t word = __ballot_sync(0xffffffffu, present);
+    if (row < rows && row % 32 == 0)
+        unshared[row / 32] &= word;
+}
+
+__global__ void zero_others(uint4 *m, uint32_t vectors, const uint32_t *unshared, uint64_t rows)
+{
+    uint64_t i = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    uint64_t row = i / vectors;
+    if (row < rows && !(unshared[row / 32] >> row % 32 & 1))
+        m[i] = make_uint4(0, 0, 0, 0);
+}
+
 } // namespace
 
 extern "C" cudaError_t chunks_list(mttkrp_chunk *chunk, uint64_t chunks, const chunk_block *block,
@@ -32,5 +92,67 @@ extern "C" cudaError_t chunks_list(mttkrp_chunk *chunk, uint64_t chunks, const c
         return cudaSuccess;
     list_chunks<<<thread_blocks(chunks, THREADS), THREADS, 0, stream>>>(chunk, chunks, block,
                                                                         blocks, size);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
+{
+    size_t for_select = 0;
+    cudaError_t code = arrays_select(nullptr, &for_select, nullptr, nullptr, sizeof(uint32_t),
+                                     nullptr, rows, nullptr);
+    *bytes = aligned(sizeof(uint64_t)) + aligned(rows) + aligned(for_select);
+    return code;
+}
+
+extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, uint32_t *row,
+                                       uint64_t *count, void *temporary, size_t bytes,
+                                       cudaStream_t stream)
+{
+    unsigned char *free_space = static_cast<unsigned char *>(temporary);
+    uint64_t *selected = reinterpret_cast<uint64_t *>(free_space);
+    unsigned char *wanted = free_space + aligned(sizeof(uint64_t));
+    void *for_select = wanted + aligned(rows);
+    size_t left = bytes - aligned(sizeof(uint64_t)) - aligned(rows);
+
+    cudaError_t code = cudaMemsetAsync(wanted, 1, rows, stream);
+    if (code != cudaSuccess)
+        return code;
+    if (args->chunks) {
+        clear_rows_with_nonzeros<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(
+            *args, wanted);
+        mark_rows_at_ends<<<thread_blocks(args->chunks, THREADS), THREADS, 0, stream>>>(*args,
+                                                                                        wanted);
+        if ((code = cudaGetLastError()) != cudaSuccess)
+            return code;
+    }
+    code = arrays_select(for_select, &left, wanted, row, sizeof *row, selected, rows, stream);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream);
+    return code == cudaSuccess ? cudaStreamSynchronize(stream) : code;
+}
+
+extern "C" cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows, uint32_t *first,
+                                          uint32_t *unshared, cudaStream_t stream)
+{
+    cudaError_t code = cudaMemsetAsync(first, 0xff, rows * sizeof *first, stream);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaMemsetAsync(unshared, 0xff, UNSHARED_ROWS_WORDS(rows) * sizeof *unshared, stream);
+    if (code != cudaSuccess)
+        return code;
+    if (args->chunks)
+        find_chunks<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(*args, first,
+                                                                                 unshared);
+    clear_empty_rows<<<thread_blocks(rows, THREADS), THREADS, 0, stream>>>(first, rows, unshared);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors,
+                                                 const uint32_t *unshared, uint64_t rows,
+                                                 cudaStream_t stream)
+{
+    zero_others<<<thread_blocks(rows * vectors, THREADS), THREADS, 0, stream>>>(
+        static_cast<uint4 *>(m), vectors, unshared, rows);
     return cudaGetLastError();
 }

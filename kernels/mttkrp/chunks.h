@@ -1,4 +1,5 @@
-/* Cuts blocks of nonzeros into chunks. Device pointers only. */
+/* The chunks into which blocks of nonzeros are cut, and the rows of M that no chunk has or that
+ * only one has. Device pointers only. */
 #ifndef BLCO_CHUNKS_H
 #define BLCO_CHUNKS_H
 
@@ -22,6 +23,34 @@ struct chunk_block {
 cudaError_t chunks_list(struct mttkrp_chunk *chunk, uint64_t chunks,
                         const struct chunk_block *block, uint64_t blocks, uint32_t size,
                         cudaStream_t stream);
+
+/* Rows of M that an ordered MTTKRP does not store whole are empty rows, and rows with nonzeros in
+ * several chunks. They are zeroed before it runs. */
+
+/* *bytes = the temporary device memory that empty_rows_list takes. */
+cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes);
+
+/* row (room for `rows`) = the output rows in [0, rows), ascending, that have no nonzero, or the
+ * first or the last nonzero of a chunk; *count (host) = how many. index, base, chunk and output as
+ * in struct mttkrp_args. temporary (bytes). Synchronous. */
+cudaError_t empty_rows_list(const struct mttkrp_args *args, uint64_t rows, uint32_t *row,
+                            uint64_t *count, void *temporary, size_t bytes, cudaStream_t stream);
+
+/* Unshared rows of M: one chunk has all nonzeros of such a row and stores it, so the row needs
+ * neither atomics nor zeroing. */
+
+/* 32-bit words of a bitmap of `rows` bits. */
+#define UNSHARED_ROWS_WORDS(rows) (((uint64_t)(rows) + 31) / 32)
+
+/* Bit r of unshared (UNSHARED_ROWS_WORDS(rows)) = whether exactly one chunk has nonzeros of output
+ * row r. index, base, chunk and output as in struct mttkrp_args; `first` (rows) is scratch. The
+ * bits also hold for longer chunks that are made of whole chunks of these. Asynchronous. */
+cudaError_t unshared_rows_mark(const struct mttkrp_args *args, uint64_t rows, uint32_t *first,
+                               uint32_t *unshared, cudaStream_t stream);
+
+/* Sets the other rows of M (rows x vectors * 16 bytes) to zero. Asynchronous. */
+cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors, const uint32_t *unshared,
+                                      uint64_t rows, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

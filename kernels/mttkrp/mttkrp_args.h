@@ -54,7 +54,7 @@ struct mttkrp_args {
     int ordered; /* a row's nonzeros are neighbours: only the first and the last row of a chunk can
                   * be shared with other chunks; the other rows are stored, not added */
     /* MTTKRP_SORTED: bit r is set where one chunk has all nonzeros of row r, which is then stored
-     * too (unshared_rows.h); NULL: no such rows are known. */
+     * too (chunks.h); NULL: no such rows are known. */
     const uint32_t *unshared;
     /* (nnz) MTTKRP_SORTED: the order in which chunks take the nonzeros; NULL: as they stand. */
     const uint32_t *position;

@@ -8,7 +8,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
-#include "kernels/mttkrp/unshared_rows.h"
+#include "kernels/mttkrp/chunks.h"
 #include "plan/tile_choice.h"
 
 /* Two gathers are fused only if their table fits the L2 cache and is short compared with the

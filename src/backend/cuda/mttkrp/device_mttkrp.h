@@ -53,7 +53,7 @@ struct device_mttkrp {
     struct device_tiles tiles; /* of a tensor in a tiled ordering, which has no other variant */
     int gather[MAX_ORDER]; /* the other modes, the mode in the index's lowest bits last         */
     int fused;             /* gathers `fused` and `fused + 1` can be fused; -1: none             */
-    uint32_t *unshared; /* (UNSHARED_ROWS_WORDS(I_n)) of unshared_rows.h, or NULL; device, owned */
+    uint32_t *unshared;    /* (UNSHARED_ROWS_WORDS(I_n)) of chunks.h, or NULL; device, owned */
     struct device_mttkrp_variant variant[DEVICE_MTTKRP_VARIANTS];
     int variants;
     int calls; /* of device_mttkrp_run so far                                       */

@@ -6,7 +6,6 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "base/memory.h"
 #include "kernels/mttkrp/chunks.h"
-#include "kernels/mttkrp/empty_rows.h"
 
 /* Nonzeros of the shortest chunks. Chunks of large tensors are long enough to be worth a thread
  * block; small tensors are cut finer to fill the GPU. */

@@ -18,7 +18,7 @@ struct device_tensor {
     uint32_t *base; /* (nblocks x MAX_ORDER); device, owned; NULL where all bits are zero */
     struct mttkrp_chunk *chunk; /* of all tables; device, owned */
     struct device_chunk_table table[DEVICE_CHUNK_TABLES];
-    uint32_t *zero_row; /* (zero_rows): see empty_rows.h; `mode n` orderings only; device, owned */
+    uint32_t *zero_row; /* (zero_rows): see chunks.h; `mode n` orderings only; device, owned */
     uint64_t zero_rows;
 };
 
