@@ -16,14 +16,14 @@
 enum loss_name { LOSS_SQUARES, LOSS_POISSON };
 extern const struct word loss_words[];
 
-#define LOSS_BLOCK 64 /* nonzeros that are worked on at a time, at most */
+#define TERM_BLOCK 64 /* nonzeros that are worked on at a time, at most */
 
 /* A block of nonzeros, of one row or several: the values m of the model, and what follows from them
  * and the values of the tensor, for the systems of the rows. */
 struct loss_terms {
-    double m[LOSS_BLOCK], c[LOSS_BLOCK], w[LOSS_BLOCK];
-    double q[LOSS_BLOCK];      /* of rates */
-    double misfit[LOSS_BLOCK]; /* of squares by `terms`, of rates by `sum_values` */
+    double m[TERM_BLOCK], c[TERM_BLOCK], w[TERM_BLOCK];
+    double q[TERM_BLOCK];      /* of rates */
+    double misfit[TERM_BLOCK]; /* of squares by `terms`, of rates by `sum_values` */
 };
 
 /* The numbers of a system. */
@@ -48,7 +48,7 @@ struct loss_sums {
     double misfit;   /* of rates: of v misfit(x, m) - h m            */
 };
 
-#define LOSS_RESIDUALS 3 /* numbers that are shown of a residual, at most */
+#define RESIDUAL_NUMBERS 3 /* numbers that are shown of a residual, at most */
 
 struct loss {
     /* The values of the model are rates: no entry of a factor matrix is negative, and columns have
@@ -87,7 +87,7 @@ struct loss {
     double (*residual)(double value, double model);
     void (*residual_numbers)(double value, double model, double *number);
     int residuals; /* how many, and how they are called in tables and records */
-    const char *residual_name[LOSS_RESIDUALS];
+    const char *residual_name[RESIDUAL_NUMBERS];
 };
 
 extern const struct loss loss_squares, loss_poisson;

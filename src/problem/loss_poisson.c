@@ -195,5 +195,5 @@ const struct loss loss_poisson = {.rates = true,
                                   .margins = true,
                                   .residual = residual,
                                   .residual_numbers = residual_numbers,
-                                  .residuals = LOSS_RESIDUALS,
+                                  .residuals = RESIDUAL_NUMBERS,
                                   .residual_name = {"residual", "pearson", "p"}};

@@ -25,7 +25,7 @@ bool prediction_file_is_array(const char *path)
 /* Bytes that the longest text line may take. */
 static size_t line_room(const struct prediction_form *form)
 {
-    size_t room = (1 + LOSS_RESIDUALS) * (NUMBER_MAX_TEXT + 1);
+    size_t room = (1 + RESIDUAL_NUMBERS) * (NUMBER_MAX_TEXT + 1);
     for (int n = 0; n < form->order; n++)
         room += sizeof NO_LABEL + NUMBER_MAX_TEXT + PRINTABLE_ROOM(labels_longest(form->labels, n));
     return room;
@@ -63,7 +63,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     const struct prediction_lines *l = lines;
     const struct prediction_form *form = l->form;
     const char between = any_labels(form) ? '\t' : ' ';
-    double number[LOSS_RESIDUALS];
+    double number[RESIDUAL_NUMBERS];
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < form->order; n++) {
             text = format_index(form, n, l->x->index[n][i], text);

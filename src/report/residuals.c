@@ -225,7 +225,7 @@ static uint64_t entries_shown(const struct residuals *r)
 static double entry_number(const struct residuals *r, uint64_t i, int which)
 {
     const struct strange_entry *e = &r->entry[i];
-    double number[LOSS_RESIDUALS];
+    double number[RESIDUAL_NUMBERS];
     if (which < 2)
         return which == 0 ? e->value : e->model;
     r->loss->residual_numbers(e->value, e->model, number);
@@ -362,7 +362,7 @@ static void put_entry(struct json *j, const struct residual_view *v, const struc
     }
     json_put_number(j, "value", e->value);
     json_put_number(j, "model", e->model);
-    double number[LOSS_RESIDUALS];
+    double number[RESIDUAL_NUMBERS];
     v->residuals->loss->residual_numbers(e->value, e->model, number);
     for (int k = 0; k < v->residuals->loss->residuals; k++)
         json_put_number(j, v->residuals->loss->residual_name[k], number[k]);

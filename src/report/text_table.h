@@ -11,7 +11,7 @@
 #include "formats/names/labels.h"
 #include "problem/loss.h"
 
-#define TABLE_NUMBERS (2 + LOSS_RESIDUALS) /* the most columns of numbers */
+#define TABLE_NUMBERS (2 + RESIDUAL_NUMBERS) /* the most columns of numbers */
 #define TABLE_COLUMNS (MAX_ORDER + TABLE_NUMBERS)
 
 /* Row 0 is the heading. cell() writes a cell's text, which has less than LABEL_SHOWN_ROOM bytes. */

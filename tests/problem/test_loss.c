@@ -64,10 +64,10 @@ static void test_misfits(void **state)
     (void)state;
     uint64_t seed = 7;
     for (int turn = 0; turn < 3000; turn++) {
-        const uint64_t count = 1 + (uint64_t)turn % LOSS_BLOCK;
+        const uint64_t count = 1 + (uint64_t)turn % TERM_BLOCK;
         struct loss_terms t = {0};
         struct loss_sums sums = {0};
-        double x[LOSS_BLOCK];
+        double x[TERM_BLOCK];
         fill(x, t.m, count, &seed);
         loss_poisson.sum_values(&t, x, count, 0, &sums);
         long double sum = 0;
@@ -115,8 +115,8 @@ static void test_numbers(void **state)
 static void test_least(void **state)
 {
     (void)state;
-    double value[LOSS_BLOCK];
-    for (uint64_t count = 1; count <= LOSS_BLOCK; count++)
+    double value[TERM_BLOCK];
+    for (uint64_t count = 1; count <= TERM_BLOCK; count++)
         for (uint64_t at = 0; at < count; at++) {
             double number[SYSTEM_NUMBERS] = {0};
             for (uint64_t k = 0; k < count; k++)
@@ -130,7 +130,7 @@ static void test_least(void **state)
 /* The probability of x or more. */
 static double upper_tail(double x, double m)
 {
-    double number[LOSS_RESIDUALS];
+    double number[RESIDUAL_NUMBERS];
     loss_poisson.residual_numbers(x, m, number);
     return number[2];
 }
@@ -190,7 +190,7 @@ static void test_large_counts(void **state)
 static void test_residuals(void **state)
 {
     (void)state;
-    double number[LOSS_RESIDUALS];
+    double number[RESIDUAL_NUMBERS];
     loss_poisson.residual_numbers(7, 4, number);
     assert_true(fabs(number[0] - sqrt(2 * (4 - 7 + 7 * log(7 / 4.0)))) < 1e-14);
     assert_true(fabs(number[1] - 1.5) < 1e-15);
@@ -209,14 +209,14 @@ static void test_impossible_rates(void **state)
     static const double rates[] = {0, -5, 1e-200, -INFINITY};
     const double deviance = 2 * (1e-100 - 3 + 3 * (log(3) + 100 * log(10)));
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
-        double none[LOSS_RESIDUALS], three[LOSS_RESIDUALS];
+        double none[RESIDUAL_NUMBERS], three[RESIDUAL_NUMBERS];
         loss_poisson.residual_numbers(0, rates[i], none);
         assert_true(fabs(none[0]) < 1e-49 && fabs(none[1]) < 1e-49 && none[2] == 1);
         loss_poisson.residual_numbers(3, rates[i], three);
         assert_true(fabs(three[0] - sqrt(deviance)) < 1e-12);
         assert_true(fabs(three[1] / 3e50 - 1) < 1e-12 && three[2] >= 0 && three[2] < 1e-299);
     }
-    double unknown[LOSS_RESIDUALS];
+    double unknown[RESIDUAL_NUMBERS];
     loss_poisson.residual_numbers(3, NAN, unknown);
     assert_true(isnan(unknown[0]) && isnan(unknown[1]) && isnan(unknown[2]));
 }

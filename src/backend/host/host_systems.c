@@ -22,7 +22,7 @@
 
 _Static_assert(SYSTEM_NUMBERS <= HOST_SYSTEM_PAD, "the numbers have room before b");
 _Static_assert(HOST_SYSTEM_PAD <= HOST_SLICES_PAD, "kernels read on after the last nonzero");
-_Static_assert(LOSS_BLOCK % HOST_SYSTEM_PAD == 0, "a block has room for what is read on");
+_Static_assert(TERM_BLOCK % HOST_SYSTEM_PAD == 0, "a block has room for what is read on");
 
 uint64_t host_system_length(uint64_t rank, bool matrix)
 {
@@ -76,11 +76,11 @@ struct block_part {
 struct block {
     uint64_t first, count; /* nonzeros [first, first + count), at most p->most */
     uint64_t parts;
-    struct block_part part[LOSS_BLOCK];
-    const double *row[LOSS_BLOCK]; /* of each nonzero, laid out, in `laid` */
-    double *laid;                  /* (LOSS_BLOCK x ld): the parts' rows */
+    struct block_part part[TERM_BLOCK];
+    const double *row[TERM_BLOCK]; /* of each nonzero, laid out, in `laid` */
+    double *laid;                  /* (TERM_BLOCK x ld): the parts' rows */
     uint64_t laid_slice;           /* whose row stands first in `laid` */
-    double *z, *wz;                /* (LOSS_BLOCK x ld) */
+    double *z, *wz;                /* (TERM_BLOCK x ld) */
     double *a;                     /* (ld) */
     struct loss_terms t;
 };
@@ -120,7 +120,7 @@ static const struct host_systems_kernels *kernels(uint64_t rank)
 /* Doubles of a block's arrays, which are 0 at first. */
 static uint64_t block_room(uint64_t ld)
 {
-    return (3 * LOSS_BLOCK + 1) * ld;
+    return (3 * TERM_BLOCK + 1) * ld;
 }
 
 /* a (ld) = row `row` as it is, with its weights. */
@@ -143,7 +143,7 @@ static void read_block(const struct pass *p, struct block *x, uint64_t slice, ui
     x->count = count;
     x->parts = 0;
     for (uint64_t k = 0; k < count; k += LINE_DOUBLES)
-        __builtin_prefetch(s->value + first + LOSS_BLOCK + k);
+        __builtin_prefetch(s->value + first + TERM_BLOCK + k);
     for (uint64_t k = 0; k < count; slice++) {
         const uint64_t end = least_of(s->end[slice] - first, count);
         if (x->parts > 0 || x->laid_slice != slice) {
@@ -177,11 +177,11 @@ static void begin_work(const struct pass *p, int thread, struct thread_room *w)
     memset(room, 0, p->room * sizeof *room);
     w->rows.count = 0;
     x->z = room;
-    x->wz = x->z + LOSS_BLOCK * p->ld;
-    x->laid = x->wz + LOSS_BLOCK * p->ld;
-    x->a = x->laid + LOSS_BLOCK * p->ld;
+    x->wz = x->z + TERM_BLOCK * p->ld;
+    x->laid = x->wz + TERM_BLOCK * p->ld;
+    x->a = x->laid + TERM_BLOCK * p->ld;
     x->laid_slice = UINT64_MAX;
-    for (uint64_t k = 0; k < LOSS_BLOCK; k++)
+    for (uint64_t k = 0; k < TERM_BLOCK; k++)
         x->row[k] = x->laid;
     room += block_room(p->ld);
     for (uint64_t l = 0; l < p->s->rows; l++) {
@@ -226,7 +226,7 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
 
     /* as many nonzeros in a block as fit, at least two for each entry of the widest vectors */
     const uint64_t fit = NEAR_BYTES / ((matrix ? 2 : 1) * ld * sizeof(double));
-    const uint64_t block = least_of(LOSS_BLOCK, fit), two = 2 * HOST_SYSTEM_PAD;
+    const uint64_t block = least_of(TERM_BLOCK, fit), two = 2 * HOST_SYSTEM_PAD;
     p->most = block < two ? two : block / HOST_SYSTEM_PAD * HOST_SYSTEM_PAD;
 
     uint64_t bytes = 0; /* of the other modes' rows */
