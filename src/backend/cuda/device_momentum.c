@@ -132,18 +132,6 @@ static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
     return args;
 }
 
-/* The column sums of Y, of counts. */
-static enum status queue_sums(struct device_state *s, struct error *error)
-{
-    s->events.end = NULL;
-    for (int n = 0; n < s->order; n++) {
-        const struct device_previous *previous = &s->momentum.previous[n];
-        if (previous->factor)
-            TRY(device_row_update_sum_columns(s, n, previous->factor, previous->sum, error));
-    }
-    return cuda_status(device_queue_follow(s->side, s->stream, s->momentum.decided), doing, error);
-}
-
 /* Writes Y over the previous factor matrices, with its norms and Grams. */
 static enum status queue_step(struct device_state *s, struct error *error)
 {
@@ -152,8 +140,16 @@ static enum status queue_step(struct device_state *s, struct error *error)
     double *raw = s->momentum.raw;
     TRY(device_dense_extrapolate(s->dense, &args, raw, error));
     s->events.end = device_dense_passed(s->dense);
-    if (s->rows.rates)
-        TRY(queue_sums(s, error));
+    if (s->rows.rates) { /* and the column sums of Y */
+        s->events.end = NULL;
+        for (int n = 0; n < s->order; n++) {
+            const struct device_previous *previous = &s->momentum.previous[n];
+            if (previous->factor)
+                TRY(device_row_update_sum_columns(s, n, previous->factor, previous->sum, error));
+        }
+        TRY(cuda_status(device_queue_follow(s->side, s->stream, s->momentum.decided), doing,
+                        error));
+    }
     TRY(device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error));
     return device_dense_extrapolated(s->dense, &args, raw, error);
 }

@@ -16,15 +16,6 @@
 
 static const char doing[] = "systems of rows on the GPU";
 
-/* Device memory that systems of common rows take for a tensor of this shape, about. */
-static uint64_t common_bytes(const struct shape *shape, const struct device_row_size *size)
-{
-    const uint64_t numbers = row_system_length((uint32_t)size->rank, size->matrix) + USUAL_RANKS;
-    const uint64_t system = numbers * sizeof(double) + sizeof(struct row_totals);
-    const uint64_t few = USUAL_RANKS * ROW_DEAL_SHARES, all = ROW_DEAL_SENT / system;
-    return least_of(shape_longest(shape), few > all ? few : all) * system;
-}
-
 /* What is sent of a row: its system, and of counts the least value that each rank has. */
 static uint64_t numbers_of_row(const struct device_common_rows *c)
 {
@@ -93,49 +84,33 @@ static struct row_sent place_of(const struct device_common_rows *c, int n, int k
                              .peer = (uint32_t)c->ranks->all->rank};
 }
 
-/* Sums the systems of common rows, and solves those of this rank. */
-static enum status solve_common(const struct device_common_rows *c, struct device_ranks *ranks,
-                                struct device_row_systems *systems,
-                                const struct device_row_pass *pass, struct error *error)
-{
-    const int n = pass->mode, size = c->ranks->all->size, me = c->ranks->all->rank;
-    const uint64_t numbers = c->rows[n] * numbers_of_row(c);
-    const size_t bytes = (size_t)size * numbers * sizeof *c->sent;
-    TRY(cuda_status(cudaMemsetAsync(c->sent, 0, bytes, pass->stream),
-                    "systems of rows on several GPUs", error));
-    for (int k = 0; k < size; k++) {
-        const struct row_sent sent = place_of(c, n, k);
-        TRY(device_row_systems_piece(systems, pass, piece_of(c, k), &sent, error));
-    }
-    TRY(device_ranks_scatter_numbers(ranks, n, c->sent, numbers, pass->stream, error));
-    const struct row_sent mine = place_of(c, n, me);
-    return device_row_systems_take(systems, pass, &mine, mode_rows_common(&c->ranks->mode[n], me),
-                                   error);
-}
-
 /* All steps of a pass that has begun, over an ordering that is cut so; they are at most one more
- * than the cuts. Asynchronous; every rank calls it. */
+ * than the cuts. The systems of common rows are summed, and those of this rank solved.
+ * Asynchronous; every rank calls it. */
 static enum status pass_common(const struct device_common_rows *c, struct device_ranks *ranks,
                                struct device_row_systems *systems,
                                const struct device_row_pass *pass, struct error *error)
 {
-    const int n = pass->mode;
+    const int n = pass->mode, size = c->ranks->all->size, me = c->ranks->all->rank;
+    const uint64_t numbers = c->rows[n] * numbers_of_row(c);
+    const size_t bytes = (size_t)size * numbers * sizeof *c->sent;
     for (uint32_t piece = 0; pass->values && piece < pieces_of(c, n); piece++)
         TRY(device_row_systems_piece(systems, pass, piece, NULL, error));
     if (pass->values)
         return STATUS_OK;
-    if (c->rows[n] > 0)
-        TRY(solve_common(c, ranks, systems, pass, error));
+    if (c->rows[n] > 0) {
+        TRY(cuda_status(cudaMemsetAsync(c->sent, 0, bytes, pass->stream),
+                        "systems of rows on several GPUs", error));
+        for (int k = 0; k < size; k++) {
+            const struct row_sent sent = place_of(c, n, k);
+            TRY(device_row_systems_piece(systems, pass, piece_of(c, k), &sent, error));
+        }
+        TRY(device_ranks_scatter_numbers(ranks, n, c->sent, numbers, pass->stream, error));
+        const struct row_sent mine = place_of(c, n, me);
+        TRY(device_row_systems_take(systems, pass, &mine, mode_rows_common(&c->ranks->mode[n], me),
+                                    error));
+    }
     return device_row_systems_piece(systems, pass, own_piece(c, n), NULL, error);
-}
-
-/* Several GPUs do not stream. */
-static void plan_common(struct plan_request *request, const struct device_row_size *size)
-{
-    const struct plan_tensor *tensor = &request->tensor;
-    request->can_stream = request->must_stream = false;
-    request->system_bytes += common_bytes(&tensor->shape, size) +
-                             (uint64_t)tensor->shape.order * device_row_chunks_bytes(tensor->nnz);
 }
 
 static struct device_row_size size_of(const struct problem *problem)
@@ -161,8 +136,16 @@ enum status device_row_update_plan(struct plan_request *request,
         device_row_systems_flow_bytes(request->tensor.shape.order, &size, request->tensor.nnz);
     request->batch_system_bytes =
         device_row_systems_batch_bytes(request->tensor.shape.order, &size);
-    if (request->tensor.is_part)
-        plan_common(request, &size);
+    if (request->tensor.is_part) { /* several GPUs do not stream, and send systems of common rows */
+        const struct shape *shape = &request->tensor.shape;
+        const uint64_t numbers = row_system_length((uint32_t)size.rank, size.matrix) + USUAL_RANKS;
+        const uint64_t system = numbers * sizeof(double) + sizeof(struct row_totals);
+        const uint64_t few = USUAL_RANKS * ROW_DEAL_SHARES, all = ROW_DEAL_SENT / system;
+        request->can_stream = request->must_stream = false;
+        request->system_bytes +=
+            least_of(shape_longest(shape), few > all ? few : all) * system +
+            (uint64_t)shape->order * device_row_chunks_bytes(request->tensor.nnz);
+    }
     return STATUS_OK;
 }
 
@@ -293,19 +276,15 @@ enum status device_row_update_values(struct device_state *s, int mode, struct er
     return queue_totals(s, mode, true, u->rates ? &model : &none, s->stream, error);
 }
 
-/* What the update and its fit need beside the new rows of counts. */
-static enum status queue_counts(struct device_state *s, int mode, struct error *error)
+enum status device_row_update_solve(struct device_state *s, int mode, struct error *error)
 {
+    TRY(queue_pass(s, mode, false, error));
+    if (!s->rows.rates)
+        return STATUS_OK;
     const struct row_model_args none = {.lambda = NULL};
     TRY(device_row_systems_totals(&s->rows.systems, mode, false, &s->scalars->rows.solved[mode],
                                   &none, s->stream, error));
     return device_row_update_sum_columns(s, mode, s->sweep.factors.m, s->rows.made, error);
-}
-
-enum status device_row_update_solve(struct device_state *s, int mode, struct error *error)
-{
-    TRY(queue_pass(s, mode, false, error));
-    return s->rows.rates ? queue_counts(s, mode, error) : STATUS_OK;
 }
 
 enum status device_row_update_normalise(struct device_state *s, int mode, struct error *error)

@@ -129,55 +129,46 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 
-/* Queues the inverse of V, for which `stream` waits. last: the mode whose norms are lambda, or -1.
- */
-static enum status queue_inverse(struct device_state *s, int mode, int last, struct error *error)
+/* Queues the inverse of V and the pass over the rows of M and the factor matrix that this rank
+ * solves, which then go to all ranks. Rows that have systems are solved in M already. */
+static enum status queue_solve(struct device_state *s, int mode, struct error *error)
 {
-    const struct device_model *model = &s->model;
+    const struct device_matrix m = device_state_matrix(s, mode, s->sweep.factors.m);
+    const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.factor[mode]);
     const struct dense_modes modes = device_state_modes(s, mode);
-    double ridge = s->problem->asked->rules.ridge[mode];
-    if (s->problem->asked->rules.nonneg[mode])
-        device_dense_prepare_nonneg(s->dense, &modes, ridge,
-                                    last < 0 ? model->lambda : model->norm[last],
-                                    s->ranks.ranks->part.whole.dims[mode], error);
-    else if (s->ahead.running || device_ranks_before_wait(&s->ranks, s->side, error) == STATUS_OK)
-        device_dense_inverse(s->dense, &modes, ridge, s->solve.inverse, error);
-    TRY(error->status);
-    s->solve.reciprocal = fmin(s->solve.reciprocal, device_dense_reciprocal(s->dense));
-    return cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), "V", error);
-}
-
-/* Queues the pass over the rows of M and the factor matrix that this rank solves. */
-static enum status queue_rows(struct device_state *s, int mode, bool fit_rows, struct error *error)
-{
+    const struct mode_rules *rules = &s->problem->asked->rules;
     const struct mode_rows *own = &s->ranks.ranks->mode[mode];
     const struct device_dense_rows rows = {
         .m = device_state_row(s, s->sweep.factors.m, own->first),
         .a = device_state_row(s, s->sweep.factors.factor[mode], own->first),
         .count = own->count,
         .raw = s->solve.raw};
-    if (s->problem->asked->rules.nonneg[mode] && !s->rows.on)
+    struct device_ahead *ahead = &s->ahead;
+    const int last = s->model.last_mode; /* whose norms are lambda; -1: none */
+    const bool nonneg = rules->nonneg[mode] && !s->rows.on;
+    const bool fit_rows = last < 0 && !s->model.weights_fit;
+    s->model.last_mode = mode;
+    device_sweep_changed(&s->sweep, mode);
+    if (!s->rows.on) {
+        TRY(device_ranks_scatter(&s->ranks, mode, &m, s->stream, error));
+        if (nonneg)
+            TRY(device_dense_prepare_nonneg(s->dense, &modes, rules->ridge[mode],
+                                            last < 0 ? s->model.lambda : s->model.norm[last],
+                                            s->ranks.ranks->part.whole.dims[mode], error));
+        if (!nonneg && !ahead->running)
+            TRY(device_ranks_before_wait(&s->ranks, s->side, error));
+        if (!nonneg)
+            TRY(device_dense_inverse(s->dense, &modes, rules->ridge[mode], s->solve.inverse,
+                                     error));
+        s->solve.reciprocal = fmin(s->solve.reciprocal, device_dense_reciprocal(s->dense));
+        TRY(cuda_status(device_queue_follow(s->stream, s->side, s->solve.ready), "V", error));
+    }
+    if (nonneg)
         device_dense_apply_nonneg(s->dense, &rows, fit_rows, error);
     else
         device_dense_apply(s->dense, &rows, s->rows.on ? NULL : s->solve.inverse, error);
     s->events.end = device_ranks_alone(&s->ranks) ? device_dense_passed(s->dense) : NULL;
-    return error->status;
-}
-
-static enum status queue_solve(struct device_state *s, int mode, struct error *error)
-{
-    const struct device_matrix m = device_state_matrix(s, mode, s->sweep.factors.m);
-    const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.factor[mode]);
-    struct device_ahead *ahead = &s->ahead;
-    const int last = s->model.last_mode;
-    const bool fit_rows = last < 0 && !s->model.weights_fit;
-    s->model.last_mode = mode;
-    device_sweep_changed(&s->sweep, mode);
-    if (!s->rows.on)
-        TRY(device_ranks_scatter(&s->ranks, mode, &m, s->stream, error));
-    if (!s->rows.on)
-        TRY(queue_inverse(s, mode, last, error));
-    TRY(queue_rows(s, mode, fit_rows, error));
+    TRY(error->status);
     if (ahead->careful > 0)
         ahead->careful = device_dense_singular(s->dense) ? CAREFUL_UPDATES : ahead->careful - 1;
     return device_ranks_gather(&s->ranks, mode, &a, s->stream, error);
@@ -220,27 +211,21 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
     return STATUS_OK;
 }
 
-/* Fetches the scalars after all queued work; *repeated as below. */
-static enum status fetch_scalars(struct device_state *s, bool *repeated, struct error *error)
-{
-    cudaError_t code =
-        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
-    *repeated = false;
-    TRY(cuda_status(code, "an iteration", error));
-    TRY(device_ranks_wait(&s->ranks, s->side, error));
-    *repeated = s->result->halt != 0;
-    if (!*repeated)
-        return STATUS_OK;
-    device_momentum_drop(s); /* its kernels have done nothing */
-    return repeat_updates(s, s->result->halt, error);
-}
-
 /* Waits for the GPU and fetches the scalars. *repeated: updates were repeated, and what was queued
  * after them has no result. */
 static enum status wait_for_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
     struct device_ahead *ahead = &s->ahead;
-    fetch_scalars(s, repeated, error);
+    cudaError_t code =
+        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
+    *repeated = false;
+    if (cuda_status(code, "an iteration", error) == STATUS_OK &&
+        device_ranks_wait(&s->ranks, s->side, error) == STATUS_OK)
+        *repeated = s->result->halt != 0;
+    if (*repeated) {
+        device_momentum_drop(s); /* its kernels have done nothing */
+        repeat_updates(s, s->result->halt, error);
+    }
     ahead->count = 0;
     ahead->running =
         device_dense_run_ahead(s->dense, ahead->careful > 0 ? NULL : &s->scalars->halt);
@@ -309,21 +294,6 @@ static enum status begin_next_sweep(struct device_state *s, struct error *error)
     return STATUS_OK;
 }
 
-/* Queues the fit. M is read on `stream`, where the next sweep's first MTTKRP overwrites it. */
-static enum status queue_fit(struct device_state *s, int mode, struct error *error)
-{
-    const struct dense_modes modes = device_state_modes(s, mode);
-    const double *inner;
-    TRY(device_dense_inner(s->dense, &inner, error));
-    if (s->events.end)
-        s->events.end = device_dense_passed(s->dense);
-    if (!device_ranks_alone(&s->ranks)) {
-        TRY(device_ranks_sum(&s->ranks, inner, s->solve.inner, s->rank, s->side, error));
-        inner = s->solve.inner;
-    }
-    return device_dense_model(s->dense, &modes, inner, &s->scalars->fit, error);
-}
-
 static double epsilon(const struct device_state *s, int mode)
 {
     return backend_fit_epsilon(s->ranks.ranks->part.whole.dims[mode], s->sweep.factors.precision);
@@ -334,8 +304,19 @@ static double epsilon(const struct device_state *s, int mode)
 static enum status queue_end(struct device_state *s, int mode, const struct momentum *m,
                              struct error *error)
 {
-    if (!s->rows.rates)
-        TRY(queue_fit(s, mode, error));
+    if (!s->rows.rates) { /* M is read on `stream`, where the next sweep's first MTTKRP overwrites
+                             it */
+        const struct dense_modes modes = device_state_modes(s, mode);
+        const double *inner;
+        TRY(device_dense_inner(s->dense, &inner, error));
+        if (s->events.end)
+            s->events.end = device_dense_passed(s->dense);
+        if (!device_ranks_alone(&s->ranks)) {
+            TRY(device_ranks_sum(&s->ranks, inner, s->solve.inner, s->rank, s->side, error));
+            inner = s->solve.inner;
+        }
+        TRY(device_dense_model(s->dense, &modes, inner, &s->scalars->fit, error));
+    }
     if (s->rows.on)
         return device_row_update_sums(s, mode, error);
     if (m)

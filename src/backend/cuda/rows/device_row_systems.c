@@ -6,11 +6,12 @@
 #include "kernels/mttkrp/mttkrp.h"
 #include "numerics/poisson_term.h"
 
-#define CHUNKS_OF_BLOCK 8    /* so that all thread blocks end together, about, ...            */
-#define CHUNKS_OF_GROUP 4    /* ... and all lane groups, where there is no G, ...             */
-#define BLOCK_CHUNK_NNZ 2048 /* ... and a chunk has so many nonzeros, beside which its parts ...   \
-                              */
-#define GROUP_CHUNK_NNZ 256  /* ... take little time */
+#define CHUNKS_OF_BLOCK 8 /* so that all thread blocks end together, about, ...            */
+#define CHUNKS_OF_GROUP 4 /* ... and all lane groups, where there is no G, ...             */
+#define BLOCK_CHUNK_NNZ                                                                            \
+    2048                    /* ... and a chunk has so many nonzeros, beside which its parts ...    \
+                             */
+#define GROUP_CHUNK_NNZ 256 /* ... take little time */
 #define PART_BYTES      (UINT64_C(128) << 20) /* of the parts of systems, at most */
 #define SHORT_AVERAGE                                                                              \
     1024 /* nonzeros of a row that has some: in modes with more, few rows are short */
