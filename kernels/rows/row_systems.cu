@@ -9,7 +9,7 @@
 namespace
 {
 
-constexpr uint32_t JOIN_THREADS = 64;
+constexpr uint32_t JOIN_WARPS = 8, LEAST_THREADS = 64;
 constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 
 /* The numbers, b, q, and the upper half of G by rows. */
@@ -266,39 +266,48 @@ __global__ void __launch_bounds__(threads_of_row<BLOCKS>, blocks_at_once<BLOCKS>
     }
 }
 
-/* Number i of all parts of join j becomes their sum, or their least, in the place of the first: in
- * the order of the chunks, though several are on their way at once. A thread has one number, and a
- * join as many thread blocks as it takes. */
-__global__ void __launch_bounds__(JOIN_THREADS)
+/* A number of all parts of a join becomes their sum, or their least, in the place of the first.
+ * Each warp of a thread block has a range of the chunks and each lane a number; sums are added in
+ * the order of the chunks. A join has as many thread blocks as its numbers take. */
+__global__ void __launch_bounds__(JOIN_WARPS *WARP)
     join_parts(const __grid_constant__ row_systems_args a, uint32_t length)
 {
-    constexpr uint32_t AT_ONCE = 16;
-    const uint32_t blocks = (length + JOIN_THREADS - 1) / JOIN_THREADS;
+    constexpr uint32_t AT_ONCE = 8;
+    __shared__ double sums[JOIN_WARPS][WARP];
+    const uint32_t lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const uint32_t blocks = (length + WARP - 1) / WARP;
     const row_join join = a.join[blockIdx.x / blocks];
-    const uint32_t i = blockIdx.x % blocks * JOIN_THREADS + threadIdx.x;
-    if (i >= length)
-        return;
+    const uint32_t number = blockIdx.x % blocks * WARP + lane, i = min(number, length - 1);
     const bool is_least = a.rules.rates && a.rules.matrix && i == LEAST_AT;
     const uint64_t stride = 2 * uint64_t{length};
-    double *first = a.part + join.first * uint64_t{length} + i, sum = *first;
-    for (uint32_t s = join.first / 2 + 1; s <= join.last; s += AT_ONCE) {
+    const uint32_t begin = join.first / 2 + 1, each = (join.last - begin + JOIN_WARPS) / JOIN_WARPS;
+    const uint32_t end = min(begin + (warp + 1) * each, join.last + 1);
+    double sum = is_least ? INFINITY : 0;
+    for (uint32_t s = begin + warp * each; s < end; s += AT_ONCE) {
         double x[AT_ONCE];
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++)
-            x[k] = __ldcg(a.part + i + min(s + k, join.last) * stride);
+            x[k] = __ldcg(a.part + i + min(s + k, end - 1) * stride);
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++)
-            if (s + k <= join.last)
+            if (s + k < end)
                 sum = is_least ? fmin(sum, x[k]) : sum + x[k];
     }
-    *first = sum;
+    sums[warp][lane] = sum;
+    __syncthreads();
+    if (warp > 0 || number >= length)
+        return;
+    double *first = a.part + join.first * uint64_t{length} + i, all = *first;
+    for (uint32_t w = 0; w < JOIN_WARPS; w++)
+        all = is_least ? fmin(all, sums[w][lane]) : all + sums[w][lane];
+    *first = all;
 }
 
 /* The least value of a row, of those that devices have; a device without one has left 0. */
-__global__ void __launch_bounds__(JOIN_THREADS)
+__global__ void __launch_bounds__(LEAST_THREADS)
     find_least(const __grid_constant__ row_systems_args a, uint32_t length)
 {
-    const uint32_t i = blockIdx.x * JOIN_THREADS + threadIdx.x;
+    const uint32_t i = blockIdx.x * LEAST_THREADS + threadIdx.x;
     double least = INFINITY;
     if (i >= a.joins)
         return;
@@ -404,10 +413,10 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
     pass.joined = 1;
     if (args->joins == 0)
         return cudaSuccess;
-    const uint32_t blocks = (length + JOIN_THREADS - 1) / JOIN_THREADS;
+    const uint32_t blocks = (length + WARP - 1) / WARP;
     void *list[] = {&pass, const_cast<uint32_t *>(&length)};
-    cudaError_t code = cudaLaunchKernel(join_parts, dim3(args->joins * blocks), dim3(JOIN_THREADS),
-                                        list, 0, stream);
+    cudaError_t code = cudaLaunchKernel(join_parts, dim3(args->joins * blocks),
+                                        dim3(JOIN_WARPS * WARP), list, 0, stream);
     pass.join += args->first_is_part;
     pass.joins = row_systems_joined(args);
     if (code != cudaSuccess || pass.joins == 0)
@@ -431,8 +440,8 @@ cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, c
     cudaError_t code = cudaSuccess;
     void *list[] = {&pass, const_cast<uint32_t *>(&length)};
     if (args->sent.peers > 0)
-        code = cudaLaunchKernel(find_least, dim3((rows + JOIN_THREADS - 1) / JOIN_THREADS),
-                                dim3(JOIN_THREADS), list, 0, stream);
+        code = cudaLaunchKernel(find_least, dim3((rows + LEAST_THREADS - 1) / LEAST_THREADS),
+                                dim3(LEAST_THREADS), list, 0, stream);
     if (code != cudaSuccess)
         return code;
     return args->rules.matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
