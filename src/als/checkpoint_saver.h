@@ -38,7 +38,7 @@ struct model_score {
  * own ktensor, which is not needed before the end; beside it are the scales and Grams of
  * backend_save. Every rank keeps its own rows. */
 struct best_model {
-    struct ktensor *k;      /* lambda and factor matrices as the backend has them (carried.h);
+    struct ktensor *k;      /* lambda and factor matrices as the backend has them (struct carried);
                              * borrowed                                                          */
     struct carried carried; /* owned                                                             */
     bool by_held;           /* the best is that of the least held-out error, not of the best fit */

@@ -6,7 +6,6 @@
 #include "als/cpals.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/bench_derived.h"
 
 #define STAGE        "measuring"
 #define SEED         1

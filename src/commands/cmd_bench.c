@@ -5,8 +5,6 @@
 #include "base/threads.h"
 #include "base/version.h"
 #include "bench/bench.h"
-#include "bench/bench_record.h"
-#include "bench/bench_table.h"
 #include "comm/comm.h"
 #include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"

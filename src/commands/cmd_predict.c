@@ -11,7 +11,6 @@
 #include "commands/tensor_target.h"
 #include "formats/npy/npy_tensor.h"
 #include "model/ktensor.h"
-#include "report/prediction_file.h"
 #include "report/residuals.h"
 
 #define ENTRY_OVERHEAD 24 /* bytes of an entry for the model's value and a row */

@@ -12,7 +12,6 @@
 #include "commands/file_roles.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/page.h"
-#include "report/page_ranks.h"
 
 #define MAX_TOP 1000
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/utf8.h"
-#include "report/decimals.h"
+#include "report/text_table.h"
 
 #define UTF8_LONGEST 4 /* bytes of a character */
 

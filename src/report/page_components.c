@@ -4,10 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "report/decimals.h"
 #include "report/html.h"
 #include "report/text_table.h"
-#include "report/page_entries.h"
 
 static const struct top_entry *strongest(const struct page *page, int n, uint64_t r)
 {

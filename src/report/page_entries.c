@@ -1,14 +1,30 @@
-#include "report/page_entries.h"
+#include "report/page_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "formats/names/labels.h"
-#include "report/decimals.h"
+#include "report/text_table.h"
 #include "report/html.h"
 
 #define SURELY_SHOWN 12 /* bytes of a label that has room everywhere */
+
+json_t *page_at(const struct page *page, const char *object, const char *name)
+{
+    json_t *value = json_object_get(page->record, object);
+    return name ? json_object_get(value, name) : value;
+}
+
+const char *page_text_at(const struct page *page, const char *object, const char *name)
+{
+    return json_string_value(page_at(page, object, name));
+}
+
+double page_number_at(const struct page *page, const char *object, const char *name)
+{
+    return json_number_of(page_at(page, object, name));
+}
 
 void page_fact_begin(FILE *to, const char *name)
 {

@@ -1,4 +1,3 @@
-#include "report/page_ranks.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "model/fit_text.h"
 #include "report/html.h"
 #include "report/page.h"
-#include "report/page_entries.h"
+#include "report/page_parts.h"
 #include "report/plot.h"
 
 static const json_t *at(const struct page_ranks *page, const char *name)

@@ -8,7 +8,6 @@
 #include "base/shell_word.h"
 #include "model/fit_text.h"
 #include "report/html.h"
-#include "report/page_entries.h"
 #include "report/plot.h"
 
 /* A list of the findings of the record; nothing where it has none. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "report/decimals.h"
+#include "report/text_table.h"
 #include "report/html.h"
 
 #define LEAST_RANGE 1e-4   /* half of a range, against the largest number: ticks have six digits */

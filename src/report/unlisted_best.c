@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "base/vector_clones.h"
-#include "report/decimals.h"
 #include "report/text_table.h"
 
 #define MORE_ROOM  64    /* candidates beside twice those that are wanted                   */

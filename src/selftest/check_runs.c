@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "model/ktensor_match.h"
 #include "selftest/known_tensors.h"
-#include "selftest/naive_mttkrp.h"
 #include "selftest/selftest_checks.h"
 
 enum tensor { MULTIPLICATION, SUPERDIAGONAL, ADMISSIONS, DENSE, DENSE_4, SPARSE };

@@ -1,4 +1,4 @@
-#include "selftest/verdict.h"
+#include "selftest/selftest_checks.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/outfile_set.h"
-#include "commands/cpd/cpd_ranks_file.h"
+#include "commands/cpd/cpd_record.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/file_roles.h"
 #include "ranks/model_collect.h"

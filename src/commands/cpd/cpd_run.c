@@ -1,8 +1,7 @@
-#include "commands/cpd/cpd_run.h"
 
 #include <string.h>
 
-#include "als/split_half.h"
+#include "als/runs.h"
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -10,7 +9,7 @@
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
-#include "commands/cpd/cpd_machine.h"
+#include "commands/cpd/cpd_job.h"
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"

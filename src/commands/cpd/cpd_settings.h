@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "commands/options/cmd_common.h"
-#include "commands/options/rank_range.h"
+#include "commands/options/cli_values.h"
 #include "als/runs.h"
 #include "tensor/halves.h"
 

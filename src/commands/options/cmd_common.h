@@ -4,6 +4,7 @@
 #define BLCO_CMD_COMMON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "backend/backend.h"
 #include "base/json.h"
@@ -12,6 +13,7 @@
 #include "formats/csv/csv_options.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/value_change.h"
+#include "commands/options/cli.h"
 
 #define CMD_MAX_RANK            1000000
 #define CMD_MAX_THREADS         4096
@@ -196,5 +198,19 @@ enum status cmd_check_by_rows(const struct cmd_common *common, const char *reaso
 /* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_FRACTION of the available memory.
  */
 uint64_t cmd_host_memory(const struct cmd_common *common);
+
+/* The ranks that -r names: one, or several to be compared. */
+
+#define RANK_RANGE_MOST 1000 /* ranks */
+
+struct rank_range {
+    uint64_t first, last, step; /* last is one of the ranks                                  */
+};
+
+/* Takes "8", "1:4" (1, 2, 3 and 4) or "4:32:4" (4, 8, ..., 32) into a struct rank_range. */
+cli_setter rank_range_set;
+
+/* How many ranks there are. */
+int rank_range_count(const struct rank_range *range);
 
 #endif
