@@ -228,20 +228,11 @@ static void print_words(FILE *stream, int count, char **words)
 /* What the argument of an option is. */
 static const char *kind_of(const struct cli_option *o)
 {
-    static const struct {
-        cli_setter *set;
-        const char *kind;
-    } kinds[] = {
-        {cli_set_unsigned, "integer"}, {cli_set_int, "integer"},       {cli_set_number, "number"},
-        {cli_set_size, "size"},        {cli_set_duration, "duration"}, {cli_set_choice, "word"},
-        {cli_set_word, "word"},        {cli_set_words, "words"},
-    };
-    if (!o->argument)
-        return "flag";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (o->set == kinds[i].set)
-            return kinds[i].kind;
-    return "text";
+    static const char *const kinds[CLI_IS_WORDS + 1] = {
+        [CLI_IS_UNSIGNED] = "integer", [CLI_IS_INT] = "integer",       [CLI_IS_NUMBER] = "number",
+        [CLI_IS_SIZE] = "size",        [CLI_IS_DURATION] = "duration", [CLI_IS_CHOICE] = "word",
+        [CLI_IS_WORD] = "word",        [CLI_IS_WORDS] = "words"};
+    return !o->argument ? "flag" : kinds[o->kind] ? kinds[o->kind] : "text";
 }
 
 static void put_option(struct json *j, const struct cli_option *o)

@@ -118,7 +118,7 @@ static enum status set_every(const struct cli_option *o, void *to, const char *t
     s->every_iterations = 0;
     s->every_seconds = 0;
     if (length == 0 || text[length - 1] != 'i')
-        return cli_set_duration(o, &s->every_seconds, text, error);
+        return cli_duration(o->name, text, &s->every_seconds, error);
     const char *end = text + length - 1;
     if (number_parse_unsigned(text, end, &number) != end || end == text || number < 1 ||
         number > MAX_ITERATIONS)

@@ -58,7 +58,7 @@ static enum status set_host_memory(const struct cli_option *o, void *to, const c
                                    struct error *error)
 {
     struct cmd_common *common = to;
-    TRY(cli_set_size(o, &common->options.host_memory, text, error));
+    TRY(cli_size(o->name, text, &common->options.host_memory, error));
     common->tns.memory = common->options.host_memory;
     return STATUS_OK;
 }
