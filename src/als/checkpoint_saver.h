@@ -45,6 +45,9 @@ struct best_model {
     struct model_score of;  /* of the copy; iteration 0: there is no copy                        */
 };
 
+/* The caller fills the members up to last_iteration, from the start of the run, and calls
+ * saver_close.
+ */
 struct saver {
     const struct checkpoint_options *options; /* NULL: nothing is saved                      */
     struct progress *progress;                /* may be NULL                                 */
@@ -56,11 +59,6 @@ struct saver {
     struct error error;      /* of the last one that ended; empty if it was written          */
     int saved;               /* the iteration of the last one that was written; 0: none      */
 };
-
-/* A saver for a run that has made `iterations` iterations. `options` and `progress` may be NULL;
- * they are borrowed. The caller calls saver_close. */
-void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations,
-                struct progress *progress);
 
 /* Whether this rank wants a checkpoint after so many iterations. */
 bool saver_is_due(const struct saver *s, int iterations);

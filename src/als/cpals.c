@@ -303,7 +303,7 @@ static enum status note_sweep(struct cpals *run, const struct backend_fit *fit, 
                          fit->growth);
     result->fit = fit->value;
     if (run->options->held) {
-        TRY(held_error_find(&result->held, run->b, run->options->held, error));
+        TRY(held_error_find(&result->held, run->b, run->options->held, false, error));
         if (!run->fading &&
             (result->least_iteration == 0 || result->held.value < result->least_held)) {
             result->least_held = result->held.value;
@@ -516,9 +516,9 @@ static enum status end_sweeps(struct cpals *run, struct error *error)
     if (run->options->check_every > 0)
         TRY(check_fit(run, true, 0, error));
     if (held)
-        TRY(held_error_find(&result->held, b, held, error));
+        TRY(held_error_find(&result->held, b, held, false, error));
     TRY(take_best(run, error));
-    return held ? held_error_find_all(&result->held, b, held, error) : STATUS_OK;
+    return held ? held_error_find(&result->held, b, held, true, error) : STATUS_OK;
 }
 
 const char *cpals_stop_text(enum cpals_stop stop)
@@ -549,7 +549,10 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
     }
     TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
     TRY_OR(done, load_start(&run, k, error));
-    saver_open(&run.saver, options->saving, result->iterations, progress);
+    run.saver = (struct saver){.options = options->saving,
+                               .progress = progress,
+                               .last = clock_now(),
+                               .last_iteration = result->iterations};
     fit_trace_begin(options->trace, result->iterations + 1);
     progress_skip(progress, (double)result->iterations / options->max_iterations);
     switch_precision(&run, error);

@@ -266,17 +266,6 @@ static enum status find_vectors(struct sketch *s, int n, struct error *error)
     return rank_rows_allgather(ranks, n, s->k->factor[n], rank, error);
 }
 
-/* Replaces the vectors in k by random combinations of them. */
-static void mix_vectors(struct sketch *s)
-{
-    const struct ktensor *k = s->k;
-    for (int n = 0; n < s->b->order; n++) {
-        uint64_t rows = k->shape.dims[n];
-        memory_copy(s->m, k->factor[n], rows * k->rank * sizeof *s->m);
-        factor_columns_multiply(s->m, rows, k->rank, s->mix.factor[n], k->factor[n]);
-    }
-}
-
 enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
                         struct progress *progress, struct error *error)
 {
@@ -299,8 +288,11 @@ enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
     ktensor_randomise(k, KTENSOR_NORMAL, seed);
     for (int i = 0; i < NVECS_SKETCHES; i++) {
         ktensor_randomise(&s.mix, KTENSOR_NORMAL, seed + (uint64_t)i);
-        if (i > 0)
-            mix_vectors(&s);
+        for (int n = 0; i > 0 && n < b->order; n++) { /* random combinations of the vectors */
+            const uint64_t rows = k->shape.dims[n];
+            memory_copy(s.m, k->factor[n], rows * rank * sizeof *s.m);
+            factor_columns_multiply(s.m, rows, rank, s.mix.factor[n], k->factor[n]);
+        }
         TRY_OR(done, backend_load(b, k, error)); /* with W from k */
         for (int n = 0; n < b->order; n++)
             TRY_OR(done, find_vectors(&s, n, error));

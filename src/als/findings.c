@@ -51,17 +51,6 @@ const char *finding_name(enum finding_kind kind)
     return name[kind];
 }
 
-static enum status make_room(struct findings *f)
-{
-    size_t room = f->room ? 2 * f->room : FIRST_ROOM;
-    if (f->count < f->room)
-        return STATUS_OK;
-    if (memory_resize(&f->finding, room, sizeof *f->finding, &f->error) != STATUS_OK)
-        return f->error.status;
-    f->room = room;
-    return STATUS_OK;
-}
-
 void findings_add(struct findings *f, enum finding_kind kind, bool warning, const char *format, ...)
 {
     char sentence[FINDING_TEXT];
@@ -71,8 +60,12 @@ void findings_add(struct findings *f, enum finding_kind kind, bool warning, cons
     va_end(args);
     if (f->error.status != STATUS_OK)
         return;
-    if (make_room(f) != STATUS_OK)
-        return;
+    if (f->count == f->room) {
+        const size_t room = f->room ? 2 * f->room : FIRST_ROOM;
+        if (memory_resize(&f->finding, room, sizeof *f->finding, &f->error) != STATUS_OK)
+            return;
+        f->room = room;
+    }
     struct finding of = {kind, warning, memory_text(&f->error, "%s", sentence), NULL};
     if (of.sentence)
         f->finding[f->count++] = of;

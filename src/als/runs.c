@@ -76,7 +76,8 @@ void runs_note(struct runs *s, const struct run *run)
         ridge_search_note(&s->ridge, run->ridge, run->result.held.value);
         if (!runs_ended(s))
             return;
-        ridge_search_end(&s->ridge, run->ridge);
+        s->ridge.best = run->ridge;
+        s->ridge.ended = true;
         noted = &s->run[s->count++];
         *noted = *run;
         noted->trial = false;
@@ -175,18 +176,14 @@ static double ridge_at(int step)
     return tens >= 0 ? digit * pow(10, tens) : digit / pow(10, -tens);
 }
 
-/* A balanced ridge counts beside squared misfits, but multiplies squares of factor entries, which
- * are as large as the 2/N-th power of the tensor's. */
-static double first_ridge(enum ridge_scale scale, double size, int order)
-{
-    if (scale == RIDGE_BALANCED)
-        return size > 0 ? pow(size, 2 - 2.0 / order) : 1;
-    return scale == RIDGE_COUNTED ? .03 : .001;
-}
-
 void ridge_search_begin(struct ridge_search *s, enum ridge_scale scale, double size, int order)
 {
-    const double at = 2 * log10(first_ridge(scale, size, order));
+    /* A balanced ridge counts beside squared misfits, but multiplies squares of factor entries,
+     * which are as large as the 2/N-th power of the tensor's. */
+    const double first = scale == RIDGE_BALANCED  ? (size > 0 ? pow(size, 2 - 2.0 / order) : 1)
+                         : scale == RIDGE_COUNTED ? .03
+                                                  : .001;
+    const double at = 2 * log10(first);
     *s = (struct ridge_search){.least = INFINITY, .enough = ENOUGH * size, .direction = 1};
     s->step = (int)lround(fmin(fmax(at, -600), 600));
     s->best = ridge_at(s->step);
@@ -215,12 +212,6 @@ void ridge_search_note(struct ridge_search *s, double ridge, double held)
         s->ended = true;
     if (s->least < s->enough)
         s->ended = true;
-}
-
-void ridge_search_end(struct ridge_search *s, double ridge)
-{
-    s->best = ridge;
-    s->ended = true;
 }
 
 enum status split_half_check(struct run_list *list, const struct rank_tensor *t,

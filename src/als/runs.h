@@ -43,9 +43,6 @@ bool ridge_search_next(const struct ridge_search *s, double *ridge);
 /* Notes the held-out error of the ridge that ridge_search_next gave. */
 void ridge_search_note(struct ridge_search *s, double ridge, double held);
 
-/* Ends the search with this ridge. */
-void ridge_search_end(struct ridge_search *s, double ridge);
-
 /* Two components whose factor match score is this or more count as the same (U. Lorenzo-Seva,
  * J. M. F. ten Berge: Tucker's congruence coefficient as a meaningful index of factor similarity,
  * Methodology 2, 2006, on the cosine of two columns; here of all modes together). */

@@ -47,7 +47,8 @@ void page_begin(FILE *to, const char *what, const char *stem)
           to);
     put_title(to, what, stem);
     fputs("</title>\n<style>\n", to);
-    page_style(to);
+    fputs(page_style_screen, to);
+    fputs(page_style_paper, to);
     fputs("</style>\n</head>\n<body>\n<header>\n<h1>", to);
     put_title(to, what, stem);
     fputs("</h1>\n", to);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "formats/names/labels.h"
@@ -34,6 +35,16 @@ void page_fact_begin(FILE *to, const char *name)
 void page_fact_end(FILE *to)
 {
     fputs("</td></tr>\n", to);
+}
+
+void page_fact_print(FILE *to, const char *name, const char *format, ...)
+{
+    va_list args;
+    page_fact_begin(to, name);
+    va_start(args, format);
+    vfprintf(to, format, args);
+    va_end(args);
+    page_fact_end(to);
 }
 
 void page_fact(FILE *to, const char *name, const char *text)

@@ -34,7 +34,7 @@ const char *page_text_at(const struct page *page, const char *object, const char
 double page_number_at(const struct page *page, const char *object, const char *name);
 
 /* The style of all pages, as CSS: for screens of any width, light and dark, and for paper. */
-void page_style(FILE *to);
+extern const char page_style_screen[], page_style_paper[];
 
 /* What was run and its fit: a table of facts, and the findings. */
 void page_run(FILE *to, const struct page *page);
@@ -69,6 +69,10 @@ void page_times(FILE *to, const struct page *page);
 /* The row of a table of facts: its name, what is written in between, its end. */
 void page_fact_begin(FILE *to, const char *name);
 void page_fact_end(FILE *to);
+
+/* A fact that is written as by printf. */
+void page_fact_print(FILE *to, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* A fact that is a text; nothing where `text` is NULL. */
 void page_fact(FILE *to, const char *name, const char *text);

@@ -232,20 +232,6 @@ done:
     return error->status;
 }
 
-static void put_files(FILE *to, const struct page_ranks *page, const json_t *rank)
-{
-    const json_t *files = json_object_get(rank, "files"), *file;
-    size_t i;
-    json_array_foreach(files, i, file) {
-        const char *path = json_string_value(file), *name = page_file_name(path ? path : "");
-        fputs(i > 0 ? " " : "", to);
-        if (page->beside)
-            put_link(to, name, name);
-        else
-            html_text(to, name, HTML_LABEL);
-    }
-}
-
 /* The cells of a model's fit, its held-out error or without one its core consistency, the starts
  * that agree, and the halves: "0.9929, 3 alike". */
 static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *rank)
@@ -301,7 +287,16 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     fputs("<td>", to);
     TRY(put_page(to, page, number, error));
     fputs("</td><td class=\"why\">", to);
-    put_files(to, page, rank);
+    const json_t *files = json_object_get(rank, "files"), *file;
+    size_t i;
+    json_array_foreach(files, i, file) {
+        const char *path = json_string_value(file), *name = page_file_name(path ? path : "");
+        fputs(i > 0 ? " " : "", to);
+        if (page->beside)
+            put_link(to, name, name);
+        else
+            html_text(to, name, HTML_LABEL);
+    }
     fputs("</td></tr>\n", to);
     return STATUS_OK;
 }

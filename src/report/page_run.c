@@ -85,16 +85,6 @@ void page_starts(FILE *to, const struct page *page)
 
 /* --- facts --- */
 
-/* A fact that is a number, with so many digits; nothing where it is none. */
-static void put_number(FILE *to, const char *name, double x, int digits)
-{
-    if (!isfinite(x))
-        return;
-    page_fact_begin(to, name);
-    fprintf(to, "%.*g", digits, x);
-    page_fact_end(to);
-}
-
 static void put_seconds(FILE *to, double seconds)
 {
     fprintf(to, seconds < 1 ? "%.3g s" : "%.2f s", seconds);
@@ -168,14 +158,9 @@ static void put_model(FILE *to, const struct page *page)
         fprintf(to, "%s%" PRIu64, n > 0 ? " &#215; " : "", k->shape.dims[n]);
     page_fact_end(to);
     double nonzeros = page_number_at(page, "tensor", "nonzeros");
-    if (isfinite(nonzeros)) {
-        page_fact_begin(to, "Nonzeros");
-        fprintf(to, "%.0f", nonzeros);
-        page_fact_end(to);
-    }
-    page_fact_begin(to, "Components");
-    fprintf(to, "%" PRIu64, k->rank);
-    page_fact_end(to);
+    if (isfinite(nonzeros))
+        page_fact_print(to, "Nonzeros", "%.0f", nonzeros);
+    page_fact_print(to, "Components", "%" PRIu64, k->rank);
 }
 
 /* "0.542 &#177; 0.008 (RMSE of 2394 entries), mean magnitude 0.433, AUC 0.98", or of counts "1.06
@@ -217,6 +202,12 @@ static void put_fit(FILE *to, const struct page *page)
         {"iteration_limit", "stopped at the limit of iterations"},
         {"interrupted", "interrupted by a signal"},
         {"time_limit", "stopped at the time limit"}};
+    static const struct {
+        const char *name, *member;
+        int digits;
+    } numbers[] = {{"Log-likelihood", "log_likelihood", 10},
+                   {"Deviance", "deviance", 10},
+                   {"KKT violation", "kkt_violation", 2}};
     const double fit = page_number_at(page, "result", "fit"), misfit = 1 - fit,
                  change = page_number_at(page, "result", "change"),
                  noise = page_number_at(page, "result", "fit_noise"),
@@ -227,18 +218,16 @@ static void put_fit(FILE *to, const struct page *page)
     const char *stop = page_text_at(page, "result", "stop");
     char text[FIT_TEXT];
     if (isfinite(fit) && isfinite(change)) {
-        page_fact_begin(to, "Fit");
-        fprintf(to, "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
-                fit_text(fit, noise, 9, text), change + 0.0);
-        page_fact_end(to);
-        put_number(to, "Log-likelihood", page_number_at(page, "result", "log_likelihood"), 10);
-        put_number(to, "Deviance", page_number_at(page, "result", "deviance"), 10);
-        put_number(to, "KKT violation", page_number_at(page, "result", "kkt_violation"), 2);
-        if (!has_likelihood(page)) {
-            page_fact_begin(to, "Explained");
-            fputs(fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text), to);
-            page_fact_end(to);
+        page_fact_print(to, "Fit", "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
+                        fit_text(fit, noise, 9, text), change + 0.0);
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            const double x = page_number_at(page, "result", numbers[i].member);
+            if (isfinite(x))
+                page_fact_print(to, numbers[i].name, "%.*g", numbers[i].digits, x);
         }
+        if (!has_likelihood(page))
+            page_fact_print(to, "Explained", "%s",
+                            fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text));
     }
     put_held(to, page);
     if (isfinite(iterations)) { /* "27, converged" */
@@ -255,13 +244,11 @@ static void put_fit(FILE *to, const struct page *page)
         fputs(isfinite(core_error) ? ", estimated" : "", to);
         page_fact_end(to);
     }
-    if (isfinite(halves)) {
-        page_fact_begin(to, "Halves");
-        fprintf(to, "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
-                page_number_at(page, "split_half", "mode"), halves,
-                page_number_at(page, "split_half", "alike"), page->model->rank);
-        page_fact_end(to);
-    }
+    if (isfinite(halves))
+        page_fact_print(to, "Halves",
+                        "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
+                        page_number_at(page, "split_half", "mode"), halves,
+                        page_number_at(page, "split_half", "alike"), page->model->rank);
 }
 
 void page_run(FILE *to, const struct page *page)

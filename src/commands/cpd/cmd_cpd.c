@@ -40,7 +40,10 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     if (run->world->rank == 0) {
         TRY(cpd_output_check(s, error));
         TRY(cpd_output_open(s, &run->lock, error));
-        TRY(cpd_record_open(s, &run->record, error));
+        if (s->record &&
+            outfile_check(s->record, error) == STATUS_OK) /* refused early, or kept open */
+            outfile_open(&run->record, s->record, error);
+        TRY(error->status);
     }
     TRY(cpd_guess_read(in, error));
     TRY(cpd_checkpoint_prepare(in, &run->saving, error));
@@ -110,7 +113,11 @@ static enum status finish(struct cpd_job *job, struct error *error)
         return STATUS_OK;
     show_result(job);
     cpd_record_write(in, results, &run->record, &run->progress, error);
-    cpd_checkpoint_note_saved(s, r, &run->progress, error);
+    if (r->not_saved.status != STATUS_OK) /* unless there is another error */
+        error_set(error, r->not_saved.status, "%s", r->not_saved.message);
+    else if (r->saved > 0)
+        progress_note(&run->progress, "wrote %s (checkpoint of iteration %d)", s->checkpoint,
+                      r->saved);
     return error->status;
 }
 

@@ -70,14 +70,6 @@ int cpd_stages(const struct cpd_times *times, int order, double total,
 
 /* --- reports of ranks --- */
 
-enum status cpd_reports_create(struct cpd_reports *r, int count, struct error *error)
-{
-    *r = (struct cpd_reports){.count = count};
-    r->place = memory_zeros((size_t)count, sizeof *r->place, error);
-    r->report = memory_zeros((size_t)count, sizeof *r->report, error);
-    return error->status;
-}
-
 /* Ranks that are threads of one process have one peak, the process's. */
 void cpd_reports_show(struct progress *to, const struct cpd_reports *reports)
 {

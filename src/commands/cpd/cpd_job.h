@@ -116,9 +116,6 @@ struct cpd_stage {
 int cpd_stages(const struct cpd_times *times, int order, double total,
                struct cpd_stage stage[CPD_STAGES]);
 
-/* Room for the reports of so many ranks, zeroed. The caller frees *r. STATUS_MEMORY. */
-enum status cpd_reports_create(struct cpd_reports *r, int count, struct error *error);
-
 /* Shows a table: where each rank worked, on how many nonzeros, how long. */
 void cpd_reports_show(struct progress *to, const struct cpd_reports *r);
 

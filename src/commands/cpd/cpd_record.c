@@ -40,20 +40,12 @@ static void put_halves(struct json *j, const struct split_half *s)
     json_end(j);
 }
 
-enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file, struct error *error)
-{
-    if (!s->record)
-        return STATUS_OK;
-    TRY(outfile_check(s->record, error));
-    return outfile_open(file, s->record, error);
-}
-
 static void put_options(struct json *j, const struct cpd_settings *s, bool momentum, int order)
 {
     const struct problem *problem = &s->common.options.problem;
     const struct unlisted *unlisted = &problem->unlisted;
     const struct value_rule *values = &s->common.values;
-    const char *init = s->init_stem ? s->init_stem : cpd_settings_init_word(s);
+    const char *init = s->init_stem ? s->init_stem : word_of(cpd_init_words, (int)s->guess);
     char text[VALUE_RULE_TEXT], unlisted_word[UNLISTED_TEXT];
     json_put_object(j, "options");
     run_record_options(j, &s->common.options);
@@ -92,7 +84,8 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_end(j);
 }
 
-const char *cpd_record_stop(enum cpals_stop stop)
+/* The name of a stop in records: "iteration_limit". */
+static const char *stop_name(enum cpals_stop stop)
 {
     static const char *const name[] = {
         [CPALS_CONVERGED] = "converged",   [CPALS_ITERATIONS] = "iteration_limit",
@@ -101,7 +94,8 @@ const char *cpd_record_stop(enum cpals_stop stop)
     return name[stop];
 }
 
-const char *cpd_record_held(enum loss_name loss)
+/* The name of held-out errors (struct held_error) in records: "held_out_rmse". */
+static const char *held_name(enum loss_name loss)
 {
     return loss_of(loss)->rates ? "held_out_deviance" : "held_out_rmse";
 }
@@ -136,7 +130,7 @@ static void put_result(struct json *j, const struct problem *problem, const stru
     json_put_number(j, "change", r->change);
     json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
     json_put_unsigned(j, "single_iterations", (uint64_t)r->single_iterations);
-    json_put_string(j, "stop", cpd_record_stop(r->stop));
+    json_put_string(j, "stop", stop_name(r->stop));
     if (r->interrupted)
         json_put_unsigned(j, "signal", (uint64_t)r->interrupted);
     json_put_bool(j, "fit_from_residual", r->trust.exact);
@@ -186,9 +180,9 @@ static void put_starts(struct json *j, const struct starts *s)
         if (model)
             json_put_number(j, "fit_noise", r->trust.noise);
         if (model && r->held.entries > 0)
-            json_put_number(j, cpd_record_held(r->held.loss), r->held.value);
+            json_put_number(j, held_name(r->held.loss), r->held.value);
         json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
-        json_put_string(j, "stop", cpd_record_stop(r->stop));
+        json_put_string(j, "stop", stop_name(r->stop));
         json_put_number(j, "score_with_best", model ? s->start[i].score : NAN);
         if (!model)
             json_put_string(j, "breakdown", r->breakdown.message);
@@ -298,7 +292,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     json_put_unsigned(j, "every", trace->every);
     json_put_numbers(j, "fit", trace->fit, trace->count);
     if (r->result.held.entries > 0)
-        json_put_numbers(j, cpd_record_held(r->result.held.loss), trace->held, trace->count);
+        json_put_numbers(j, held_name(r->result.held.loss), trace->held, trace->count);
     json_put_numbers(j, "seconds", trace->seconds, trace->count);
     json_end(j);
     put_seconds(j, r);
@@ -344,15 +338,6 @@ char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error)
                                                 : NULL;
 }
 
-enum status cpd_ranks_file_check(const struct cpd_settings *s, struct error *error)
-{
-    char *path = cpd_ranks_file_name(s, error);
-    if (path)
-        outfile_check(path, error);
-    memory_free(path);
-    return error->status;
-}
-
 /* The model of a rank and its files. */
 static void put_model(struct json *j, int order, const struct cpd_settings *s,
                       const struct rank_outcome *o)
@@ -366,12 +351,12 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
     json_put_number(j, "fit", r->fit);
     json_put_number(j, "fit_noise", r->trust.noise);
     json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
-    json_put_string(j, "stop", cpd_record_stop(r->stop));
+    json_put_string(j, "stop", stop_name(r->stop));
     json_put_number(j, "core_consistency", core_known ? r->core.percent : NAN);
     if (core_known && r->core.estimated)
         json_put_number(j, "core_consistency_error", r->core.error);
     if (r->held.entries > 0) {
-        json_put_number(j, cpd_record_held(r->held.loss), r->held.value);
+        json_put_number(j, held_name(r->held.loss), r->held.value);
         json_put_number(j, counts ? "held_out_deviance_error" : "held_out_rmse_error",
                         r->held.error);
     }

@@ -16,7 +16,7 @@
 #define ITERATIONS         50  /* unless the user says how many ...             */
 #define BY_ROWS_ITERATIONS 200 /* ... and where each row has a system of its own */
 
-static const struct word init_words[] = {
+const struct word cpd_init_words[] = {
     {"random", GUESS_RANDOM}, {"normal", GUESS_NORMAL}, {"nvecs", GUESS_NVECS}, {NULL, 0}};
 
 static enum status set_init(const struct cli_option *o, void *to, const char *text,
@@ -158,7 +158,7 @@ static const struct cli_option model_options[] = {
     {"--init", 0, "START",
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
      "the STEM of\na model to start from ({default})",
-     CLI_SETTINGS(set_init), .words = init_words, .initial = "random"},
+     CLI_SETTINGS(set_init), .words = cpd_init_words, .initial = "random"},
     {"--core-consistency", 0, NULL,
      "show the core consistency: whether each component\nhas a meaning of its own (always with a "
      "range of -r)",
@@ -290,13 +290,6 @@ static enum status check_runs(const struct cpd_settings *s, struct error *error)
     return STATUS_OK;
 }
 
-void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint)
-{
-    s->resume = checkpoint;
-    s->init_stem = NULL;
-    s->guess = GUESS_RANDOM;
-}
-
 /* A name for the present rank of -r, which the caller frees: with a range, the rank stands before
  * the ending, if the name has it. NULL without a name. */
 static char *name_of_rank(const struct cpd_settings *s, const char *name, const char *ending,
@@ -342,14 +335,8 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
     return error->status;
 }
 
-const char *cpd_settings_init_word(const struct cpd_settings *s)
-{
-    return word_of(init_words, (int)s->guess);
-}
-
-/* Refuses what needs an MTTKRP, where each row has a system of its own because of `reason`. */
-static enum status check_by_rows(const struct cpd_settings *s, const char *reason,
-                                 struct error *error)
+enum status cpd_settings_check_by_rows(const struct cpd_settings *s, const char *reason,
+                                       struct error *error)
 {
     const bool counts = problem_has_rates(&s->common.options.problem);
     TRY(cmd_check_by_rows(&s->common, reason, error));
@@ -360,12 +347,6 @@ static enum status check_by_rows(const struct cpd_settings *s, const char *reaso
         return error_set(error, STATUS_INPUT, "--core-consistency and %s: it is known only %s",
                          reason, counts ? "for squares" : "where all entries count alike");
     return STATUS_OK;
-}
-
-enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t unknown,
-                                       struct error *error)
-{
-    return unknown > 0 ? check_by_rows(s, "unknown entries (nan)", error) : STATUS_OK;
 }
 
 bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown)
@@ -393,7 +374,7 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
                          loss->option);
     s->common.tns.nonneg = loss->reason;
     problem_complete_loss(p);
-    return check_by_rows(s, loss->option, error);
+    return cpd_settings_check_by_rows(s, loss->option, error);
 }
 
 /* What follows from --unlisted. */
@@ -420,7 +401,7 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     if (s->iterations == 0)
         s->iterations = problem_by_rows(p) ? BY_ROWS_ITERATIONS : ITERATIONS;
     snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));
-    return weighed ? check_by_rows(s, reason, error) : STATUS_OK;
+    return weighed ? cpd_settings_check_by_rows(s, reason, error) : STATUS_OK;
 }
 
 /* Refuses options that contradict each other, and fills in what follows from them. */
@@ -445,7 +426,7 @@ static enum status complete(struct cpd_settings *s, struct error *error)
     TRY(complete_unlisted(s, error));
     if (holdout > 0) {
         snprintf(reason, sizeof reason, "--holdout %g", holdout);
-        TRY(check_by_rows(s, reason, error));
+        TRY(cpd_settings_check_by_rows(s, reason, error));
     } else if (s->choose_ridge) {
         return error_set(error, STATUS_INPUT,
                          "--ridge auto needs entries that are held out: --holdout 0.1 expected");
