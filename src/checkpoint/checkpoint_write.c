@@ -157,48 +157,36 @@ static const enum checkpoint_kind kinds[CHECKPOINT_MODELS][CHECKPOINT_FACTOR] = 
     [CHECKPOINT_BEST] = {CHECKPOINT_BEST_LAMBDA, CHECKPOINT_BEST_SCALE, CHECKPOINT_BEST_GRAM,
                          CHECKPOINT_BEST_FACTOR}};
 
-/* Adds a matrix at the end; false where its end is larger than an offset can be. */
-static bool add(struct checkpoint_layout *l, enum checkpoint_model model,
-                enum checkpoint_kind array, int mode, uint64_t rows)
-{
-    uint64_t bytes, end;
-    if (__builtin_mul_overflow(rows, l->row_bytes, &bytes) ||
-        __builtin_add_overflow(l->end, bytes, &end) || end > INT64_MAX)
-        return false;
-    l->matrix[l->count++] = (struct checkpoint_matrix){
-        model, array, kinds[model][array - CHECKPOINT_LAMBDA], mode, rows, l->end};
-    l->end = end;
-    return true;
-}
-
-static bool add_model(struct checkpoint_layout *l, enum checkpoint_model model,
-                      const struct shape *shape, uint64_t rank)
-{
-    if (kinds[model][0] && !add(l, model, CHECKPOINT_LAMBDA, -1, 1))
-        return false;
-    for (int n = 0; n < shape->order; n++)
-        if (!add(l, model, CHECKPOINT_SCALE, n, 1))
-            return false;
-    for (int n = 0; n < shape->order; n++)
-        if (!add(l, model, CHECKPOINT_GRAM, n, rank))
-            return false;
-    for (int n = 0; n < shape->order; n++)
-        if (!add(l, model, CHECKPOINT_FACTOR, n, shape->dims[n]))
-            return false;
-    return true;
-}
-
 bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
                        bool previous, bool best)
 {
+    const bool has[CHECKPOINT_MODELS] = {true, previous, best};
     *l = (struct checkpoint_layout){.end = CHECKPOINT_PAGE};
     if (__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes))
         return false;
-    if (!add_model(l, CHECKPOINT_STATE, shape, rank))
-        return false;
-    if (previous && !add_model(l, CHECKPOINT_PREVIOUS, shape, rank))
-        return false;
-    return !best || add_model(l, CHECKPOINT_BEST, shape, rank);
+    for (int model = 0; model < CHECKPOINT_MODELS; model++)
+        for (int array = CHECKPOINT_LAMBDA; array <= CHECKPOINT_FACTOR; array++) {
+            const enum checkpoint_kind kind = kinds[model][array - CHECKPOINT_LAMBDA];
+            const bool lambda = array == CHECKPOINT_LAMBDA; /* of no mode */
+            for (int n = lambda ? -1 : 0; has[model] && kind && n < (lambda ? 0 : shape->order);
+                 n++) {
+                const uint64_t rows = array == CHECKPOINT_GRAM     ? rank
+                                      : array == CHECKPOINT_FACTOR ? shape->dims[n]
+                                                                   : 1;
+                uint64_t bytes, end;
+                if (__builtin_mul_overflow(rows, l->row_bytes, &bytes) ||
+                    __builtin_add_overflow(l->end, bytes, &end) || end > INT64_MAX)
+                    return false;
+                l->matrix[l->count++] = (struct checkpoint_matrix){(enum checkpoint_model)model,
+                                                                   (enum checkpoint_kind)array,
+                                                                   kind,
+                                                                   n,
+                                                                   rows,
+                                                                   l->end};
+                l->end = end;
+            }
+        }
+    return true;
 }
 
 uint64_t checkpoint_page_crc(const void *page)

@@ -64,9 +64,7 @@ static enum status prepare(struct job *job, struct error *error)
         return error_set(error, STATUS_INPUT, "--precision auto needs --als");
     file_roles_add_tensor(&files, job->tensor, &job->common.csv, error);
     file_roles_add(&files, FILE_RECORD, job->json, error);
-    file_roles_check(&files, error);
-    file_roles_free(&files);
-    TRY(error->status);
+    TRY(file_roles_check(&files, error));
     if (job->json)
         TRY(outfile_open(&job->file, job->json, error));
     job->threads = cmd_set_threads(job->common.threads, 1);

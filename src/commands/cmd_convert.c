@@ -323,14 +323,10 @@ static enum status convert(struct settings *s, struct error *error)
                                    .force = s->force};
     struct file_roles files = {0};
     file_roles_add_tensor(&files, s->in, &s->common.csv, error);
-    tensor_target_check(s->out, &files, s->force, error);
-    file_roles_free(&files);
-    TRY(error->status);
+    TRY(tensor_target_check(s->out, &files, s->force, error));
     TRY(tensor_maps_check(&s->maps, error));
-    cmd_set_threads(s->common.threads, 1);
-    TRY(threads_start(error));
+    TRY(cmd_begin(&s->common, &progress, error));
     s->memory = cmd_host_memory(&s->common);
-    cmd_show_progress(&progress, &s->common);
     if (s->from == &tensor_blco && to == &tensor_blco)
         blco_to_blco(s, &progress, error);
     else if (s->from == &tensor_blco)

@@ -242,13 +242,9 @@ static enum status generate(const struct settings *s, const char *path, struct e
     char how_fast[PACE_TEXT];
     TRY(make_spec(s, &spec, error));
     TRY(text_output_check(&s->text, path, error));
-    if (tensor_target_check(path, &files, s->force, error) == STATUS_OK)
-        tensor_maps_check(&maps, error);
-    file_roles_free(&files);
-    TRY(error->status);
-    cmd_set_threads(s->common.threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(&out.progress, &s->common);
+    TRY(tensor_target_check(path, &files, s->force, error));
+    TRY(tensor_maps_check(&maps, error));
+    TRY(cmd_begin(&s->common, &out.progress, error));
     double start = clock_now();
     if ((s->rank ? write_planted : write_skewed)(s, &spec, &out, error) != STATUS_OK)
         goto done;

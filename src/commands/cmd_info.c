@@ -326,9 +326,8 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
     struct tensor_reader in = {.path = path, .csv = &common->csv, .tns = &common->tns};
     TRY(tensor_file_find_format(&in, error));
     f->format = in.format;
-    int threads = cmd_set_threads(common->threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(&progress, common);
+    TRY(cmd_begin(common, &progress, error));
+    const int threads = omp_get_max_threads();
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;
     if (f->format == &tensor_blco)

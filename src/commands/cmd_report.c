@@ -102,7 +102,6 @@ static enum status check_output(const struct job *job, struct error *error)
         file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
     file_roles_add(&files, FILE_PAGE, job->output_path, error);
     file_roles_check(&files, error);
-    file_roles_free(&files);
     if (error->status != STATUS_OK || on_standard_output(job))
         return error->status;
     return outfile_check(job->output_path, error);
@@ -177,9 +176,7 @@ static enum status write_page(struct job *job, struct error *error)
 
 static enum status run(struct job *job, struct error *error)
 {
-    cmd_set_threads(job->common.threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(&job->progress, &job->common);
+    TRY(cmd_begin(&job->common, &job->progress, error));
     job->output_path =
         job->output ? memory_text(error, "%s", job->output) : path_beside(job->stem, "html", error);
     job->record_path = job->record ? memory_text(error, "%s", job->record)

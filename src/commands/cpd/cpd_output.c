@@ -34,7 +34,6 @@ enum status cpd_output_check(const struct cpd_settings *s, struct error *error)
     file_roles_add(&files, FILE_CHECKPOINT, s->checkpoint, error);
     file_roles_add(&files, FILE_RECORD, s->record, error);
     file_roles_check(&files, error);
-    file_roles_free(&files);
     memory_free(lock);
     memory_free(ranks);
     return error->status;

@@ -273,14 +273,21 @@ int cmd_set_threads(int threads, int sharers)
     return omp_get_max_threads();
 }
 
+enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
+                      struct error *error)
+{
+    cmd_set_threads(common->threads, 1);
+    TRY(threads_start(error));
+    cmd_show_progress(progress, common);
+    return STATUS_OK;
+}
+
 enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
                            struct error *error)
 {
     struct progress progress;
     *k = (struct ktensor){0};
-    cmd_set_threads(common->threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(&progress, common);
+    TRY(cmd_begin(common, &progress, error));
     progress_stage(&progress, "reading %s", stem);
     ktensor_read(k, stem, 0, error);
     progress_clear(&progress);
