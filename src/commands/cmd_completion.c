@@ -32,12 +32,6 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-static bool ends_with(const char *text, size_t length, const char *ending)
-{
-    const size_t size = strlen(ending);
-    return length > size && memcmp(text + length - size, ending, size) == 0;
-}
-
 /* Offers text[0..length) if it begins as the word does. Of the help, line ends become spaces. */
 static void offer(const struct last_word *w, const char *text, size_t length, const char *help)
 {
@@ -69,7 +63,7 @@ static bool has_ending(const char *name, const char *endings)
     for (const char *e = endings; *e; e += strcspn(e, " "), e += *e == ' ') {
         char ending[32];
         snprintf(ending, sizeof ending, ".%.*s", (int)strcspn(e, " "), e);
-        if (ends_with(name, strlen(name), ending))
+        if (cmd_ends_in(name, strlen(name), ending))
             return true;
     }
     return false;
@@ -92,7 +86,7 @@ static void offer_file(const struct last_word *w, int folder, size_t folder_leng
         offer(w, path, (size_t)length, NULL);
     }
     for (size_t i = 0; endings && has_ending("x.ktns", endings) && i < 3; i++)
-        if (ends_with(path, (size_t)length, models[i]))
+        if (cmd_ends_in(path, (size_t)length, models[i]))
             offer(w, path, (size_t)length - strlen(models[i]), NULL);
 }
 

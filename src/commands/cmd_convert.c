@@ -46,12 +46,6 @@ static const struct cli_section sections[] = {{"Input", cmd_input_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), end = strlen(ending);
-    return length > end && strcmp(path + length - end, ending) == 0;
-}
-
 /* Reads text, CSV or NumPy arrays. What memory does not hold is spilled to *sort; without one, it
  * is refused. *last gets the rest, with the lengths of the tensor. */
 static enum status read_text(struct settings *s, struct external_sort *sort, struct coo *last,
@@ -309,8 +303,9 @@ static enum status convert(struct settings *s, struct error *error)
     const struct tensor_format *to = tensor_format_named(s->out);
     struct progress progress;
     TRY(text_output_check(&s->text, s->out, error));
-    if (to == &tensor_text && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
-        !ends_in(s->out, ".tns.gz"))
+    const size_t length = strlen(s->out);
+    if (to == &tensor_text && strcmp(s->out, "-") != 0 && !cmd_ends_in(s->out, length, ".tns") &&
+        !cmd_ends_in(s->out, length, ".tns.gz"))
         return error_set(error, STATUS_INPUT,
                          "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
     struct tensor_reader in = {

@@ -86,31 +86,23 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
     return STATUS_OK;
 }
 
-/* Likewise "2:0.5:4" or "2:0.5:4:scattered". */
-static bool take_runs(const char *rest, uint64_t order, struct generate_skew *skew)
-{
-    uint64_t mode = 0;
-    if (!take_count(&rest, ":", &mode) || mode < 1 || mode > order)
-        return false;
-    skew->run_mode = (int)mode - 1;
-    if (!take_number(&rest, ':', &skew->run_fraction))
-        return false;
-    if (!take_number(&rest, ':', &skew->run_length))
-        return false;
-    if (skew->run_fraction < 0 || skew->run_fraction > 1 || skew->run_length < 1)
-        return false;
-    skew->run_scattered = strcmp(rest, "scattered") == 0;
-    return skew->run_scattered || (*rest == '\0' && rest[-1] != ':');
-}
-
 enum status generate_parse_runs(const char *text, struct generate_spec *spec, struct error *error)
 {
-    if (!take_runs(text, (uint64_t)spec->shape.order, &spec->skew))
-        return error_set(error, STATUS_INPUT,
-                         "--runs: '%s', expected a mode from 1 to %d, a fraction from 0 to 1, a "
-                         "mean length of 1 or more and perhaps `scattered`, as 2:0.5:4",
-                         text, spec->shape.order);
-    return STATUS_OK;
+    struct generate_skew *s = &spec->skew;
+    const char *rest = text;
+    uint64_t mode = 0;
+    const bool numbers =
+        take_count(&rest, ":", &mode) && mode >= 1 && mode <= (uint64_t)spec->shape.order &&
+        take_number(&rest, ':', &s->run_fraction) && take_number(&rest, ':', &s->run_length) &&
+        s->run_fraction >= 0 && s->run_fraction <= 1 && s->run_length >= 1;
+    s->run_mode = (int)mode - 1;
+    s->run_scattered = numbers && strcmp(rest, "scattered") == 0;
+    if (numbers && (s->run_scattered || (*rest == '\0' && rest[-1] != ':')))
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "--runs: '%s', expected a mode from 1 to %d, a fraction from 0 to 1, a mean "
+                     "length of 1 or more and perhaps `scattered`, as 2:0.5:4",
+                     text, spec->shape.order);
 }
 
 enum status generate_check(const struct generate_spec *spec, struct error *error)

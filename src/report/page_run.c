@@ -150,19 +150,6 @@ static void put_machine(FILE *to, const struct page *page)
     page_fact_end(to);
 }
 
-static void put_model(FILE *to, const struct page *page)
-{
-    const struct ktensor *k = page->model;
-    page_fact_begin(to, "Lengths");
-    for (int n = 0; n < k->shape.order; n++)
-        fprintf(to, "%s%" PRIu64, n > 0 ? " &#215; " : "", k->shape.dims[n]);
-    page_fact_end(to);
-    double nonzeros = page_number_at(page, "tensor", "nonzeros");
-    if (isfinite(nonzeros))
-        page_fact_print(to, "Nonzeros", "%.0f", nonzeros);
-    page_fact_print(to, "Components", "%" PRIu64, k->rank);
-}
-
 /* "0.542 &#177; 0.008 (RMSE of 2394 entries), mean magnitude 0.433, AUC 0.98", or of counts "1.06
  * &#177; 0.02 (mean deviance of 2394 entries), log-likelihood -1234, mean magnitude ..." */
 static void put_held(FILE *to, const struct page *page)
@@ -253,11 +240,19 @@ static void put_fit(FILE *to, const struct page *page)
 
 void page_run(FILE *to, const struct page *page)
 {
+    const struct ktensor *k = page->model;
+    const double nonzeros = page_number_at(page, "tensor", "nonzeros");
     fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and the "
           "result</caption><tbody>\n",
           to);
     page_fact(to, "Tensor", page_text_at(page, "tensor", "name"));
-    put_model(to, page);
+    page_fact_begin(to, "Lengths");
+    for (int n = 0; n < k->shape.order; n++)
+        fprintf(to, "%s%" PRIu64, n > 0 ? " &#215; " : "", k->shape.dims[n]);
+    page_fact_end(to);
+    if (isfinite(nonzeros))
+        page_fact_print(to, "Nonzeros", "%.0f", nonzeros);
+    page_fact_print(to, "Components", "%" PRIu64, k->rank);
     if (page->record) {
         put_fit(to, page);
         put_machine(to, page);

@@ -31,9 +31,6 @@ void verdict_at_most(struct verdict *f, double got, double most, const char *wha
 void verdict_equal(struct verdict *f, uint64_t got, uint64_t expected, const char *what, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Nothing can be compared here, because of `why`. */
-void verdict_leave_out(struct verdict *f, const char *why);
-
 /* The same nonzeros, to the last bit, in the same order. */
 void verdict_same_tensor(struct verdict *f, const struct coo *got, const struct coo *expected,
                          const char *what);

@@ -53,11 +53,6 @@ void verdict_equal(struct verdict *f, uint64_t got, uint64_t expected, const cha
     take(f, got == expected, name, number, wanted);
 }
 
-void verdict_leave_out(struct verdict *f, const char *why)
-{
-    snprintf(f->left_out, sizeof f->left_out, "%s", why);
-}
-
 static void same_shape(struct verdict *f, const struct shape *got, const struct shape *expected,
                        const char *what)
 {

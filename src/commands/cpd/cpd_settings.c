@@ -297,9 +297,9 @@ static char *name_of_rank(const struct cpd_settings *s, const char *name, const 
 {
     if (!name || !cpd_settings_range(s))
         return name ? memory_text(error, "%s", name) : NULL;
-    size_t length = strlen(name), last = strlen(ending);
-    const bool ends = length > last && strcmp(name + length - last, ending) == 0;
-    return memory_text(error, "%.*s.r%ju%s", (int)(ends ? length - last : length), name,
+    const size_t length = strlen(name);
+    const bool ends = cmd_ends_in(name, length, ending);
+    return memory_text(error, "%.*s.r%ju%s", (int)(ends ? length - strlen(ending) : length), name,
                        (uintmax_t)s->common.options.problem.rank, ends ? ending : "");
 }
 
@@ -324,11 +324,9 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
     const char *slash = memrchr(s->tensor, '/', length);
     const char *name = slash ? slash + 1 : s->tensor;
     length -= (size_t)(name - s->tensor);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t ending = strlen(endings[i]);
-        if (length > ending && memcmp(name + length - ending, endings[i], ending) == 0)
-            length -= ending;
-    }
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (cmd_ends_in(name, length, endings[i]))
+            length -= strlen(endings[i]);
     if (length == 0)
         return error_set(error, STATUS_INPUT, "'%s' is not the name of a file", s->tensor);
     s->base_stem = memory_text(error, "%.*s", (int)length, name);

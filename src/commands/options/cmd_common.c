@@ -273,6 +273,12 @@ int cmd_set_threads(int threads, int sharers)
     return omp_get_max_threads();
 }
 
+bool cmd_ends_in(const char *text, size_t length, const char *ending)
+{
+    const size_t size = strlen(ending);
+    return length > size && memcmp(text + length - size, ending, size) == 0;
+}
+
 enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
                       struct error *error)
 {

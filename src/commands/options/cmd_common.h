@@ -170,6 +170,9 @@ bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_
 /* Progress on standard error, as -q and --progress ask for. */
 void cmd_show_progress(struct progress *p, const struct cmd_common *common);
 
+/* Whether text[0..length) ends in `ending`, and has more. */
+bool cmd_ends_in(const char *text, size_t length, const char *ending);
+
 /* Starts the threads of -t, and shows progress as these options say. Errors of threads_start. */
 enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
                       struct error *error);
