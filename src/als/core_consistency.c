@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "numerics/column_scale.h"
-#include "numerics/random_counter.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
+#include "numerics/column_scale.h"
+#include "numerics/random_counter.h"
 
 /* Columns of about unit length are dependent where the smallest eigenvalue of their Gram is below
  * this part of the largest: their inverse would be rounding. */

@@ -7,12 +7,12 @@
 
 #include "als/held_error.h"
 #include "base/clock.h"
-#include "ranks/half_tensor.h"
-#include "ranks/model_collect.h"
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
 #include "problem/initial_guess.h"
+#include "ranks/half_tensor.h"
+#include "ranks/model_collect.h"
 
 #define PATIENCE 10 /* times as many iterations as the whole are allowed to a half */
 

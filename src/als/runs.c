@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "model/ktensor_match.h"
 #include "ranks/half_tensor.h"
 
 /* A trial that is ended becomes a start. */

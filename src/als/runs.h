@@ -8,10 +8,10 @@
 #include <stdbool.h>
 
 #include "als/cpals.h"
-#include "tensor/halves.h"
-#include "problem/problem.h"
 #include "model/ktensor_match.h"
+#include "problem/problem.h"
 #include "ranks/rank_tensor.h"
+#include "tensor/halves.h"
 
 /* Chooses the ridge with the least held-out error. Runs try 1 and 3 times powers of ten, first
  * upwards, else downwards, while the error falls by a thousandth and exceeds a thousandth of the

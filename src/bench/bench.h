@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "backend/backend.h"
+#include "base/json.h"
 #include "bench/bench_reference.h"
 #include "ranks/rank_tensor.h"
-#include "base/json.h"
 
 /* Samples of an MTTKRP if the user gives no number: at least BENCH_SAMPLES, and up to BENCH_MOST
  * until they have taken BENCH_SECONDS. ALS makes BENCH_SAMPLES iterations. */

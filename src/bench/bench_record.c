@@ -1,4 +1,3 @@
-
 #include "bench/bench.h"
 #include "record/run_record.h"
 

@@ -9,9 +9,9 @@
 
 #include "base/filemap.h"
 #include "base/outfile.h"
+#include "model/ktensor.h"
 #include "numerics/momentum_step.h"
 #include "numerics/precision.h"
-#include "model/ktensor.h"
 #include "problem/initial_guess.h"
 #include "problem/problem.h"
 #include "tensor/fingerprint.h"

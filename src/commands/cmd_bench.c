@@ -6,9 +6,9 @@
 #include "base/version.h"
 #include "bench/bench.h"
 #include "comm/comm.h"
-#include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
 #include "commands/machine_choice.h"
+#include "commands/options/cmd_common.h"
 #include "commands/ranks_join.h"
 #include "record/run_record.h"
 

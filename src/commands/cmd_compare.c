@@ -2,14 +2,14 @@
 #include "commands/cmd.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
-#include "base/json.h"
 #include "formats/names/labels.h"
 #include "model/ktensor_match.h"
 #include "report/text_table.h"

@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
-#include "base/memory.h"
 #include "base/number.h"
-#include "base/threads.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/blco/blco_pieces.h"

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "base/threads.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/blco/blco_writer.h"

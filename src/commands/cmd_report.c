@@ -6,10 +6,9 @@
 
 #include "base/memory.h"
 #include "base/outfile.h"
-#include "base/threads.h"
+#include "commands/file_roles.h"
 #include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
-#include "commands/file_roles.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/page.h"
 

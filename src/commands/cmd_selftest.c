@@ -1,8 +1,6 @@
 /* blco selftest: known answers on every backend, device and number of ranks of this machine. */
 #include "commands/cmd.h"
 
-#include <string.h>
-#include <unistd.h>
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -10,18 +8,20 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "base/version.h"
 #include "comm/comm_world.h"
-#include "commands/options/cmd_common.h"
 #include "commands/machine_choice.h"
+#include "commands/options/cmd_common.h"
 #include "commands/ranks_join.h"
 #include "selftest/selftest.h"
-#include "base/error.h"
 
 /* --- a folder for the files of a self-test, in the temporary folder (TMPDIR, else /tmp) --- */
 

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "base/outfile.h"
-#include "formats/names/labels.h"
 #include "formats/tensor_file.h"
 
 enum status tensor_target_check(const char *path, struct file_roles *files, bool force,

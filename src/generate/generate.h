@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "base/progress.h"
+#include "base/random_stream.h"
 #include "tensor/coo.h"
 #include "tensor/ordering.h"
-#include "base/random_stream.h"
 
 /* Instead of a mode's Zipf exponent: all indices are equally likely, and drawn in order, as times
  * are. */

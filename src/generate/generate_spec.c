@@ -2,11 +2,11 @@
 #include "generate/generate.h"
 
 #include <math.h>
-#include <string.h>
 #include <stdbool.h>
+#include <string.h>
 
-#include "base/number.h"
 #include "base/memory.h"
+#include "base/number.h"
 
 /* Parses the number at *text, which `separator` or the end must follow, and moves *text past the
  * separator. False if there is no such number. */

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "tensor/coo.h"
 #include "numerics/precision.h"
+#include "tensor/coo.h"
 
 struct ktensor {
     struct shape shape;        /* the rows of each mode that are here: I_n = shape.dims[n]     */

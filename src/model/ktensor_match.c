@@ -3,7 +3,6 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
-#include <stdbool.h>
 
 #include "base/memory.h"
 #include "model/factor_columns.h"

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/ktensor.h"
 #include "base/error.h"
+#include "model/ktensor.h"
 
 #define NO_PARTNER UINT64_MAX
 

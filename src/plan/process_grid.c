@@ -1,6 +1,5 @@
 #include "plan/process_grid.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

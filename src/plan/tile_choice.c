@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "numerics/tile_rows.h"
 #include "numerics/fiber_sample.h"
+#include "numerics/tile_rows.h"
 
 /* Tiles pay where each partial sum is of so many nonzeros on average, and where loading the tiles
  * costs little beside the nonzeros: a thread block fills its shared memory for so many, at least.

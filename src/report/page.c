@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/html.h"
-#include "report/page_parts.h"
 
 enum status page_check_record(const json_t *record, const struct ktensor *model, const char *path,
                               struct error *error)

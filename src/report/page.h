@@ -4,8 +4,8 @@
 #ifndef BLCO_PAGE_H
 #define BLCO_PAGE_H
 
-#include <stdio.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "report/page_parts.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "formats/names/labels.h"
-#include "report/text_table.h"
 #include "report/html.h"
+#include "report/text_table.h"
 
 #define SURELY_SHOWN 12 /* bytes of a label that has room everywhere */
 

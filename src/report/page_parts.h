@@ -4,8 +4,8 @@
 #ifndef BLCO_PAGE_PARTS_H
 #define BLCO_PAGE_PARTS_H
 
-#include <stdio.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/json_read.h"
 #include "formats/names/labels.h"

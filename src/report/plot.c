@@ -3,12 +3,11 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "report/text_table.h"
 #include "report/html.h"
+#include "report/text_table.h"
 
 #define LEAST_RANGE 1e-4   /* half of a range, against the largest number: ticks have six digits */
 #define NO_WIDTH    1e-300 /* a number below it has no width of its own */

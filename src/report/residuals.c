@@ -1,19 +1,16 @@
 #include "report/residuals.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <stdio.h>
 
 #include "base/least.h"
 #include "base/memory.h"
-#include "numerics/poisson_term.h"
-#include "report/text_table.h"
 #include "base/number.h"
-#include "base/outfile.h"
 #include "base/utf8.h"
 #include "formats/ktensor/npy.h"
+#include "numerics/poisson_term.h"
+#include "report/text_table.h"
 
 #define PART       4096 /* entries that are passed over together where none of them is strange */
 #define FEW_PARTS  256  /* parts that are looked at by all threads at a time                   */

@@ -3,18 +3,18 @@
 #ifndef BLCO_RESIDUALS_H
 #define BLCO_RESIDUALS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/outfile.h"
 #include "formats/names/labels.h"
+#include "formats/tns/line_writer.h"
 #include "problem/loss.h"
 #include "report/top_entries.h"
 #include "tensor/coo.h"
-#include "base/outfile.h"
-#include "formats/tns/line_writer.h"
 
 /* An entry whose residual is large. */
 struct strange_entry {

@@ -1,8 +1,7 @@
 #include "report/text_table.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/utf8.h"
 

@@ -1,5 +1,4 @@
 /* Runs of which the result is known: best fits, planted models, deviances of counts. */
-#include <math.h>
 
 #include "base/memory.h"
 #include "model/ktensor_match.h"

@@ -1,8 +1,8 @@
 #include "selftest/known_tensors.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <math.h>
 
 #include "base/memory.h"
 #include "base/random_stream.h"

@@ -5,10 +5,10 @@
 #include "als/fit_trace.h"
 #include "base/memory.h"
 #include "base/number.h"
-#include "commands/cpd/cpd_signals.h"
 #include "base/threads.h"
 #include "base/version.h"
 #include "comm/comm_world.h"
+#include "commands/cpd/cpd_signals.h"
 
 struct cpals_options cpd_als_options(const struct cpd_inputs *in,
                                      const struct checkpoint_options *saving,

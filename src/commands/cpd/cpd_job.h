@@ -9,8 +9,8 @@
 #define BLCO_CPD_JOB_H
 
 #include "als/decompose.h"
-#include "als/rank_choice.h"
 #include "als/findings.h"
+#include "als/rank_choice.h"
 #include "base/outfile.h"
 #include "checkpoint/checkpoint.h"
 #include "commands/cpd/cpd_settings.h"

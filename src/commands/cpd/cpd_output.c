@@ -1,7 +1,6 @@
 #include "commands/cpd/cpd_output.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

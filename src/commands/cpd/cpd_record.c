@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
-#include "record/run_record.h"
 #include "base/memory.h"
+#include "record/run_record.h"
 
 /* How alike the halves of the tensor are; nothing without --split-half. */
 static void put_halves(struct json *j, const struct split_half *s)

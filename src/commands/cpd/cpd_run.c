@@ -1,8 +1,6 @@
-
 #include <string.h>
 
 #include "als/runs.h"
-#include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/utf8.h"

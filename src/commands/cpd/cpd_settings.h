@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "commands/options/cmd_common.h"
-#include "commands/options/cli_values.h"
 #include "als/runs.h"
+#include "commands/options/cmd_common.h"
 #include "tensor/halves.h"
 
 struct cpd_settings {

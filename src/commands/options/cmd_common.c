@@ -10,7 +10,6 @@
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "base/version.h"
-#include "commands/options/cli_values.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "formats/names/labels.h"
 #include "plan/process_grid.h"

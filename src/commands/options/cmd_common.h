@@ -9,11 +9,11 @@
 #include "backend/backend.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "commands/options/cli.h"
 #include "commands/options/cli_values.h"
 #include "formats/csv/csv_options.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/value_change.h"
-#include "commands/options/cli.h"
 
 #define CMD_MAX_RANK            1000000
 #define CMD_MAX_THREADS         4096
