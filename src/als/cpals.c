@@ -451,17 +451,6 @@ static enum status fail_sweep(const struct cpals *run, struct error *error)
     return grows ? error_append(error, "; try --ridge 1e-6") : error->status;
 }
 
-static void show(const struct cpals *run)
-{
-    const struct cpals_result *result = run->result;
-    const int i = result->iterations, most = run->options->max_iterations;
-    char fit[FIT_TEXT], held[48] = "";
-    if (run->options->held)
-        snprintf(held, sizeof held, ", held-out error %.4g", result->held.value);
-    progress_update(run->progress, (double)i / most, "iteration %d of %d, fit %s, change %.1e%s", i,
-                    most, fit_text(result->fit, result->trust.noise, 6, fit), result->change, held);
-}
-
 /* One iteration: a sweep, whose fit is from the residual where the options or rounding ask for that
  * and decides whether to keep it, and what follows. */
 static enum status iterate(struct cpals *run, struct error *error)
@@ -470,6 +459,7 @@ static enum status iterate(struct cpals *run, struct error *error)
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     struct backend_fit fit;
+    char text[FIT_TEXT], held[48] = "";
     weigh_unlisted(run, result->iterations++);
     const bool single = is_first_precision(b), momentum = run->has_momentum && !run->fading;
     const bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
@@ -481,7 +471,12 @@ static enum status iterate(struct cpals *run, struct error *error)
     TRY(fit_trace_note(options->trace, result->fit, result->held.value, error));
     TRY(weight_history_note(&run->weights, b, result->iterations, error));
     TRY(switch_precision(run, error));
-    show(run);
+    if (options->held)
+        snprintf(held, sizeof held, ", held-out error %.4g", result->held.value);
+    progress_update(run->progress, (double)result->iterations / options->max_iterations,
+                    "iteration %d of %d, fit %s, change %.1e%s", result->iterations,
+                    options->max_iterations, fit_text(result->fit, result->trust.noise, 6, text),
+                    result->change, held);
     return go_on(run, error);
 }
 

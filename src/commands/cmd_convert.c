@@ -266,32 +266,32 @@ done:
     return error->status;
 }
 
-static enum status blco_to_text(struct settings *s, struct progress *progress, struct error *error)
+static enum status to_text(struct settings *s, struct progress *progress, struct error *error)
 {
-    struct blco_file f;
-    const double start = clock_now();
-    TRY(open_blco(&f, s, error));
+    const bool is_blco = s->from == &tensor_blco;
+    double start = clock_now();
+    struct blco_file f = {0};
+    struct coo x = {0};
+    struct coo_cleaning cleaning = {0};
+    TRY(is_blco ? open_blco(&f, s, error) : read_text(s, NULL, &x, progress, error));
     struct tensor_reader r = pieces_of(s, &f);
-    const struct coo_pieces pieces = {
-        .shape = f.shape, .nnz = f.header->nnz, .each = tensor_reader_each, .pieces = &r};
-    if (look_at_values(s, &f, error) == STATUS_OK)
-        write_text(s, &pieces, progress, start, error);
-    blco_file_close(&f);
-    return error->status;
-}
-
-static enum status text_to_text(struct settings *s, struct progress *progress, struct error *error)
-{
-    struct coo x;
-    struct coo_cleaning cleaning;
-    TRY(read_text(s, NULL, &x, progress, error));
-    const double start = clock_now();
-    TRY_OR(done, clean_text(s, &x, &cleaning, error));
-    const struct coo_pieces pieces = coo_in_one_piece(&x);
+    struct coo_pieces pieces;
+    if (is_blco) {
+        pieces = (struct coo_pieces){
+            .shape = f.shape, .nnz = f.header->nnz, .each = tensor_reader_each, .pieces = &r};
+        TRY_OR(done, look_at_values(s, &f, error));
+    } else {
+        start = clock_now();
+        TRY_OR(done, clean_text(s, &x, &cleaning, error));
+        pieces = coo_in_one_piece(&x);
+    }
     TRY_OR(done, write_text(s, &pieces, progress, start, error));
-    tensor_note_cleaning(progress, &cleaning);
+    if (!is_blco)
+        tensor_note_cleaning(progress, &cleaning);
 done:
     coo_free(&x);
+    if (is_blco)
+        blco_file_close(&f);
     return error->status;
 }
 
@@ -321,12 +321,10 @@ static enum status convert(struct settings *s, struct error *error)
     s->memory = cmd_host_memory(&s->common);
     if (s->from == &tensor_blco && to == &tensor_blco)
         blco_to_blco(s, &progress, error);
-    else if (s->from == &tensor_blco)
-        blco_to_text(s, &progress, error);
     else if (to == &tensor_blco)
         text_to_blco(s, &progress, error);
     else
-        text_to_text(s, &progress, error);
+        to_text(s, &progress, error);
     progress_clear(&progress);
     tensor_names_free(&s->names);
     tensor_maps_free(&s->maps);

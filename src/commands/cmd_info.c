@@ -412,18 +412,6 @@ static void show_ranks(const struct info_ranks *r)
         cost->mttkrp_seconds + cost->solve_seconds + cost->move_seconds);
 }
 
-static void show_plan(const struct info_findings *f)
-{
-    char text[4096];
-    uint64_t components = f->plan.request.rank;
-    plan_describe(&f->plan, NULL, text, sizeof text);
-    printf("\nmemory plan %sfor %ju component%s, backend %s%s\n%s",
-           f->wanted.ranks ? "of a rank " : "", (uintmax_t)components, components == 1 ? "" : "s",
-           f->kind->name, f->plan.fits ? "" : ": does not fit", text);
-    if (text[0] && text[strlen(text) - 1] != '\n')
-        printf("\n");
-}
-
 static void show_format(const struct info_findings *f)
 {
     static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
@@ -488,7 +476,14 @@ static enum status show(const struct info_findings *f, const char *path, struct 
     show_modes(f, &f->statistics);
     if (f->wanted.ranks)
         show_ranks(&f->ranks);
-    show_plan(f);
+    char text[4096];
+    const uint64_t components = f->plan.request.rank;
+    plan_describe(&f->plan, NULL, text, sizeof text);
+    printf("\nmemory plan %sfor %ju component%s, backend %s%s\n%s",
+           f->wanted.ranks ? "of a rank " : "", (uintmax_t)components, components == 1 ? "" : "s",
+           f->kind->name, f->plan.fits ? "" : ": does not fit", text);
+    if (text[0] && text[strlen(text) - 1] != '\n')
+        printf("\n");
     return error->status;
 }
 

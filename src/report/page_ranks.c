@@ -173,23 +173,6 @@ static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double
     fprintf(to, "<p class=\"about\">%s</p>\n</figure>\n", q->meaning);
 }
 
-static enum status put_plots(FILE *to, const struct page_ranks *page, struct error *error)
-{
-    const json_t *ranks = at(page, "ranks");
-    double *value = memory_array(json_array_size(ranks), sizeof *value, error);
-    if (!value)
-        return error->status;
-    fprintf(to, "<section>\n<h2>Fit%s and agreement</h2>\n<div class=\"modes\">\n",
-            any(page, held)   ? ", held-out error"
-            : any(page, core) ? ", core consistency"
-                              : "");
-    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
-        draw(to, ranks, &quantities[i], value);
-    fputs("</div>\n</section>\n", to);
-    memory_free(value);
-    return STATUS_OK;
-}
-
 /* --- the table --- */
 
 /* A file beside the page; in a link, a name that begins like "a:" would be an address. */
@@ -309,7 +292,17 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
           "decomposition).</p>\n</header>\n<main>\n",
           to);
     put_suggestion(to, page);
-    TRY(put_plots(to, page, error));
+    double *value = memory_array(json_array_size(ranks), sizeof *value, error);
+    if (!value)
+        return error->status;
+    fprintf(to, "<section>\n<h2>Fit%s and agreement</h2>\n<div class=\"modes\">\n",
+            any(page, held)   ? ", held-out error"
+            : any(page, core) ? ", core consistency"
+                              : "");
+    for (i = 0; i < sizeof quantities / sizeof *quantities; i++)
+        draw(to, ranks, &quantities[i], value);
+    fputs("</div>\n</section>\n", to);
+    memory_free(value);
     fprintf(
         to,
         "<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of each "

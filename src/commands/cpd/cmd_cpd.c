@@ -121,20 +121,6 @@ static enum status finish(struct cpd_job *job, struct error *error)
     return error->status;
 }
 
-/* Frees what one of the ranks of -r has, and discards a record that was not written. */
-static void end_one(struct cpd_run *run, struct cpd_results *r)
-{
-    stem_lock_release(&run->lock);
-    outfile_discard(&run->record);
-    cpd_reports_free(&r->reports);
-    findings_free(&r->findings);
-    r->shown = 0;
-    runs_free(&r->runs);
-    split_half_free(&r->halves);
-    ktensor_free(&r->model);
-    rank_rows_close(&run->rows);
-}
-
 /* Shows and writes the table of -r and the suggestion. Where no error has ended the run, all
  * processes learn whether the file was written. */
 static void show_range(struct cpd_job *job, struct error *error)
@@ -196,7 +182,16 @@ static enum status run_range(struct cpd_job *job, struct error *error)
                 breakdown = *error;
             *error = (struct error){0};
         }
-        end_one(&job->run, r);
+        stem_lock_release(
+            &job->run.lock); /* what this rank has; a record that was not written goes */
+        outfile_discard(&job->run.record);
+        cpd_reports_free(&r->reports);
+        findings_free(&r->findings);
+        r->shown = 0;
+        runs_free(&r->runs);
+        split_half_free(&r->halves);
+        ktensor_free(&r->model);
+        rank_rows_close(&job->run.rows);
     }
     if (r->outcomes > 0)
         show_range(job, error);
