@@ -24,15 +24,6 @@ static void writing_free(struct writing *w)
     memory_free(w);
 }
 
-void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations,
-                struct progress *progress)
-{
-    *s = (struct saver){.options = options,
-                        .progress = progress,
-                        .last = clock_now(),
-                        .last_iteration = iterations};
-}
-
 bool saver_is_due(const struct saver *s, int iterations)
 {
     const struct checkpoint_options *o = s->options;
@@ -153,8 +144,7 @@ static void note_end(struct saver *s, const struct error *error, int iterations)
                       error->message);
 }
 
-/* Waits for the thread that writes. */
-static void finish(struct saver *s)
+void saver_close(struct saver *s)
 {
     struct writing *w = s->writing;
     if (!w)
@@ -165,24 +155,12 @@ static void finish(struct saver *s)
     s->writing = NULL;
 }
 
-/* Lets a thread write; where none can be started, this one does. Takes over *w. */
-static void write_beside(struct saver *s, struct writing *w)
-{
-    s->writing = w;
-    if (pthread_create(&w->thread, NULL, run_thread, w) == 0)
-        return;
-    s->writing = NULL;
-    write_alone(w, &w->error);
-    note_end(s, &w->error, w->about.iterations);
-    writing_free(w);
-}
-
 void saver_save(struct saver *s, struct backend *b, const struct checkpoint_about *about,
                 const struct best_model *best, bool is_last)
 {
     struct error error = {0};
     struct comm *c = b->ranks->all;
-    finish(s);
+    saver_close(s);
     s->last = clock_now();
     s->last_iteration = about->iterations;
     s->asked = s->options->asked ? *s->options->asked : 0;
@@ -204,17 +182,16 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
             TRY_OR(done, take_rows(&w->model[m], b, m, best, &error));
 done:
     if (error.status == STATUS_OK && c->size == 1) {
-        write_beside(s, w);
-    } else {
+        if (pthread_create(&w->thread, NULL, run_thread, w) == 0)
+            s->writing = w;
+        else
+            write_alone(w, &error);
+    }
+    if (!s->writing) {
         note_end(s, &error, about->iterations);
         writing_free(w);
     }
     if (is_last)
-        finish(s);
+        saver_close(s);
     s->cost = clock_now() - s->last;
-}
-
-void saver_close(struct saver *s)
-{
-    finish(s);
 }

@@ -38,13 +38,16 @@ struct model_score {
  * own ktensor, which is not needed before the end; beside it are the scales and Grams of
  * backend_save. Every rank keeps its own rows. */
 struct best_model {
-    struct ktensor *k;      /* lambda and factor matrices as the backend has them (carried.h);
+    struct ktensor *k;      /* lambda and factor matrices as the backend has them (struct carried);
                              * borrowed                                                          */
     struct carried carried; /* owned                                                             */
     bool by_held;           /* the best is that of the least held-out error, not of the best fit */
     struct model_score of;  /* of the copy; iteration 0: there is no copy                        */
 };
 
+/* The caller fills the members up to last_iteration, from the start of the run, and calls
+ * saver_close.
+ */
 struct saver {
     const struct checkpoint_options *options; /* NULL: nothing is saved                      */
     struct progress *progress;                /* may be NULL                                 */
@@ -56,11 +59,6 @@ struct saver {
     struct error error;      /* of the last one that ended; empty if it was written          */
     int saved;               /* the iteration of the last one that was written; 0: none      */
 };
-
-/* A saver for a run that has made `iterations` iterations. `options` and `progress` may be NULL;
- * they are borrowed. The caller calls saver_close. */
-void saver_open(struct saver *s, const struct checkpoint_options *options, int iterations,
-                struct progress *progress);
 
 /* Whether this rank wants a checkpoint after so many iterations. */
 bool saver_is_due(const struct saver *s, int iterations);

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "numerics/column_scale.h"
-#include "numerics/random_counter.h"
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
+#include "numerics/column_scale.h"
+#include "numerics/random_counter.h"
 
 /* Columns of about unit length are dependent where the smallest eigenvalue of their Gram is below
  * this part of the largest: their inverse would be rounding. */
@@ -68,21 +68,6 @@ double core_mean_error(const struct core_mean *m)
 {
     double count = (double)m->count;
     return sqrt(m->spread / (count * (count - 1)));
-}
-
-/* The shortest mode's M has the fewest rows to fetch; the longest of the other modes would take
- * longest to rotate. */
-static void choose_modes(struct core *c)
-{
-    const uint64_t *length = c->b->ranks->part.whole.dims;
-    c->output = c->fixed = 0;
-    for (int n = 1; n < c->b->order; n++)
-        if (length[n] < length[c->output])
-            c->output = n;
-    c->fixed = c->output == 0 ? 1 : 0;
-    for (int n = 0; n < c->b->order; n++)
-        if (n != c->output && length[n] > length[c->fixed])
-            c->fixed = n;
 }
 
 /* weights (R x R) = G_n^+ diag(lambda^(-1/N)); false after an error, and if the columns, scaled to
@@ -294,6 +279,7 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
         .b = b, .limits = limits, .progress = progress, .answer = core, .rank = k->rank};
     const uint64_t most = limits->passes ? limits->passes : CORE_PASSES;
     const bool exact = core_consistency_passes(b->order, k->rank) <= most;
+    const uint64_t *length = b->ranks->part.whole.dims;
     char text[CORE_TEXT] = "not known";
     *core = (struct core_consistency){.state = CORE_KNOWN};
     if (b->order < 3)
@@ -303,7 +289,15 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     if (core->state != CORE_KNOWN)
         return STATUS_OK;
     progress_stage(progress, "core consistency");
-    choose_modes(&c);
+    /* The shortest mode's M has the fewest rows to fetch; the longest of the other modes would take
+     * longest to rotate. */
+    for (int n = 1; n < b->order; n++)
+        if (length[n] < length[c.output])
+            c.output = n;
+    c.fixed = c.output == 0 ? 1 : 0;
+    for (int n = 0; n < b->order; n++)
+        if (n != c.output && length[n] > length[c.fixed])
+            c.fixed = n;
     TRY_OR(done, ktensor_create(&c.inverse, &k->shape, c.rank, error));
     c.m = memory_array(k->shape.dims[c.output], c.rank * sizeof *c.m, error);
     c.product = memory_array(c.rank * c.rank + 1, sizeof *c.product, error);

@@ -303,7 +303,7 @@ static enum status note_sweep(struct cpals *run, const struct backend_fit *fit, 
                          fit->growth);
     result->fit = fit->value;
     if (run->options->held) {
-        TRY(held_error_find(&result->held, run->b, run->options->held, error));
+        TRY(held_error_find(&result->held, run->b, run->options->held, false, error));
         if (!run->fading &&
             (result->least_iteration == 0 || result->held.value < result->least_held)) {
             result->least_held = result->held.value;
@@ -451,17 +451,6 @@ static enum status fail_sweep(const struct cpals *run, struct error *error)
     return grows ? error_append(error, "; try --ridge 1e-6") : error->status;
 }
 
-static void show(const struct cpals *run)
-{
-    const struct cpals_result *result = run->result;
-    const int i = result->iterations, most = run->options->max_iterations;
-    char fit[FIT_TEXT], held[48] = "";
-    if (run->options->held)
-        snprintf(held, sizeof held, ", held-out error %.4g", result->held.value);
-    progress_update(run->progress, (double)i / most, "iteration %d of %d, fit %s, change %.1e%s", i,
-                    most, fit_text(result->fit, result->trust.noise, 6, fit), result->change, held);
-}
-
 /* One iteration: a sweep, whose fit is from the residual where the options or rounding ask for that
  * and decides whether to keep it, and what follows. */
 static enum status iterate(struct cpals *run, struct error *error)
@@ -470,6 +459,7 @@ static enum status iterate(struct cpals *run, struct error *error)
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     struct backend_fit fit;
+    char text[FIT_TEXT], held[48] = "";
     weigh_unlisted(run, result->iterations++);
     const bool single = is_first_precision(b), momentum = run->has_momentum && !run->fading;
     const bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
@@ -481,7 +471,12 @@ static enum status iterate(struct cpals *run, struct error *error)
     TRY(fit_trace_note(options->trace, result->fit, result->held.value, error));
     TRY(weight_history_note(&run->weights, b, result->iterations, error));
     TRY(switch_precision(run, error));
-    show(run);
+    if (options->held)
+        snprintf(held, sizeof held, ", held-out error %.4g", result->held.value);
+    progress_update(run->progress, (double)result->iterations / options->max_iterations,
+                    "iteration %d of %d, fit %s, change %.1e%s", result->iterations,
+                    options->max_iterations, fit_text(result->fit, result->trust.noise, 6, text),
+                    result->change, held);
     return go_on(run, error);
 }
 
@@ -516,9 +511,9 @@ static enum status end_sweeps(struct cpals *run, struct error *error)
     if (run->options->check_every > 0)
         TRY(check_fit(run, true, 0, error));
     if (held)
-        TRY(held_error_find(&result->held, b, held, error));
+        TRY(held_error_find(&result->held, b, held, false, error));
     TRY(take_best(run, error));
-    return held ? held_error_find_all(&result->held, b, held, error) : STATUS_OK;
+    return held ? held_error_find(&result->held, b, held, true, error) : STATUS_OK;
 }
 
 const char *cpals_stop_text(enum cpals_stop stop)
@@ -549,7 +544,10 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
     }
     TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
     TRY_OR(done, load_start(&run, k, error));
-    saver_open(&run.saver, options->saving, result->iterations, progress);
+    run.saver = (struct saver){.options = options->saving,
+                               .progress = progress,
+                               .last = clock_now(),
+                               .last_iteration = result->iterations};
     fit_trace_begin(options->trace, result->iterations + 1);
     progress_skip(progress, (double)result->iterations / options->max_iterations);
     switch_precision(&run, error);

@@ -51,17 +51,6 @@ const char *finding_name(enum finding_kind kind)
     return name[kind];
 }
 
-static enum status make_room(struct findings *f)
-{
-    size_t room = f->room ? 2 * f->room : FIRST_ROOM;
-    if (f->count < f->room)
-        return STATUS_OK;
-    if (memory_resize(&f->finding, room, sizeof *f->finding, &f->error) != STATUS_OK)
-        return f->error.status;
-    f->room = room;
-    return STATUS_OK;
-}
-
 void findings_add(struct findings *f, enum finding_kind kind, bool warning, const char *format, ...)
 {
     char sentence[FINDING_TEXT];
@@ -71,8 +60,12 @@ void findings_add(struct findings *f, enum finding_kind kind, bool warning, cons
     va_end(args);
     if (f->error.status != STATUS_OK)
         return;
-    if (make_room(f) != STATUS_OK)
-        return;
+    if (f->count == f->room) {
+        const size_t room = f->room ? 2 * f->room : FIRST_ROOM;
+        if (memory_resize(&f->finding, room, sizeof *f->finding, &f->error) != STATUS_OK)
+            return;
+        f->room = room;
+    }
     struct finding of = {kind, warning, memory_text(&f->error, "%s", sentence), NULL};
     if (of.sentence)
         f->finding[f->count++] = of;
@@ -173,24 +166,18 @@ static void find_empty_slices(struct findings *f, const struct known_rows *known
                      "some slices have no known entry, and their rows become 0: %s", list);
 }
 
-/* The scale of a component can be moved from one mode to another, so that a mode adds one unknown
- * less for each component than its rows have entries. */
-static uint64_t unknowns_of(const struct known_rows *known, int order,
-                            const struct problem *problem)
+void find_in_known(struct findings *f, const struct known_rows *known, const struct shape *shape,
+                   const struct problem *problem, const char *const label[MAX_ORDER])
 {
     uint64_t rows = 0, free_modes = 0;
-    for (int n = 0; n < order; n++)
+    for (int n = 0; n < shape->order; n++)
         if (!problem->rules.fixed[n]) {
             rows += known->rows[n];
             free_modes++;
         }
-    return free_modes > 1 ? problem->rank * (rows - (free_modes - 1)) : problem->rank * rows;
-}
-
-void find_in_known(struct findings *f, const struct known_rows *known, const struct shape *shape,
-                   const struct problem *problem, const char *const label[MAX_ORDER])
-{
-    const uint64_t unknowns = unknowns_of(known, shape->order, problem);
+    /* The scale of a component can be moved from one mode to another, so that a mode adds one
+     * unknown less for each component than its rows have entries. */
+    const uint64_t unknowns = problem->rank * (rows - (free_modes > 1 ? free_modes - 1 : 0));
     find_empty_slices(f, known, shape, problem, label);
     if (is_unlisted_known(problem) || known->entries >= unknowns)
         return;

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "als/split_half.h"
 #include "als/runs.h"
 #include "base/error.h"
 #include "ranks/rank_tensor.h"

@@ -18,26 +18,21 @@ void fit_trace_begin(struct fit_trace *trace, int first)
     trace->start = clock_now();
 }
 
-/* Leaves every other iteration. */
-static void thin(struct fit_trace *trace)
-{
-    trace->count /= 2;
-    trace->every *= 2;
-    for (size_t i = 1; i < trace->count; i++) {
-        trace->fit[i] = trace->fit[2 * i];
-        trace->held[i] = trace->held[2 * i];
-        trace->seconds[i] = trace->seconds[2 * i];
-    }
-}
-
 enum status fit_trace_note(struct fit_trace *trace, double fit, double held, struct error *error)
 {
     if (!trace)
         return STATUS_OK;
     if (trace->iterations++ % trace->every != 0)
         return STATUS_OK;
-    if (trace->count == FIT_TRACE_MOST)
-        thin(trace); /* this iteration belongs to those that are left */
+    if (trace->count == FIT_TRACE_MOST) { /* every other one stays, and this one after them */
+        trace->count /= 2;
+        trace->every *= 2;
+        for (size_t i = 1; i < trace->count; i++) {
+            trace->fit[i] = trace->fit[2 * i];
+            trace->held[i] = trace->held[2 * i];
+            trace->seconds[i] = trace->seconds[2 * i];
+        }
+    }
     if (trace->count == trace->room) {
         const size_t room = trace->room ? 2 * trace->room : FIRST_ROOM;
         TRY(memory_resize(&trace->fit, room, sizeof *trace->fit, error));

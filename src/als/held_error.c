@@ -5,36 +5,11 @@
 
 #include "base/memory.h"
 
-/* The first `count` held-out entries of this rank. */
-static struct coo first_of(const struct held_out *held, uint64_t count)
-{
-    struct coo x = held->x;
-    x.nnz = count;
-    return x;
-}
-
 #define LEAST_RATE 1e-3 /* of the mean count: a smaller rate counts as this one */
 
 /* Sums over the listed entries. Values are divided by 2^exponent, so that fourth powers do not
  * overflow. */
 enum { MAGNITUDES, SQUARES, FOURTHS, DEVIANCES, DEVIANCES_SQ, PERFECT, SUMS };
-
-static void add_squares(double *sum, double x, double m)
-{
-    const double d = fabs(x - m);
-    sum[MAGNITUDES] += d;
-    sum[SQUARES] += d * d;
-    sum[FOURTHS] += d * d * d * d;
-}
-
-/* x and m are divided, `count` is x as it was. */
-static void add_counts(double *sum, const struct loss *loss, double x, double m, double count)
-{
-    const double deviance = 2 * loss->misfit(x, m);
-    sum[DEVIANCES] += deviance;
-    sum[DEVIANCES_SQ] += deviance * deviance;
-    sum[PERFECT] += loss->perfect(count);
-}
 
 /* The standard error of the mean of numbers with these sums of squares and this mean. */
 static double error_of_mean(double squares, double mean, double count)
@@ -54,9 +29,16 @@ static enum status sum_errors(struct held_error *e, const struct backend *b,
     double sum[SUMS] = {0};
     for (uint64_t i = 0; i < held->listed; i++) {
         const double count = held->x.value[i], x = ldexp(count, -exponent);
-        add_squares(sum, x, ldexp(value[i], -exponent));
-        if (loss->rates)
-            add_counts(sum, loss, x, fmax(ldexp(value[i], -exponent), least), count);
+        const double m = ldexp(value[i], -exponent), d = fabs(x - m);
+        sum[MAGNITUDES] += d;
+        sum[SQUARES] += d * d;
+        sum[FOURTHS] += d * d * d * d;
+        if (loss->rates) {
+            const double deviance = 2 * loss->misfit(x, fmax(m, least));
+            sum[DEVIANCES] += deviance;
+            sum[DEVIANCES_SQ] += deviance * deviance;
+            sum[PERFECT] += loss->perfect(count);
+        }
     }
     TRY(comm_allreduce_sum(b->ranks->all, sum, SUMS, error));
     const double mean_sq = sum[SQUARES] / entries, rmse = sqrt(mean_sq);
@@ -77,21 +59,6 @@ static enum status sum_errors(struct held_error *e, const struct backend *b,
     if (isnan(e->value))
         e->value = e->rmse = INFINITY;
     return STATUS_OK;
-}
-
-enum status held_error_find(struct held_error *e, struct backend *b, const struct held_out *held,
-                            struct error *error)
-{
-    const struct coo listed = first_of(held, held->listed);
-    struct comm *c = b->ranks->all;
-    double *value = memory_array(listed.nnz, sizeof *value, error);
-    if (value)
-        backend_values(b, &listed, value, error);
-    TRY_OR(done, comm_allreduce_error(c, error));
-    sum_errors(e, b, held, value, error);
-done:
-    memory_free(value);
-    return error->status;
 }
 
 static int ascending(const void *left, const void *right)
@@ -150,16 +117,18 @@ done:
     return error->status;
 }
 
-enum status held_error_find_all(struct held_error *e, struct backend *b,
-                                const struct held_out *held, struct error *error)
+enum status held_error_find(struct held_error *e, struct backend *b, const struct held_out *held,
+                            bool all, struct error *error)
 {
     struct comm *c = b->ranks->all;
-    double *value = memory_array(held->x.nnz, sizeof *value, error);
+    struct coo x = held->x;
+    x.nnz = all ? x.nnz : held->listed; /* which come first */
+    double *value = memory_array(x.nnz, sizeof *value, error);
     if (value)
-        backend_values(b, &held->x, value, error);
+        backend_values(b, &x, value, error);
     TRY_OR(done, comm_allreduce_error(c, error));
     TRY_OR(done, sum_errors(e, b, held, value, error));
-    if (held->all_unlisted > 0)
+    if (all && held->all_unlisted > 0)
         find_auc(e, c, held, value, error);
 done:
     memory_free(value);

@@ -21,14 +21,11 @@ struct held_error {
                  * listed; equal ones count half                                             */
 };
 
-/* *e = that of the model of b, without the auc. Every rank calls it, between an update and the next
- * step. Errors of backend_values; STATUS_MEMORY. */
+/* *e = that of the model of b; with `all` also the auc, for which each rank gathers the values of
+ * all. Every rank calls it, between an update and the next step. Errors of backend_values;
+ * STATUS_MEMORY. */
 enum status held_error_find(struct held_error *e, struct backend *b, const struct held_out *held,
-                            struct error *error);
-
-/* The same with the auc, for which each rank gathers the values of all. */
-enum status held_error_find_all(struct held_error *e, struct backend *b,
-                                const struct held_out *held, struct error *error);
+                            bool all, struct error *error);
 
 /* The root of the mean square of the held-out values, of all ranks. Errors of comm_allreduce_sum.
  */

@@ -102,19 +102,6 @@ static void find_degenerate(struct model_health *health, const struct examinatio
         }
 }
 
-/* Counts components of weight zero. Columns of fixed modes may have any norm, which is not in the
- * weight. */
-static uint64_t count_zero(const struct examination *e)
-{
-    double least = 0;
-    uint64_t zero = 0;
-    for (uint64_t r = 0; r < e->rank; r++)
-        least = fmax(least, HEALTH_DEAD * e->weight[r] * e->norm[r]);
-    for (uint64_t r = 0; r < e->rank; r++)
-        zero += !(e->weight[r] * e->norm[r] > least);
-    return zero;
-}
-
 enum status model_health(struct model_health *health, struct backend *b,
                          const struct weight_history *history, int iteration, struct error *error)
 {
@@ -124,7 +111,11 @@ enum status model_health(struct model_health *health, struct backend *b,
     *health = (struct model_health){.since = recent ? history->recent_at : history->older_at};
     e.then = recent ? history->recent : history->older;
     TRY_OR(done, examine(&e, b, error));
-    health->zero = count_zero(&e);
+    double least = 0; /* a component of no more weight is zero; weights lack norms of fixed modes */
+    for (uint64_t r = 0; r < e.rank; r++)
+        least = fmax(least, HEALTH_DEAD * e.weight[r] * e.norm[r]);
+    for (uint64_t r = 0; r < e.rank; r++)
+        health->zero += !(e.weight[r] * e.norm[r] > least);
     if (health->since > 0)
         find_degenerate(health, &e);
     health->ridge = (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) / 54;

@@ -2,9 +2,9 @@
 #ifndef BLCO_RANK_CHOICE_H
 #define BLCO_RANK_CHOICE_H
 
-#include "als/split_half.h"
+#include "als/runs.h"
 
-/* How alike the two halves of the tensor are, where it is split (split_half.h). */
+/* How alike the two halves of the tensor are, where it is split (split_half_compare). */
 struct halves_outcome {
     bool asked;     /* the tensor is split                                        */
     bool known;     /* both halves have a model                                   */

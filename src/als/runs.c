@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "model/ktensor_match.h"
+#include "ranks/half_tensor.h"
 
 /* A trial that is ended becomes a start. */
 static size_t most_runs(const struct run_list *list)
@@ -75,7 +75,8 @@ void runs_note(struct runs *s, const struct run *run)
         ridge_search_note(&s->ridge, run->ridge, run->result.held.value);
         if (!runs_ended(s))
             return;
-        ridge_search_end(&s->ridge, run->ridge);
+        s->ridge.best = run->ridge;
+        s->ridge.ended = true;
         noted = &s->run[s->count++];
         *noted = *run;
         noted->trial = false;
@@ -161,4 +162,127 @@ struct starts_agreement starts_agreement(const struct starts *s)
         a.different += !same && s->start[i].result.fit > fit - STARTS_EQUAL_FIT * fabs(fit);
     }
     return a;
+}
+
+#define BETTER .999 /* an error that falls by less than this factor has not become smaller */
+#define ENOUGH .001 /* of the size of the values: no other ridge is worth a run            */
+
+/* 1, 3, 10, 30, ... and downwards .3, .1, .03, ... */
+static double ridge_at(int step)
+{
+    const int tens = step >= 0 ? step / 2 : (step - 1) / 2;
+    const double digit = step % 2 == 0 ? 1 : 3;
+    return tens >= 0 ? digit * pow(10, tens) : digit / pow(10, -tens);
+}
+
+void ridge_search_begin(struct ridge_search *s, enum ridge_scale scale, double size, int order)
+{
+    /* A balanced ridge counts beside squared misfits, but multiplies squares of factor entries,
+     * which are as large as the 2/N-th power of the tensor's. */
+    const double first = scale == RIDGE_BALANCED  ? (size > 0 ? pow(size, 2 - 2.0 / order) : 1)
+                         : scale == RIDGE_COUNTED ? .03
+                                                  : .001;
+    const double at = 2 * log10(first);
+    *s = (struct ridge_search){.least = INFINITY, .enough = ENOUGH * size, .direction = 1};
+    s->step = (int)lround(fmin(fmax(at, -600), 600));
+    s->best = ridge_at(s->step);
+}
+
+bool ridge_search_next(const struct ridge_search *s, double *ridge)
+{
+    *ridge = s->count == 0 ? s->best : ridge_at(s->step + s->direction);
+    return !s->ended && s->count < RIDGE_TRIALS;
+}
+
+void ridge_search_note(struct ridge_search *s, double ridge, double held)
+{
+    const bool first = s->count == 0, better = held < BETTER * s->least;
+    s->ridge[s->count] = ridge;
+    s->held[s->count++] = held;
+    if (held < s->least) {
+        s->best = ridge;
+        s->least = held;
+    }
+    if (better && !first)
+        s->step += s->direction;
+    else if (s->count == 2)
+        s->direction = -1;
+    else if (!first)
+        s->ended = true;
+    if (s->least < s->enough)
+        s->ended = true;
+}
+
+enum status split_half_check(struct run_list *list, const struct rank_tensor *t,
+                             struct error *error)
+{
+    const struct halves *h = &list->halves;
+    if (h->mode == 0)
+        return STATUS_OK;
+    if (h->mode > t->shape.order)
+        return error_set(error, STATUS_INPUT, "--split-half: mode %d, but the tensor has %d",
+                         h->mode, t->shape.order);
+    if (t->shape.order == 1)
+        return error_set(error, STATUS_INPUT,
+                         "--split-half: the halves are compared in the other modes, but the tensor "
+                         "has one mode");
+    TRY(half_tensor_count(t, h, list->nonzeros, error));
+    if (list->nonzeros[0] > 0 && list->nonzeros[1] > 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "--split-half %d: one half has no nonzeros, expected some in both; %d:%ju "
+                     "divides the slices in another way",
+                     h->mode, h->mode, (uintmax_t)h->seed + 1);
+}
+
+enum status split_half_compare(struct split_half *s, struct runs *runs, const struct ktensor *model,
+                               struct error *error)
+{
+    struct ktensor half[2] = {{.rank = 0}, {.rank = 0}};
+    bool modes[MAX_ORDER];
+    *s = (struct split_half){.halves = runs->list.halves,
+                             .nonzeros = {runs->list.nonzeros[0], runs->list.nonzeros[1]},
+                             .starts = {runs->starts[1], runs->starts[2]}};
+    if (s->halves.mode == 0 || runs_ended(runs))
+        return STATUS_OK;
+    s->state = HALVES_BREAKDOWN;
+    if (s->starts[0].modelled == 0 || s->starts[1].modelled == 0)
+        return STATUS_OK;
+    s->state = HALVES_COMPARED;
+    for (int n = 0; n < MAX_ORDER; n++)
+        modes[n] = n != s->halves.mode - 1;
+    for (int k = 0; k < 2; k++)
+        TRY_OR(done, runs_take_best(runs, k + 1, &half[k], error));
+    s->component = memory_zeros(model->rank, sizeof *s->component, error);
+    if (!s->component)
+        goto done;
+    TRY_OR(done, ktensor_match(&s->match, &half[0], &half[1], false, modes, error));
+    for (int k = 0; k < 2; k++) {
+        struct ktensor_match match = {0};
+        TRY_OR(done, ktensor_match(&match, model, &half[k], false, modes, error));
+        for (uint64_t r = 0; r < model->rank; r++) { /* all models have as many components */
+            s->component[r].with[k] = match.pair[r].score;
+            if (k == 0)
+                s->component[r].pair = match.pair[r].b;
+        }
+        ktensor_match_free(&match);
+    }
+    for (uint64_t r = 0; r < model->rank; r++) {
+        struct half_partners *of = &s->component[r];
+        of->score = fmin(s->match.pair[of->pair].score, fmin(of->with[0], of->with[1]));
+        s->alike += of->score >= HALVES_ALIKE;
+        if (of->score < s->component[s->least].score)
+            s->least = r;
+    }
+done:
+    ktensor_free(&half[0]);
+    ktensor_free(&half[1]);
+    return error->status;
+}
+
+void split_half_free(struct split_half *s)
+{
+    ktensor_match_free(&s->match);
+    memory_free(s->component);
+    *s = (struct split_half){0};
 }

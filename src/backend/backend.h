@@ -90,9 +90,9 @@ enum status backend_randomise(struct backend *b, enum ktensor_init init, uint64_
 enum status backend_widen(struct backend *b, struct error *error);
 
 /* Loads what backend_save has saved, perhaps from another backend or with another number of ranks:
- * k has the factor matrices as they stand (carried.h), and no scale is zero. The next operations
- * give the results that they would have given after that backend_save; on the host, with the same
- * ranks and grid, to the bit. */
+ * k has the factor matrices as they stand (struct carried), and no scale is zero. The next
+ * operations give the results that they would have given after that backend_save; on the host, with
+ * the same ranks and grid, to the bit. */
 enum status backend_resume(struct backend *b, const struct ktensor *k,
                            const struct carried *carried, struct error *error);
 

@@ -18,7 +18,6 @@
 #include "numerics/precision.h"
 #include "base/progress.h"
 #include "base/words.h"
-#include "model/carried.h"
 #include "model/ktensor.h"
 #include "problem/problem.h"
 #include "plan/plan.h"

@@ -3,7 +3,10 @@
 #ifndef BLCO_BENCH_H
 #define BLCO_BENCH_H
 
+#include <stdio.h>
+
 #include "backend/backend.h"
+#include "base/json.h"
 #include "bench/bench_reference.h"
 #include "ranks/rank_tensor.h"
 
@@ -82,5 +85,89 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
 
 /* Accepts an empty *r. */
 void bench_free(struct bench_result *r);
+
+/* ALS on several ranks, measured: every rank measures its own part (bench.h), and rank 0 gathers.
+ * Implemented in bench_derived.c. */
+
+/* What one rank measured. */
+struct bench_rank {
+    uint64_t nnz;             /* of its part                                                    */
+    double mttkrp[MAX_ORDER]; /* [n]: median seconds of MTTKRP of mode n in an iteration        */
+    double update[MAX_ORDER]; /* [n]: mean seconds of the update, moving rows included          */
+    double communication;     /* mean seconds of an iteration in which rows and sums moved      */
+};
+
+struct bench_ranks {
+    int ranks;
+    int parts[MAX_ORDER];  /* of the grid                                                       */
+    struct shape shape;    /* of the whole tensor                                              */
+    uint64_t nnz;          /* of the whole tensor                                               */
+    double imbalance;      /* nonzeros of the fullest rank over the mean, less 1                */
+    struct grid_cost cost; /* that the model predicts                                           */
+    double read_seconds, exchange_seconds; /* from the file to each rank's nonzeros             */
+    struct bench_rank *rank;               /* (ranks); owned                                    */
+};
+
+/* *ranks = the results of all ranks of t; *result is that of this rank, for its part. Every rank
+ * calls it. The caller frees *ranks with bench_ranks_free, after a failure too.
+ * STATUS_MEMORY; the failure of another rank. */
+enum status bench_ranks_gather(struct bench_ranks *ranks, const struct rank_tensor *t,
+                               const struct bench_result *result, struct error *error);
+
+/* Seconds of the MTTKRPs of an iteration: the sum over modes of the slowest rank. */
+double bench_ranks_mttkrp(const struct bench_ranks *ranks, int order);
+
+/* Accepts an empty one. */
+void bench_ranks_free(struct bench_ranks *ranks);
+
+/* Numbers that follow from the measurements of a benchmark. */
+
+/* *s = the statistics of sample (count), in any order; count is 1 or more. STATUS_MEMORY. */
+enum status bench_statistics(const double *sample, uint64_t count, struct bench_statistics *s,
+                             struct error *error);
+
+/* Bytes of factor rows that MTTKRP of one mode gathers: nnz x (order - 1) rows, whatever the mode.
+ */
+double bench_gathered_bytes(const struct bench_result *r);
+
+/* Seconds that MTTKRP of a mode by itself takes at least: whatever its kernel, it gathers
+ * bench_gathered_bytes from caches, and moves in memory each nonzero, each row of the other factor
+ * matrices and each row of M once. A mode that shares partial products with others can be faster.
+ */
+struct bench_floor {
+    double cache, memory; /* the larger one is the floor */
+};
+struct bench_floor bench_floor_of(const struct bench_result *r, int mode);
+double bench_floor_seconds(const struct bench_result *r, int mode);
+
+/* Which of the two it is: "cache" or "memory". */
+const char *bench_floor_name(const struct bench_result *r, int mode);
+
+/* Seconds of an operation in an ALS iteration, summed over the modes. */
+double bench_als_seconds(const struct bench_als *als, enum operation op);
+
+/* Seconds to upload the tensor from pinned memory, at 16 bytes a nonzero: an index and a value. For
+ * a backend with an upload rate only. */
+double bench_transfer(const struct bench_result *r);
+
+/* Writes the measurements of a benchmark as JSON for programs, with every sample. Implemented in
+ * bench_record.c. */
+
+/* Adds to the object that is open in j: tensor (with the name `tensor`), options, limits,
+ * reference, mttkrp, als; of several ranks these are rank 0's, and ranks has grid, model and what
+ * each rank measured. Modes count from 1; times are in seconds. An error is kept in j. `ranks` may
+ * be NULL. */
+void bench_record(struct json *j, const char *tensor, const struct bench_request *request,
+                  const struct bench_result *r, const struct bench_ranks *ranks);
+
+/* Prints the measurements of a benchmark as tables for people. Implemented in
+ * bench_table.c. */
+
+/* Prints all of *r to `stream`, at most 100 columns wide; times in milliseconds. */
+void bench_table(FILE *stream, const struct bench_result *r);
+
+/* Prints the grid, the measurements of each rank, and the predictions of the model. order: of the
+ * tensor. */
+void bench_table_ranks(FILE *stream, const struct bench_ranks *ranks, int order);
 
 #endif

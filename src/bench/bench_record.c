@@ -1,6 +1,4 @@
-#include "bench/bench_record.h"
-
-#include "bench/bench_derived.h"
+#include "bench/bench.h"
 #include "record/run_record.h"
 
 static void put_limits(struct json *j, const struct bench_result *r)

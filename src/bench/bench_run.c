@@ -6,7 +6,6 @@
 #include "als/cpals.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/bench_derived.h"
 
 #define STAGE        "measuring"
 #define SEED         1
@@ -125,20 +124,6 @@ static enum status measure_modes(struct bench_job *job, struct backend *b,
     return STATUS_OK;
 }
 
-/* How a backend is opened so that modes get this conflict resolution: with CONFLICT_AUTO, `ordered`
- * goes to the modes whose orderings memory has room for, and `hierarchical` to the short modes. */
-static void force(const struct bench_request *q, enum conflict conflict,
-                  struct backend_options *options)
-{
-    bool ordered = conflict == CONFLICT_ORDERED && q->options.conflict == CONFLICT_AUTO;
-    bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
-    *options = q->options;
-    options->conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
-    options->no_sharing = true; /* each mode by itself */
-    options->forced.one_copy = hierarchical;
-    options->forced.replicas_at_once = ordered;
-}
-
 /* Measures MTTKRP of each mode that can have this conflict resolution, into the next
  * bench_resolution of the result. */
 static enum status measure_resolution(struct bench_job *job, enum conflict conflict,
@@ -148,9 +133,16 @@ static enum status measure_resolution(struct bench_job *job, enum conflict confl
     struct bench_result *r = job->result;
     struct bench_resolution *c = &r->resolution[r->resolutions];
     const struct plan_tensor tensor = rank_tensor_for_plan(q->tensor, false);
-    struct backend_options options;
+    /* With CONFLICT_AUTO, `ordered` goes to the modes whose orderings memory has room for, and
+     * `hierarchical` to the short modes. */
+    const bool ordered = conflict == CONFLICT_ORDERED && q->options.conflict == CONFLICT_AUTO;
+    const bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
+    struct backend_options options = q->options;
     struct plan plan;
-    force(q, conflict, &options);
+    options.conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
+    options.no_sharing = true; /* each mode by itself */
+    options.forced.one_copy = hierarchical;
+    options.forced.replicas_at_once = ordered;
     TRY(backend_plan(&plan, q->kind, &tensor, &options, error));
     c->fits = plan.fits;
     c->conflict = conflict;

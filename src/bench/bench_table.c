@@ -1,8 +1,6 @@
-#include "bench/bench_table.h"
-
 #include <stddef.h>
 
-#include "bench/bench_derived.h"
+#include "bench/bench.h"
 #include "plan/process_grid.h"
 
 #define NUMBER_TEXT 16 /* bytes of a number's text */

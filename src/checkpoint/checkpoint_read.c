@@ -37,56 +37,6 @@ static enum status check_version(const struct checkpoint *c, struct error *error
     return STATUS_OK;
 }
 
-static bool has_possible_momentum(const struct checkpoint_header *h)
-{
-    const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_REJECTED;
-    if (!(h->momentum & CHECKPOINT_MOMENTUM))
-        return h->momentum == 0;
-    return !(h->momentum & ~all) && h->momentum != all && h->momentum_t >= 1 &&
-           isfinite(h->momentum_t) && isfinite(h->momentum_objective) && h->momentum_noise >= 0 &&
-           isfinite(h->momentum_noise) && h->restarts <= h->iterations;
-}
-
-/* Whether the precision is known, with a possible number of single iterations. */
-static bool precision_is_possible(const struct checkpoint_header *h)
-{
-    bool is_auto = h->precision == CHECKPOINT_AUTO_SINGLE || h->precision == CHECKPOINT_AUTO_DOUBLE;
-    if (!is_auto)
-        return h->precision <= CHECKPOINT_SINGLE && h->single_iterations == 0;
-    return h->single_iterations <= h->iterations &&
-           (h->precision == CHECKPOINT_AUTO_DOUBLE || h->single_iterations == h->iterations);
-}
-
-static bool has_possible_best(const struct checkpoint_header *h)
-{
-    return h->best_iteration <= h->iterations && isfinite(h->best_fit) &&
-           h->best_precision <= PRECISION_SINGLE && h->best_noise >= 0 &&
-           (h->best_iteration > 0 || (h->best_fit == 0 && h->best_precision == 0));
-}
-
-static bool has_possible_unlisted(const struct checkpoint_header *h)
-{
-    bool weighs = h->weighed == 1 && h->unlisted >= 0 && h->unlisted <= 1 && h->fade >= 0 &&
-                  h->fade < 1 && h->ridge_scale <= RIDGE_COUNTED;
-    bool plain = h->weighed == 0 && h->unlisted == 0 && h->fade == 0 && h->ridge_scale == 0;
-    return plain || weighs;
-}
-
-static bool has_possible_holdout(const struct checkpoint_header *h)
-{
-    bool held = h->holdout > 0 && h->holdout < 1 && h->held >= 0 && h->best_held >= 0 &&
-                h->least_held >= 0 && h->least_iteration <= h->iterations;
-    bool none = h->holdout == 0 && h->holdout_seed == 0 && h->held == 0 && h->best_held == 0 &&
-                h->least_held == 0 && h->least_iteration == 0;
-    return none || held;
-}
-
-static bool has_possible_loss(const struct checkpoint_header *h)
-{
-    return loss_is_known(h->loss) && h->solver <= (loss_of(h->loss)->rates ? SOLVER_MU : 0u) &&
-           h->inner <= (h->solver == SOLVER_MU ? PROBLEM_MOST_INNER : 1u);
-}
-
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *l)
 {
@@ -94,10 +44,38 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
     uint64_t size = c->map.size;
     if (h->order < 1 || h->order > MAX_ORDER || h->nnz < 1 || h->nnz > MAX_NNZ || h->rank < 1 ||
         h->iterations < 1 || h->iterations > INT_MAX || h->small_changes > h->iterations ||
-        !precision_is_possible(h) || h->init > GUESS_NVECS || !isfinite(h->fit) ||
-        !isfinite(h->change) || h->nonneg >> h->order || h->fixed >> h->order ||
-        !has_possible_momentum(h) || !has_possible_best(h) || !has_possible_unlisted(h) ||
-        !has_possible_loss(h) || !has_possible_holdout(h) || h->ridge_chosen > (h->holdout > 0))
+        h->init > GUESS_NVECS || !isfinite(h->fit) || !isfinite(h->change) ||
+        h->nonneg >> h->order || h->fixed >> h->order || h->ridge_chosen > (h->holdout > 0))
+        return false;
+    const bool is_auto =
+        h->precision == CHECKPOINT_AUTO_SINGLE || h->precision == CHECKPOINT_AUTO_DOUBLE;
+    const bool precision = is_auto ? h->single_iterations <= h->iterations &&
+                                         (h->precision == CHECKPOINT_AUTO_DOUBLE ||
+                                          h->single_iterations == h->iterations)
+                                   : h->precision <= CHECKPOINT_SINGLE && h->single_iterations == 0;
+    const uint32_t all = CHECKPOINT_MOMENTUM | CHECKPOINT_EXTRAPOLATED | CHECKPOINT_REJECTED;
+    const bool momentum = h->momentum & CHECKPOINT_MOMENTUM
+                              ? !(h->momentum & ~all) && h->momentum != all && h->momentum_t >= 1 &&
+                                    isfinite(h->momentum_t) && isfinite(h->momentum_objective) &&
+                                    h->momentum_noise >= 0 && isfinite(h->momentum_noise) &&
+                                    h->restarts <= h->iterations
+                              : h->momentum == 0;
+    const bool best = h->best_iteration <= h->iterations && isfinite(h->best_fit) &&
+                      h->best_precision <= PRECISION_SINGLE && h->best_noise >= 0 &&
+                      (h->best_iteration > 0 || (h->best_fit == 0 && h->best_precision == 0));
+    const bool unlisted = h->weighed == 1 ? h->unlisted >= 0 && h->unlisted <= 1 && h->fade >= 0 &&
+                                                h->fade < 1 && h->ridge_scale <= RIDGE_COUNTED
+                                          : h->weighed == 0 && h->unlisted == 0 && h->fade == 0 &&
+                                                h->ridge_scale == 0;
+    const bool held = h->holdout > 0
+                          ? h->holdout < 1 && h->held >= 0 && h->best_held >= 0 &&
+                                h->least_held >= 0 && h->least_iteration <= h->iterations
+                          : h->holdout == 0 && h->holdout_seed == 0 && h->held == 0 &&
+                                h->best_held == 0 && h->least_held == 0 && h->least_iteration == 0;
+    const bool loss = loss_is_known(h->loss) &&
+                      h->solver <= (loss_of(h->loss)->rates ? SOLVER_MU : 0u) &&
+                      h->inner <= (h->solver == SOLVER_MU ? PROBLEM_MOST_INNER : 1u);
+    if (!precision || !momentum || !best || !unlisted || !held || !loss)
         return false;
     for (uint32_t n = 0; n < MAX_ORDER; n++)
         if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <isa-l/crc64.h>
+#include <stddef.h>
 
 #include "base/least.h"
 #include "base/memory.h"
@@ -146,4 +147,54 @@ enum status checkpoint_output_end(struct checkpoint_output *o, struct error *err
     memcpy(page, &h, sizeof h);
     TRY(outfile_write_at(o->file, o->piece, bytes, h.directory_offset, error));
     return outfile_write_at(o->file, page, sizeof page, 0, error);
+}
+
+/* The kinds of lambda, scales, Grams and factor matrices of each model. */
+static const enum checkpoint_kind kinds[CHECKPOINT_MODELS][CHECKPOINT_FACTOR] = {
+    [CHECKPOINT_STATE] = {CHECKPOINT_LAMBDA, CHECKPOINT_SCALE, CHECKPOINT_GRAM, CHECKPOINT_FACTOR},
+    [CHECKPOINT_PREVIOUS] = {0, CHECKPOINT_PREVIOUS_SCALE, CHECKPOINT_PREVIOUS_GRAM,
+                             CHECKPOINT_PREVIOUS_FACTOR},
+    [CHECKPOINT_BEST] = {CHECKPOINT_BEST_LAMBDA, CHECKPOINT_BEST_SCALE, CHECKPOINT_BEST_GRAM,
+                         CHECKPOINT_BEST_FACTOR}};
+
+bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, uint64_t rank,
+                       bool previous, bool best)
+{
+    const bool has[CHECKPOINT_MODELS] = {true, previous, best};
+    *l = (struct checkpoint_layout){.end = CHECKPOINT_PAGE};
+    if (__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes))
+        return false;
+    for (int model = 0; model < CHECKPOINT_MODELS; model++)
+        for (int array = CHECKPOINT_LAMBDA; array <= CHECKPOINT_FACTOR; array++) {
+            const enum checkpoint_kind kind = kinds[model][array - CHECKPOINT_LAMBDA];
+            const bool lambda = array == CHECKPOINT_LAMBDA; /* of no mode */
+            for (int n = lambda ? -1 : 0; has[model] && kind && n < (lambda ? 0 : shape->order);
+                 n++) {
+                const uint64_t rows = array == CHECKPOINT_GRAM     ? rank
+                                      : array == CHECKPOINT_FACTOR ? shape->dims[n]
+                                                                   : 1;
+                uint64_t bytes, end;
+                if (__builtin_mul_overflow(rows, l->row_bytes, &bytes) ||
+                    __builtin_add_overflow(l->end, bytes, &end) || end > INT64_MAX)
+                    return false;
+                l->matrix[l->count++] = (struct checkpoint_matrix){(enum checkpoint_model)model,
+                                                                   (enum checkpoint_kind)array,
+                                                                   kind,
+                                                                   n,
+                                                                   rows,
+                                                                   l->end};
+                l->end = end;
+            }
+        }
+    return true;
+}
+
+uint64_t checkpoint_page_crc(const void *page)
+{
+    static const uint8_t zeros[sizeof(uint64_t)];
+    const uint8_t *bytes = page;
+    size_t at = offsetof(struct checkpoint_header, header_crc), after = at + sizeof zeros;
+    uint64_t crc = crc64_ecma_refl(0, bytes, at);
+    crc = crc64_ecma_refl(crc, zeros, sizeof zeros);
+    return crc64_ecma_refl(crc, bytes + after, CHECKPOINT_PAGE - after);
 }

@@ -5,12 +5,10 @@
 #include "base/threads.h"
 #include "base/version.h"
 #include "bench/bench.h"
-#include "bench/bench_record.h"
-#include "bench/bench_table.h"
 #include "comm/comm.h"
-#include "commands/options/cmd_common.h"
 #include "commands/file_roles.h"
 #include "commands/machine_choice.h"
+#include "commands/options/cmd_common.h"
 #include "commands/ranks_join.h"
 #include "record/run_record.h"
 
@@ -66,9 +64,7 @@ static enum status prepare(struct job *job, struct error *error)
         return error_set(error, STATUS_INPUT, "--precision auto needs --als");
     file_roles_add_tensor(&files, job->tensor, &job->common.csv, error);
     file_roles_add(&files, FILE_RECORD, job->json, error);
-    file_roles_check(&files, error);
-    file_roles_free(&files);
-    TRY(error->status);
+    TRY(file_roles_check(&files, error));
     if (job->json)
         TRY(outfile_open(&job->file, job->json, error));
     job->threads = cmd_set_threads(job->common.threads, 1);

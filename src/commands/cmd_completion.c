@@ -32,12 +32,6 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-static bool ends_with(const char *text, size_t length, const char *ending)
-{
-    const size_t size = strlen(ending);
-    return length > size && memcmp(text + length - size, ending, size) == 0;
-}
-
 /* Offers text[0..length) if it begins as the word does. Of the help, line ends become spaces. */
 static void offer(const struct last_word *w, const char *text, size_t length, const char *help)
 {
@@ -69,7 +63,7 @@ static bool has_ending(const char *name, const char *endings)
     for (const char *e = endings; *e; e += strcspn(e, " "), e += *e == ' ') {
         char ending[32];
         snprintf(ending, sizeof ending, ".%.*s", (int)strcspn(e, " "), e);
-        if (ends_with(name, strlen(name), ending))
+        if (cmd_ends_in(name, strlen(name), ending))
             return true;
     }
     return false;
@@ -92,7 +86,7 @@ static void offer_file(const struct last_word *w, int folder, size_t folder_leng
         offer(w, path, (size_t)length, NULL);
     }
     for (size_t i = 0; endings && has_ending("x.ktns", endings) && i < 3; i++)
-        if (ends_with(path, (size_t)length, models[i]))
+        if (cmd_ends_in(path, (size_t)length, models[i]))
             offer(w, path, (size_t)length - strlen(models[i]), NULL);
 }
 
@@ -228,20 +222,11 @@ static void print_words(FILE *stream, int count, char **words)
 /* What the argument of an option is. */
 static const char *kind_of(const struct cli_option *o)
 {
-    static const struct {
-        cli_setter *set;
-        const char *kind;
-    } kinds[] = {
-        {cli_set_unsigned, "integer"}, {cli_set_int, "integer"},       {cli_set_number, "number"},
-        {cli_set_size, "size"},        {cli_set_duration, "duration"}, {cli_set_choice, "word"},
-        {cli_set_word, "word"},        {cli_set_words, "words"},
-    };
-    if (!o->argument)
-        return "flag";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (o->set == kinds[i].set)
-            return kinds[i].kind;
-    return "text";
+    static const char *const kinds[CLI_IS_WORDS + 1] = {
+        [CLI_IS_UNSIGNED] = "integer", [CLI_IS_INT] = "integer",       [CLI_IS_NUMBER] = "number",
+        [CLI_IS_SIZE] = "size",        [CLI_IS_DURATION] = "duration", [CLI_IS_CHOICE] = "word",
+        [CLI_IS_WORD] = "word",        [CLI_IS_WORDS] = "words"};
+    return !o->argument ? "flag" : kinds[o->kind] ? kinds[o->kind] : "text";
 }
 
 static void put_option(struct json *j, const struct cli_option *o)

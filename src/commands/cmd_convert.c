@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
-#include "base/memory.h"
 #include "base/number.h"
-#include "base/threads.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/blco/blco_pieces.h"
@@ -45,12 +42,6 @@ static const struct cli_section sections[] = {{"Input", cmd_input_options},
                                               {"Machine", cmd_host_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
-
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t length = strlen(path), end = strlen(ending);
-    return length > end && strcmp(path + length - end, ending) == 0;
-}
 
 /* Reads text, CSV or NumPy arrays. What memory does not hold is spilled to *sort; without one, it
  * is refused. *last gets the rest, with the lengths of the tensor. */
@@ -275,32 +266,32 @@ done:
     return error->status;
 }
 
-static enum status blco_to_text(struct settings *s, struct progress *progress, struct error *error)
+static enum status to_text(struct settings *s, struct progress *progress, struct error *error)
 {
-    struct blco_file f;
-    const double start = clock_now();
-    TRY(open_blco(&f, s, error));
+    const bool is_blco = s->from == &tensor_blco;
+    double start = clock_now();
+    struct blco_file f = {0};
+    struct coo x = {0};
+    struct coo_cleaning cleaning = {0};
+    TRY(is_blco ? open_blco(&f, s, error) : read_text(s, NULL, &x, progress, error));
     struct tensor_reader r = pieces_of(s, &f);
-    const struct coo_pieces pieces = {
-        .shape = f.shape, .nnz = f.header->nnz, .each = tensor_reader_each, .pieces = &r};
-    if (look_at_values(s, &f, error) == STATUS_OK)
-        write_text(s, &pieces, progress, start, error);
-    blco_file_close(&f);
-    return error->status;
-}
-
-static enum status text_to_text(struct settings *s, struct progress *progress, struct error *error)
-{
-    struct coo x;
-    struct coo_cleaning cleaning;
-    TRY(read_text(s, NULL, &x, progress, error));
-    const double start = clock_now();
-    TRY_OR(done, clean_text(s, &x, &cleaning, error));
-    const struct coo_pieces pieces = coo_in_one_piece(&x);
+    struct coo_pieces pieces;
+    if (is_blco) {
+        pieces = (struct coo_pieces){
+            .shape = f.shape, .nnz = f.header->nnz, .each = tensor_reader_each, .pieces = &r};
+        TRY_OR(done, look_at_values(s, &f, error));
+    } else {
+        start = clock_now();
+        TRY_OR(done, clean_text(s, &x, &cleaning, error));
+        pieces = coo_in_one_piece(&x);
+    }
     TRY_OR(done, write_text(s, &pieces, progress, start, error));
-    tensor_note_cleaning(progress, &cleaning);
+    if (!is_blco)
+        tensor_note_cleaning(progress, &cleaning);
 done:
     coo_free(&x);
+    if (is_blco)
+        blco_file_close(&f);
     return error->status;
 }
 
@@ -309,8 +300,9 @@ static enum status convert(struct settings *s, struct error *error)
     const struct tensor_format *to = tensor_format_named(s->out);
     struct progress progress;
     TRY(text_output_check(&s->text, s->out, error));
-    if (to == &tensor_text && strcmp(s->out, "-") != 0 && !ends_in(s->out, ".tns") &&
-        !ends_in(s->out, ".tns.gz"))
+    const size_t length = strlen(s->out);
+    if (to == &tensor_text && strcmp(s->out, "-") != 0 && !cmd_ends_in(s->out, length, ".tns") &&
+        !cmd_ends_in(s->out, length, ".tns.gz"))
         return error_set(error, STATUS_INPUT,
                          "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
     struct tensor_reader in = {
@@ -323,22 +315,16 @@ static enum status convert(struct settings *s, struct error *error)
                                    .force = s->force};
     struct file_roles files = {0};
     file_roles_add_tensor(&files, s->in, &s->common.csv, error);
-    tensor_target_check(s->out, &files, s->force, error);
-    file_roles_free(&files);
-    TRY(error->status);
+    TRY(tensor_target_check(s->out, &files, s->force, error));
     TRY(tensor_maps_check(&s->maps, error));
-    cmd_set_threads(s->common.threads, 1);
-    TRY(threads_start(error));
+    TRY(cmd_begin(&s->common, &progress, error));
     s->memory = cmd_host_memory(&s->common);
-    cmd_show_progress(&progress, &s->common);
     if (s->from == &tensor_blco && to == &tensor_blco)
         blco_to_blco(s, &progress, error);
-    else if (s->from == &tensor_blco)
-        blco_to_text(s, &progress, error);
     else if (to == &tensor_blco)
         text_to_blco(s, &progress, error);
     else
-        text_to_text(s, &progress, error);
+        to_text(s, &progress, error);
     progress_clear(&progress);
     tensor_names_free(&s->names);
     tensor_maps_free(&s->maps);

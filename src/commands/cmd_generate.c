@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/number.h"
-#include "base/threads.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/blco/blco_writer.h"
@@ -155,23 +154,17 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
 struct output {
     const char *path;
     uint64_t nnz;
-    struct tensor_writer writer; /* of a skewed tensor */
+    bool counts; /* the nonzeros of a skewed tensor, which are not written yet */
+    struct tensor_writer writer;
     struct line_writer_report report;
     struct progress progress;
 };
-
-static enum status count(void *context, struct coo *piece, struct error *error)
-{
-    struct output *out = context;
-    out->nnz += piece->nnz;
-    return error->status;
-}
 
 static enum status append(void *context, struct coo *piece, struct error *error)
 {
     struct output *out = context;
     out->nnz += piece->nnz;
-    return tensor_writer_append(&out->writer, piece, error);
+    return out->counts ? error->status : tensor_writer_append(&out->writer, piece, error);
 }
 
 static enum status write_skewed(const struct settings *s, const struct generate_spec *spec,
@@ -181,18 +174,18 @@ static enum status write_skewed(const struct settings *s, const struct generate_
     const struct tensor_write_options options = {s->text.options, memory / WRITER_PART};
     struct generate_run run = {.seed = s->seed,
                                .memory = memory - options.memory,
-                               .take = count,
+                               .take = append,
                                .context = out,
                                .progress = &out->progress};
     progress_stage(&out->progress, "writing %s", out->path);
     /* this header says how many nonzeros follow: they are made twice */
-    if (options.text.header == TNS_HEADER_SPTENSOR &&
-        generate_skewed(spec, &run, error) != STATUS_OK)
+    out->counts = options.text.header == TNS_HEADER_SPTENSOR;
+    if (out->counts && generate_skewed(spec, &run, error) != STATUS_OK)
         return error->status;
     const uint64_t nnz = out->nnz > 0 ? out->nnz : spec->nnz;
     TRY_OR(done, tensor_writer_open(&out->writer, out->path, &spec->shape, nnz, &options, error));
     out->nnz = 0;
-    run.take = append;
+    out->counts = false;
     TRY_OR(done, generate_skewed(spec, &run, error));
     tensor_writer_commit(&out->writer, &out->report, error);
 done:
@@ -242,13 +235,9 @@ static enum status generate(const struct settings *s, const char *path, struct e
     char how_fast[PACE_TEXT];
     TRY(make_spec(s, &spec, error));
     TRY(text_output_check(&s->text, path, error));
-    if (tensor_target_check(path, &files, s->force, error) == STATUS_OK)
-        tensor_maps_check(&maps, error);
-    file_roles_free(&files);
-    TRY(error->status);
-    cmd_set_threads(s->common.threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(&out.progress, &s->common);
+    TRY(tensor_target_check(path, &files, s->force, error));
+    TRY(tensor_maps_check(&maps, error));
+    TRY(cmd_begin(&s->common, &out.progress, error));
     double start = clock_now();
     if ((s->rank ? write_planted : write_skewed)(s, &spec, &out, error) != STATUS_OK)
         goto done;

@@ -10,9 +10,8 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/number.h"
-#include "base/utf8.h"
 #include "base/progress.h"
-#include "base/threads.h"
+#include "base/utf8.h"
 #include "commands/machine_choice.h"
 #include "commands/options/cmd_common.h"
 #include "formats/blco/blco_pieces.h"
@@ -326,9 +325,8 @@ static enum status gather(struct info_findings *f, const char *path, struct cmd_
     struct tensor_reader in = {.path = path, .csv = &common->csv, .tns = &common->tns};
     TRY(tensor_file_find_format(&in, error));
     f->format = in.format;
-    int threads = cmd_set_threads(common->threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(&progress, common);
+    TRY(cmd_begin(common, &progress, error));
+    const int threads = omp_get_max_threads();
     f->memory = cmd_host_memory(common);
     f->wanted = common->ranks;
     if (f->format == &tensor_blco)
@@ -414,18 +412,6 @@ static void show_ranks(const struct info_ranks *r)
         cost->mttkrp_seconds + cost->solve_seconds + cost->move_seconds);
 }
 
-static void show_plan(const struct info_findings *f)
-{
-    char text[4096];
-    uint64_t components = f->plan.request.rank;
-    plan_describe(&f->plan, NULL, text, sizeof text);
-    printf("\nmemory plan %sfor %ju component%s, backend %s%s\n%s",
-           f->wanted.ranks ? "of a rank " : "", (uintmax_t)components, components == 1 ? "" : "s",
-           f->kind->name, f->plan.fits ? "" : ": does not fit", text);
-    if (text[0] && text[strlen(text) - 1] != '\n')
-        printf("\n");
-}
-
 static void show_format(const struct info_findings *f)
 {
     static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
@@ -490,7 +476,14 @@ static enum status show(const struct info_findings *f, const char *path, struct 
     show_modes(f, &f->statistics);
     if (f->wanted.ranks)
         show_ranks(&f->ranks);
-    show_plan(f);
+    char text[4096];
+    const uint64_t components = f->plan.request.rank;
+    plan_describe(&f->plan, NULL, text, sizeof text);
+    printf("\nmemory plan %sfor %ju component%s, backend %s%s\n%s",
+           f->wanted.ranks ? "of a rank " : "", (uintmax_t)components, components == 1 ? "" : "s",
+           f->kind->name, f->plan.fits ? "" : ": does not fit", text);
+    if (text[0] && text[strlen(text) - 1] != '\n')
+        printf("\n");
     return error->status;
 }
 

@@ -11,7 +11,6 @@
 #include "commands/tensor_target.h"
 #include "formats/npy/npy_tensor.h"
 #include "model/ktensor.h"
-#include "report/prediction_file.h"
 #include "report/residuals.h"
 
 #define ENTRY_OVERHEAD 24 /* bytes of an entry for the model's value and a row */
@@ -194,7 +193,8 @@ static enum status predict(struct job *job, struct error *error)
         file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
     if (target)
         tensor_target_check(target, &files, job->force, error);
-    file_roles_free(&files);
+    else
+        file_roles_free(&files);
     TRY(error->status);
     TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
     TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));

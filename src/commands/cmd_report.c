@@ -6,13 +6,11 @@
 
 #include "base/memory.h"
 #include "base/outfile.h"
-#include "base/threads.h"
+#include "commands/file_roles.h"
 #include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
-#include "commands/file_roles.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/page.h"
-#include "report/page_ranks.h"
 
 #define MAX_TOP 1000
 
@@ -103,7 +101,6 @@ static enum status check_output(const struct job *job, struct error *error)
         file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
     file_roles_add(&files, FILE_PAGE, job->output_path, error);
     file_roles_check(&files, error);
-    file_roles_free(&files);
     if (error->status != STATUS_OK || on_standard_output(job))
         return error->status;
     return outfile_check(job->output_path, error);
@@ -178,9 +175,7 @@ static enum status write_page(struct job *job, struct error *error)
 
 static enum status run(struct job *job, struct error *error)
 {
-    cmd_set_threads(job->common.threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(&job->progress, &job->common);
+    TRY(cmd_begin(&job->common, &job->progress, error));
     job->output_path =
         job->output ? memory_text(error, "%s", job->output) : path_beside(job->stem, "html", error);
     job->record_path = job->record ? memory_text(error, "%s", job->record)

@@ -116,12 +116,6 @@ static struct place find_place(const char *path, enum file_role role, struct err
                  : (struct place){.known = false};
 }
 
-static bool same_place(const struct place *a, const struct place *b)
-{
-    bool same_inode = a->known && b->known && a->device == b->device && a->inode == b->inode;
-    return same_inode && (a->name && b->name ? strcmp(a->name, b->name) == 0 : a->name == b->name);
-}
-
 /* Whether one file may have both roles; b is not before a in the order of roles. */
 static bool may_be_one(enum file_role a, enum file_role b)
 {
@@ -130,40 +124,40 @@ static bool may_be_one(enum file_role a, enum file_role b)
            (a == FILE_CHECKPOINT_READ && b == FILE_CHECKPOINT);
 }
 
-/* Refuses an output, which is the same file as another one. */
-static enum status refuse(const struct file_with_role *output, const struct file_with_role *other,
-                          struct error *error)
-{
-    const char *path = strcmp(output->path, "-") == 0 ? "on standard output" : output->path;
-    const char *name = strcmp(other->path, "-") == 0 ? "standard input" : other->path;
-    bool one_name = strcmp(path, name) == 0;
-    return error_set(error, STATUS_INPUT, "%s %s is %s%s%s", words[output->role].subject, path,
-                     words[other->role].object, one_name ? "" : ", ", one_name ? "" : name);
-}
-
-enum status file_roles_check(const struct file_roles *f, struct error *error)
-{
-    TRY(error->status);
-    struct place *place = memory_array((size_t)f->count, sizeof *place, error);
-    for (int i = 0; place && i < f->count; i++)
-        place[i] = find_place(f->file[i].path, f->file[i].role, error);
-    TRY_OR(done, error->status);
-    for (int i = 0; i < f->count; i++)
-        for (int k = 0; k < i; k++) {
-            int first = f->file[k].role <= f->file[i].role ? k : i, second = i + k - first;
-            if (same_place(&place[i], &place[k]) &&
-                !may_be_one(f->file[first].role, f->file[second].role))
-                TRY_OR(done, refuse(&f->file[second], &f->file[first], error));
-        }
-done:
-    memory_free(place);
-    return error->status;
-}
-
 void file_roles_free(struct file_roles *f)
 {
     for (int i = 0; i < f->count; i++)
         memory_free(f->file[i].path);
     memory_free(f->file);
     *f = (struct file_roles){0};
+}
+
+enum status file_roles_check(struct file_roles *f, struct error *error)
+{
+    struct place *place =
+        error->status == STATUS_OK ? memory_array((size_t)f->count, sizeof *place, error) : NULL;
+    for (int i = 0; place && i < f->count; i++)
+        place[i] = find_place(f->file[i].path, f->file[i].role, error);
+    TRY_OR(done, error->status);
+    for (int i = 0; i < f->count; i++)
+        for (int k = 0; k < i; k++) {
+            const int first = f->file[k].role <= f->file[i].role ? k : i, second = i + k - first;
+            const struct file_with_role *output = &f->file[second], *other = &f->file[first];
+            const struct place *a = &place[i], *b = &place[k];
+            const bool same_inode =
+                a->known && b->known && a->device == b->device && a->inode == b->inode;
+            if (!same_inode || may_be_one(other->role, output->role) ||
+                (a->name && b->name ? strcmp(a->name, b->name) != 0 : a->name != b->name))
+                continue;
+            const char *path = strcmp(output->path, "-") == 0 ? "on standard output" : output->path;
+            const char *name = strcmp(other->path, "-") == 0 ? "standard input" : other->path;
+            const bool one_name = strcmp(path, name) == 0;
+            error_set(error, STATUS_INPUT, "%s %s is %s%s%s", words[output->role].subject, path,
+                      words[other->role].object, one_name ? "" : ", ", one_name ? "" : name);
+            goto done;
+        }
+done:
+    memory_free(place);
+    file_roles_free(f);
+    return error->status;
 }

@@ -54,8 +54,9 @@ void file_roles_add_order(struct file_roles *f, const struct csv_options *csv, s
 
 /* Refuses an output that is an input or another output, by whatever names: through ., links,
  * folders that are mounted twice, standard input and output. A run may replace the model that it
- * starts from and the checkpoint that it resumes. STATUS_INPUT, with both roles in the message. */
-enum status file_roles_check(const struct file_roles *f, struct error *error);
+ * starts from and the checkpoint that it resumes. Frees *f. STATUS_INPUT, with both roles in the
+ * message. */
+enum status file_roles_check(struct file_roles *f, struct error *error);
 
 /* Accepts an empty *f. */
 void file_roles_free(struct file_roles *f);

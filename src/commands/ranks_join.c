@@ -142,18 +142,6 @@ enum status ranks_join(struct comm **world, const struct cli_line *line,
     return compare_requests(*world, *line, sections, error);
 }
 
-/* FNV-1a of the cores that this thread may run on. */
-static uint64_t cores(void)
-{
-    cpu_set_t set;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 0;
-    for (size_t i = 0; i < sizeof set; i++)
-        hash = (hash ^ ((const unsigned char *)&set)[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* A process that sees one GPU has been given that GPU by the launcher. */
 static enum status find_device(struct rank_place *p, const struct comm *c,
                                const struct cmd_gpus *gpus, const struct backend_kind *kind,
@@ -197,7 +185,12 @@ static enum status check_devices(const struct rank_place *place, int ranks, stru
 enum status rank_places(struct rank_place *place, struct comm *c, const struct cmd_common *common,
                         const struct backend_kind *kind, struct error *error)
 {
-    struct rank_place mine = {.cores = cores()};
+    struct rank_place mine = {.cores = UINT64_C(0xcbf29ce484222325)};
+    cpu_set_t set; /* the cores that this thread may run on, of which the place has FNV-1a */
+    const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+    for (size_t i = 0; known && i < sizeof set; i++)
+        mine.cores = (mine.cores ^ ((const unsigned char *)&set)[i]) * UINT64_C(0x100000001b3);
+    mine.cores = known ? mine.cores : 0;
     gethostname(mine.host, sizeof mine.host - 1);
     find_device(&mine, c, &common->gpus, kind, error);
     TRY(comm_end_phase(c, error));

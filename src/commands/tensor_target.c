@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "base/outfile.h"
-#include "formats/names/labels.h"
 #include "formats/tensor_file.h"
 
 enum status tensor_target_check(const char *path, struct file_roles *files, bool force,
@@ -13,7 +11,6 @@ enum status tensor_target_check(const char *path, struct file_roles *files, bool
 {
     struct stat s;
     file_roles_add(files, FILE_TENSOR, path, error);
-    TRY(error->status);
     TRY(file_roles_check(files, error));
     if (strcmp(path, "-") == 0)
         return STATUS_OK;
@@ -54,7 +51,6 @@ static enum status check_map(const struct tensor_maps *m, const char *in, const 
         if (m->csv)
             file_roles_add_order(&files, m->csv, error);
         tensor_target_check(to, &files, m->force, error);
-        file_roles_free(&files);
     } else if (is_there(to)) {
         error_set(error, STATUS_OUTPUT, "%s: would be picked up as the names of %s: move it away",
                   to, m->out);

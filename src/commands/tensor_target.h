@@ -22,7 +22,7 @@
 
 /* Checks before the work that the file `path` can be made ("-", standard output, always can).
  * *files has the inputs of the command and gets the output, too; where adding an input has failed,
- * that failure is returned. The caller frees *files. STATUS_INPUT where an input is `path`;
+ * that failure is returned. Frees *files. STATUS_INPUT where an input is `path`;
  * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status tensor_target_check(const char *path, struct file_roles *files, bool force,
                                 struct error *error);

@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 #include "base/progress.h"
+#include "base/random_stream.h"
 #include "tensor/coo.h"
+#include "tensor/ordering.h"
 
 /* Instead of a mode's Zipf exponent: all indices are equally likely, and drawn in order, as times
  * are. */
@@ -111,5 +113,54 @@ struct generate_plant {
  * take more than `memory` bytes. */
 enum status generate_planted(struct coo *x, const struct generate_plant *plant, uint64_t seed,
                              uint64_t memory, struct progress *progress, struct error *error);
+
+/* Sorting the places of a synthetic tensor, of which some may be listed several times. */
+
+#define PLACE_SORT_BYTES 32 /* for each place, while place_sort runs */
+
+/* Sorts the coordinates of x along the line of `o`, by all OpenMP threads, and drops repeated ones.
+ * x->nnz becomes the number of those that stay; the arrays keep their room. Values are not moved.
+ * STATUS_MEMORY leaves the coordinates in some order. */
+enum status place_sort(struct coo *x, const struct ordering *o, struct error *error);
+
+/* The number of places of a tensor of this shape, at most 2^64 - 1. */
+uint64_t place_count(const struct shape *shape);
+
+/* Pseudorandom permutations of [0, length) that need no table. */
+
+#define PERMUTATION_ROUNDS 3
+
+/* Each round is a bijection on the numbers of `bits` bits. A result outside of [0, length) is
+ * permuted again until it is inside (cycle walking: Black and Rogaway, Ciphers with Arbitrary
+ * Finite Domains, 2002). */
+struct permutation {
+    uint64_t length, mask;
+    int half; /* of the number of bits, rounded up */
+    uint64_t factor[PERMUTATION_ROUNDS], addend[PERMUTATION_ROUNDS];
+};
+
+static inline struct permutation permutation_create(uint64_t length, struct random_stream stream)
+{
+    int bits = ordering_bits(length);
+    struct permutation p = {
+        .length = length, .mask = (UINT64_C(1) << bits) - 1, .half = (bits + 1) / 2};
+    for (int i = 0; i < PERMUTATION_ROUNDS; i++) {
+        p.factor[i] = random_next(&stream) | 1;
+        p.addend[i] = random_next(&stream);
+    }
+    return p;
+}
+
+/* The image of x; x < length. */
+static inline uint64_t permutation_apply(const struct permutation *p, uint64_t x)
+{
+    do {
+        for (int i = 0; i < PERMUTATION_ROUNDS; i++) {
+            x = (x * p->factor[i] + p->addend[i]) & p->mask;
+            x ^= x >> p->half;
+        }
+    } while (x >= p->length);
+    return x;
+}
 
 #endif

@@ -6,8 +6,6 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/random_stream.h"
-#include "generate/permutation.h"
-#include "generate/place_sort.h"
 #include "model/ktensor.h"
 #include "tensor/ordering.h"
 

@@ -14,8 +14,6 @@
 #include "base/number.h"
 #include "base/random_stream.h"
 #include "base/uint128.h"
-#include "generate/permutation.h"
-#include "generate/place_sort.h"
 
 #define WINDOW      16384       /* draws of one random stream, which one thread makes in a row */
 #define ZIPF_STEPS  1024        /* of a table of quantiles                        */

@@ -2,10 +2,11 @@
 #include "generate/generate.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/number.h"
-#include "generate/place_sort.h"
 
 /* Parses the number at *text, which `separator` or the end must follow, and moves *text past the
  * separator. False if there is no such number. */
@@ -85,31 +86,23 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
     return STATUS_OK;
 }
 
-/* Likewise "2:0.5:4" or "2:0.5:4:scattered". */
-static bool take_runs(const char *rest, uint64_t order, struct generate_skew *skew)
-{
-    uint64_t mode = 0;
-    if (!take_count(&rest, ":", &mode) || mode < 1 || mode > order)
-        return false;
-    skew->run_mode = (int)mode - 1;
-    if (!take_number(&rest, ':', &skew->run_fraction))
-        return false;
-    if (!take_number(&rest, ':', &skew->run_length))
-        return false;
-    if (skew->run_fraction < 0 || skew->run_fraction > 1 || skew->run_length < 1)
-        return false;
-    skew->run_scattered = strcmp(rest, "scattered") == 0;
-    return skew->run_scattered || (*rest == '\0' && rest[-1] != ':');
-}
-
 enum status generate_parse_runs(const char *text, struct generate_spec *spec, struct error *error)
 {
-    if (!take_runs(text, (uint64_t)spec->shape.order, &spec->skew))
-        return error_set(error, STATUS_INPUT,
-                         "--runs: '%s', expected a mode from 1 to %d, a fraction from 0 to 1, a "
-                         "mean length of 1 or more and perhaps `scattered`, as 2:0.5:4",
-                         text, spec->shape.order);
-    return STATUS_OK;
+    struct generate_skew *s = &spec->skew;
+    const char *rest = text;
+    uint64_t mode = 0;
+    const bool numbers =
+        take_count(&rest, ":", &mode) && mode >= 1 && mode <= (uint64_t)spec->shape.order &&
+        take_number(&rest, ':', &s->run_fraction) && take_number(&rest, ':', &s->run_length) &&
+        s->run_fraction >= 0 && s->run_fraction <= 1 && s->run_length >= 1;
+    s->run_mode = (int)mode - 1;
+    s->run_scattered = numbers && strcmp(rest, "scattered") == 0;
+    if (numbers && (s->run_scattered || (*rest == '\0' && rest[-1] != ':')))
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "--runs: '%s', expected a mode from 1 to %d, a fraction from 0 to 1, a mean "
+                     "length of 1 or more and perhaps `scattered`, as 2:0.5:4",
+                     text, spec->shape.order);
 }
 
 enum status generate_check(const struct generate_spec *spec, struct error *error)
@@ -254,3 +247,45 @@ const struct generate_preset generate_presets[] = {
        .pool_exponent = 0.5}}},
     {0},
 };
+
+enum status place_sort(struct coo *x, const struct ordering *o, struct error *error)
+{
+    uint64_t *position = memory_array(x->nnz, sizeof *position, error);
+    uint64_t *key = position ? memory_array(x->nnz, sizeof *key, error) : NULL;
+    uint32_t *index = (uint32_t *)key;
+    if (!key)
+        goto done;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        position[i] = i;
+    TRY_OR(done, ordering_sort(o, x, position, x->nnz, key, error));
+    for (int n = 0; n < x->shape.order; n++) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i++)
+            index[i] = x->index[n][position[i]];
+        memory_copy(x->index[n], index, x->nnz * sizeof *index);
+    }
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) { /* drops places that repeat the one before them */
+        bool same = kept > 0;
+        for (int n = 0; same && n < x->shape.order; n++)
+            same = x->index[n][i] == x->index[n][kept - 1];
+        for (int n = 0; !same && n < x->shape.order; n++)
+            x->index[n][kept] = x->index[n][i];
+        kept += !same;
+    }
+    x->nnz = kept;
+done:
+    memory_free(key);
+    memory_free(position);
+    return error->status;
+}
+
+uint64_t place_count(const struct shape *shape)
+{
+    uint64_t places = 1;
+    for (int n = 0; n < shape->order; n++)
+        if (__builtin_mul_overflow(places, shape->dims[n], &places))
+            return UINT64_MAX;
+    return places;
+}

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "numerics/precision.h"
 #include "tensor/coo.h"
 
 struct ktensor {
@@ -74,5 +75,48 @@ uint64_t ktensor_bytes(const struct shape *shape, uint64_t rank);
  * caches.
  */
 void ktensor_at(double *value, const struct ktensor *k, const struct coo *x);
+
+/* A model whose rows a writer takes in order: all at once where they are here, or piece by piece
+ * where they have to be brought. */
+
+struct ktensor_source {
+    const struct ktensor *k; /* R and lambda; the shape of the whole model; where `bring` is NULL,
+                              * the rows, all or some; borrowed */
+    /* rows (count x R) = the rows first to first + count - 1 of factor matrix n. */
+    enum status (*bring)(void *context, int n, uint64_t first, uint64_t count, double *rows,
+                         struct error *error);
+    void *context; /* of `bring`; borrowed */
+};
+
+/* Takes the rows that *piece has: first[n] and shape.dims[n] of each mode, perhaps 0. */
+typedef enum status ktensor_take(void *context, const struct ktensor *piece, struct error *error);
+
+/* The rows, one at least, that take so many bytes or less. */
+uint64_t ktensor_rows_of_bytes(uint64_t bytes, uint64_t rank);
+
+/* Calls take(context) with k itself, or with pieces of at most `most` rows of one mode, in the
+ * order of the modes and of their rows. STATUS_MEMORY, and errors of `bring` and `take`. */
+enum status ktensor_pieces(const struct ktensor_source *from, uint64_t most, ktensor_take *take,
+                           void *context, struct error *error);
+
+/* The state that one iteration of ALS leaves to the next besides lambda and the factor matrices:
+ * the column scales, which are not multiplied into the rows, and the Grams. */
+
+/* It belongs to a ktensor whose factor matrices lack the scales: A_n = factor[n] diag(scale n). */
+struct carried {
+    double *scale;            /* (order x R)                        */
+    double *gram;             /* (order x R x R), of A_n: symmetric */
+    enum precision precision; /* that the factor matrices have in the backend */
+};
+
+/* The arrays are uninitialised. The caller frees *c with carried_free; *c is empty on failure.
+ * STATUS_MEMORY. */
+enum status carried_create(struct carried *c, int order, uint64_t rank, struct error *error);
+
+/* *to, which carried_create made for this order and rank, becomes a copy of *from. */
+void carried_copy(struct carried *to, const struct carried *from, int order, uint64_t rank);
+
+/* Accepts an empty one. */
+void carried_free(struct carried *c);
 
 #endif

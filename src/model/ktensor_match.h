@@ -3,7 +3,9 @@
 #define BLCO_KTENSOR_MATCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "base/error.h"
 #include "model/ktensor.h"
 
 #define NO_PARTNER UINT64_MAX
@@ -33,8 +35,8 @@ struct ktensor_match {
 };
 
 /* *match = the pairs of components whose scores have the largest sum that there is
- * (assignment.h), each component in one pair at most. `score` is the factor match score (E. Acar,
- * D. M. Dunlavy, T. G. Kolda, M. Morup: Scalable tensor factorizations for incomplete data,
+ * (assignment_solve), each component in one pair at most. `score` is the factor match score (E.
+ * Acar, D. M. Dunlavy, T. G. Kolda, M. Morup: Scalable tensor factorizations for incomplete data,
  * Chemometrics and Intelligent Laboratory Systems 106, 2011); with `with_weights`, weights
  * count, too. Compared are the modes whose flags modes[0..order) are set, at least one; NULL: all.
  * The columns of the others only count in the weights. Entries may be so large or so small that
@@ -57,5 +59,15 @@ void ktensor_match_free(struct ktensor_match *match);
  * STATUS_MEMORY. */
 enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int with_lambda,
                           double *score, double *component, struct error *error);
+
+/* The assignment problem: each row of a matrix of scores gets a column of its own so that the sum
+ * of their scores is the largest possible. */
+
+/* column (rows) = the column of each row. score (rows x columns, row-major) is finite, and
+ * rows <= columns. By shortest augmenting paths, in rows^2 * columns steps at most (R. Jonker and
+ * A. Volgenant: A shortest augmenting path algorithm for dense and sparse linear assignment
+ * problems, Computing 38, 1987). The sum is the largest up to rounding. STATUS_MEMORY. */
+enum status assignment_solve(const double *score, uint64_t rows, uint64_t columns, uint64_t *column,
+                             struct error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* How fibers are counted by a sample. The nonzeros of a fiber along a mode agree in all other
  * coordinates. These are hashed; one hash in 2^skipped marks a bit of a map. How many bits are
- * marked says how many fibers there are, about (plan/fiber_choice.h). */
+ * marked says how many fibers there are, about (plan/tile_choice.h). */
 #ifndef BLCO_FIBER_SAMPLE_H
 #define BLCO_FIBER_SAMPLE_H
 

@@ -289,15 +289,6 @@ static uint64_t factor_bytes(const struct plan_request *r)
                     plan_multiply(square, grams * sizeof(double)));
 }
 
-static uint64_t tensor_bytes(const struct plan_request *r)
-{
-    uint64_t blocks = r->tensor.nnz / NONZEROS_OF_A_BLOCK + 1;
-    uint64_t nonzero = plan_index_words(r) * sizeof(uint64_t) + sizeof(double);
-    uint64_t bytes = plan_add(plan_multiply(r->tensor.nnz, nonzero),
-                              plan_multiply(blocks, sizeof(struct blco_block)));
-    return bytes > r->slice_bytes ? bytes : r->slice_bytes;
-}
-
 void plan_make(struct plan *plan, const struct plan_request *request)
 {
     bool chosen = request->conflict == CONFLICT_AUTO && !request->forced.one_copy;
@@ -306,7 +297,11 @@ void plan_make(struct plan *plan, const struct plan_request *request)
     int least = ordered ? request->tensor.shape.order : 0;
     memset(plan, 0, sizeof *plan);
     plan->request = *request;
-    plan->tensor_bytes = tensor_bytes(request);
+    const uint64_t blocks = request->tensor.nnz / NONZEROS_OF_A_BLOCK + 1;
+    const uint64_t nonzero = plan_index_words(request) * sizeof(uint64_t) + sizeof(double);
+    plan->tensor_bytes =
+        larger(request->slice_bytes, plan_add(plan_multiply(request->tensor.nnz, nonzero),
+                                              plan_multiply(blocks, sizeof(struct blco_block))));
     plan->factor_bytes = factor_bytes(request);
     if (!request->must_stream && !request->forced.streamed) {
         /* As many orderings `mode n` as fit; where nothing fits, as many as take least. */

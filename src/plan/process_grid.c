@@ -1,6 +1,5 @@
 #include "plan/process_grid.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -366,23 +365,6 @@ static uint64_t list_grids(struct candidate *grid, const struct grid_cuts *cuts,
     return count < MOST_GRIDS ? count : MOST_GRIDS;
 }
 
-/* The first of the cheapest grids, by the sampled nonzeros. */
-static const struct candidate *cheapest(struct candidate *grid, uint64_t count,
-                                        const struct grid_cuts *cuts, const struct grid_request *q,
-                                        uint64_t nnz)
-{
-    const struct candidate *best = grid;
-#pragma omp parallel for schedule(dynamic)
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t largest = grid_cuts_fullest(cuts, grid[i].parts);
-        struct grid_cost cost = cost_of(cuts, grid[i].parts, q, nnz, largest, cuts->sampled);
-        grid[i].seconds = seconds_of(&cost);
-    }
-    for (uint64_t i = 1; i < count; i++)
-        best = compare(&grid[i], best) < 0 ? &grid[i] : best;
-    return best;
-}
-
 static enum status check_fixed(const struct grid_request *q, int order, struct error *error)
 {
     char name[128];
@@ -415,7 +397,17 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
     if (!grid)
         goto done;
     uint64_t grids = list_grids(grid, &cuts, request, nnz), largest = 0, nonzeros[MAX_RANKS];
-    memcpy(g->parts, cheapest(grid, grids, &cuts, request, nnz)->parts, sizeof g->parts);
+    const struct candidate *best = grid; /* the first of the cheapest, by the sampled nonzeros */
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < grids; i++) {
+        const uint64_t fullest = grid_cuts_fullest(&cuts, grid[i].parts);
+        struct grid_cost by_sample =
+            cost_of(&cuts, grid[i].parts, request, nnz, fullest, cuts.sampled);
+        grid[i].seconds = seconds_of(&by_sample);
+    }
+    for (uint64_t i = 1; i < grids; i++)
+        best = compare(&grid[i], best) < 0 ? &grid[i] : best;
+    memcpy(g->parts, best->parts, sizeof g->parts);
     for (int n = 0; n < g->shape.order; n++) {
         const size_t length = (size_t)g->parts[n] + 1;
         g->cut[n] = memory_array(length, sizeof *g->cut[n], error);

@@ -28,48 +28,34 @@ static void add_step(struct sweep_steps *steps, enum sweep_action action, int gr
 
 struct sweep_steps sweep_steps(struct sweep *s, int mode)
 {
-    struct partial_steps needed = partial_cache_steps(&s->cache, &s->groups, mode);
+    const struct mode_groups *g = &s->groups;
+    const int group = mode_groups_of(g, mode);
+    const bool tuples = mode_groups_size(g, group) > 1, reduced = !tuples || !s->partial[group];
     struct sweep_steps steps = {0};
-    for (int g = 0; g < s->groups.groups; g++)
-        if (needed.products[g])
-            add_step(&steps, SWEEP_PRODUCTS, g);
-    if (needed.reduced)
-        add_step(&steps, SWEEP_REDUCED, needed.group);
-    if (needed.tuples)
-        add_step(&steps, SWEEP_TUPLES, needed.group);
+    s->partial[group] = tuples;
+    for (int k = 0; k < g->groups && reduced; k++)
+        if (k != group && mode_groups_size(g, k) > 1 && !s->products[k]) {
+            s->products[k] = true;
+            add_step(&steps, SWEEP_PRODUCTS, k);
+        }
+    if (reduced)
+        add_step(&steps, SWEEP_REDUCED, group);
+    if (tuples)
+        add_step(&steps, SWEEP_TUPLES, group);
     return steps;
 }
 
 void sweep_changed(struct sweep *s, int mode)
 {
-    partial_cache_changed(&s->cache, &s->groups, mode);
+    const int group = mode_groups_of(&s->groups, mode);
+    s->products[group] = false;
+    for (int k = 0; k < s->groups.groups; k++)
+        if (k != group)
+            s->partial[k] = false;
 }
 
 void sweep_restart(struct sweep *s)
 {
-    s->cache = (struct partial_cache){0};
-}
-
-struct partial_steps partial_cache_steps(struct partial_cache *t, const struct mode_groups *g,
-                                         int mode)
-{
-    struct partial_steps steps = {.group = mode_groups_of(g, mode)};
-    steps.tuples = mode_groups_size(g, steps.group) > 1;
-    steps.reduced = !steps.tuples || !t->partial[steps.group];
-    t->partial[steps.group] = steps.tuples;
-    for (int k = 0; k < g->groups && steps.reduced; k++)
-        if (k != steps.group && mode_groups_size(g, k) > 1) {
-            steps.products[k] = !t->products[k];
-            t->products[k] = true;
-        }
-    return steps;
-}
-
-void partial_cache_changed(struct partial_cache *t, const struct mode_groups *g, int mode)
-{
-    int group = mode_groups_of(g, mode);
-    t->products[group] = false;
-    for (int k = 0; k < g->groups; k++)
-        if (k != group)
-            t->partial[k] = false;
+    memset(s->products, 0, sizeof s->products);
+    memset(s->partial, 0, sizeof s->partial);
 }

@@ -6,12 +6,12 @@
 
 #include "model/ktensor.h"
 
-/* The order is that of checkpoints (checkpoint_format.h). */
+/* The order is that of checkpoints (checkpoint.h). */
 enum guess {
     GUESS_RANDOM, /* uniform on [0, 1) */
     GUESS_NORMAL, /* standard normal   */
     GUESS_MODEL,
-    GUESS_NVECS /* approximate singular vectors (als/nvecs.h) */
+    GUESS_NVECS /* approximate singular vectors (nvecs_compute) */
 };
 
 struct initial_guess {

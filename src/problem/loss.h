@@ -9,7 +9,7 @@
 
 #include "base/words.h"
 
-/* The order is that of checkpoints (checkpoint_format.h). Poisson: the values are counts, m is the
+/* The order is that of checkpoints (checkpoint.h). Poisson: the values are counts, m is the
  * rate of each, and the sum of m - x log m over all entries is minimised (E. C. Chi, T. G. Kolda:
  * *On tensors, sparsity, and nonnegative factorizations*, SIAM Journal on Matrix Analysis and
  * Applications 33, 2012). */

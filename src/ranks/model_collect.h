@@ -3,7 +3,7 @@
 #ifndef BLCO_MODEL_COLLECT_H
 #define BLCO_MODEL_COLLECT_H
 
-#include "model/ktensor_source.h"
+#include "model/ktensor.h"
 #include "ranks/rank_rows.h"
 
 /* A model of which each rank has rows; each row is brought by the rank that has solved it. */

@@ -1,39 +1,24 @@
 #include "report/html.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/utf8.h"
-#include "report/decimals.h"
+#include "report/text_table.h"
 
 #define UTF8_LONGEST 4 /* bytes of a character */
 
-static const char *reference(char c)
-{
-    switch (c) {
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '&':
-        return "&amp;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return NULL;
-    }
-}
-
 void html_text(FILE *to, const char *text, size_t most)
 {
+    static const char special[] = "<>&\"'";
+    static const char *const reference[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
     char shown[PRINTABLE_ROOM(UTF8_LONGEST * HTML_LINE)];
     printable(text, shown, sizeof shown); /* has room for more columns than `most` */
     size_t end = utf8_fit(shown, most);
     for (size_t i = 0; i < end; i++) {
-        const char *name = reference(shown[i]);
-        if (name)
-            fputs(name, to);
+        const char *at = strchr(special, shown[i]);
+        if (at)
+            fputs(reference[at - special], to);
         else
             fputc(shown[i], to);
     }

@@ -19,7 +19,7 @@ void html_text(FILE *to, const char *text, size_t most);
  * point; "not a number", "infinite", "-infinite". */
 void html_number(FILE *to, double x);
 
-/* Writes a number of a column of a table with the decimals of that column (decimals.h); NaN and
+/* Writes a number of a column of a table with the decimals of that column (decimals_show); NaN and
  * infinities as html_number does. */
 void html_decimals(FILE *to, double x, int decimals);
 

@@ -18,22 +18,6 @@ void profile_free(struct profile *p)
     *p = (struct profile){0};
 }
 
-/* The rows [first, end) of A become a column of the profiles. */
-static void take_rows(double *low, double *high, const double *a, uint64_t first, uint64_t end,
-                      uint64_t rank)
-{
-    for (uint64_t r = 0; r < rank; r++)
-        low[r] = high[r] = NAN;
-    for (uint64_t i = first; i < end; i++)
-        for (uint64_t r = 0; r < rank; r++) {
-            double x = a[i * rank + r];
-            if (!isfinite(x))
-                continue;
-            low[r] = x >= low[r] ? low[r] : x;
-            high[r] = x <= high[r] ? high[r] : x;
-        }
-}
-
 static uint64_t first_row(const struct profile *p, uint64_t column, uint64_t rows)
 {
     return (uint64_t)((uint128)column * rows / p->columns);
@@ -50,9 +34,19 @@ enum status profile_take(struct profile *p, const double *a, uint64_t rows, uint
         return error->status;
     }
 #pragma omp parallel for schedule(static)
-    for (uint64_t c = 0; c < p->columns; c++)
-        take_rows(p->low + c * rank, p->high + c * rank, a, first_row(p, c, rows),
-                  first_row(p, c + 1, rows), rank);
+    for (uint64_t c = 0; c < p->columns; c++) {
+        double *low = p->low + c * rank, *high = p->high + c * rank;
+        for (uint64_t r = 0; r < rank; r++)
+            low[r] = high[r] = NAN;
+        for (uint64_t i = first_row(p, c, rows); i < first_row(p, c + 1, rows); i++)
+            for (uint64_t r = 0; r < rank; r++) {
+                const double x = a[i * rank + r];
+                if (!isfinite(x))
+                    continue;
+                low[r] = x >= low[r] ? low[r] : x;
+                high[r] = x <= high[r] ? high[r] : x;
+            }
+    }
     return STATUS_OK;
 }
 

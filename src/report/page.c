@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/html.h"
-#include "report/page_parts.h"
 
 enum status page_check_record(const json_t *record, const struct ktensor *model, const char *path,
                               struct error *error)
@@ -47,7 +46,8 @@ void page_begin(FILE *to, const char *what, const char *stem)
           to);
     put_title(to, what, stem);
     fputs("</title>\n<style>\n", to);
-    page_style(to);
+    fputs(page_style_screen, to);
+    fputs(page_style_paper, to);
     fputs("</style>\n</head>\n<body>\n<header>\n<h1>", to);
     put_title(to, what, stem);
     fputs("</h1>\n", to);

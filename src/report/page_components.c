@@ -4,10 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "report/decimals.h"
 #include "report/html.h"
 #include "report/text_table.h"
-#include "report/page_entries.h"
 
 static const struct top_entry *strongest(const struct page *page, int n, uint64_t r)
 {
@@ -104,15 +102,6 @@ static void put_entries(FILE *to, const struct page *page, int n, const struct t
     fputs("</tbody></table>\n", to);
 }
 
-static void put_bars(FILE *to, const struct page *page, int n, uint64_t r)
-{
-    const struct ktensor *k = page->model;
-    struct top_entry entry[VIEW_BARS];
-    for (uint64_t i = 0; i < k->shape.dims[n]; i++)
-        entry[i] = (struct top_entry){i, k->factor[n][i * k->rank + r]};
-    put_entries(to, page, n, entry, k->shape.dims[n]);
-}
-
 /* A line, and its peaks. */
 static void put_line(FILE *to, const struct page *page, int n, uint64_t r)
 {
@@ -152,18 +141,23 @@ static void put_line(FILE *to, const struct page *page, int n, uint64_t r)
 
 void page_components(FILE *to, const struct page *page)
 {
+    const struct ktensor *k = page->model;
     fputs("<section class=\"components\">\n<h2>Each component</h2>\n", to);
     page_overlay(to, page);
-    for (uint64_t r = 0; r < page->model->rank; r++) {
+    for (uint64_t r = 0; r < k->rank; r++) {
         fprintf(to,
                 "<section class=\"component\">\n<h3 id=\"c%" PRIu64 "\">Component %" PRIu64
                 "<span>weight ",
                 r + 1, r + 1);
-        html_number(to, page->model->lambda[r]);
+        html_number(to, k->lambda[r]);
         fputs("</span></h3>\n<div class=\"modes\">\n", to);
-        for (int n = 0; n < page->model->shape.order; n++) {
-            if (page->view[n].kind == VIEW_AS_BARS)
-                put_bars(to, page, n, r);
+        for (int n = 0; n < k->shape.order; n++) {
+            struct top_entry entry[VIEW_BARS];
+            const bool bars = page->view[n].kind == VIEW_AS_BARS;
+            for (uint64_t i = 0; bars && i < k->shape.dims[n]; i++)
+                entry[i] = (struct top_entry){i, k->factor[n][i * k->rank + r]};
+            if (bars)
+                put_entries(to, page, n, entry, k->shape.dims[n]);
             else if (page->view[n].kind == VIEW_AS_LINE)
                 put_line(to, page, n, r);
             else

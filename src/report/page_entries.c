@@ -1,14 +1,31 @@
-#include "report/page_entries.h"
+#include "report/page_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "formats/names/labels.h"
-#include "report/decimals.h"
 #include "report/html.h"
+#include "report/text_table.h"
 
 #define SURELY_SHOWN 12 /* bytes of a label that has room everywhere */
+
+json_t *page_at(const struct page *page, const char *object, const char *name)
+{
+    json_t *value = json_object_get(page->record, object);
+    return name ? json_object_get(value, name) : value;
+}
+
+const char *page_text_at(const struct page *page, const char *object, const char *name)
+{
+    return json_string_value(page_at(page, object, name));
+}
+
+double page_number_at(const struct page *page, const char *object, const char *name)
+{
+    return json_number_of(page_at(page, object, name));
+}
 
 void page_fact_begin(FILE *to, const char *name)
 {
@@ -18,6 +35,16 @@ void page_fact_begin(FILE *to, const char *name)
 void page_fact_end(FILE *to)
 {
     fputs("</td></tr>\n", to);
+}
+
+void page_fact_print(FILE *to, const char *name, const char *format, ...)
+{
+    va_list args;
+    page_fact_begin(to, name);
+    va_start(args, format);
+    vfprintf(to, format, args);
+    va_end(args);
+    page_fact_end(to);
 }
 
 void page_fact(FILE *to, const char *name, const char *text)

@@ -3,9 +3,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-#include "report/decimals.h"
 #include "report/text_table.h"
-#include "report/page_entries.h"
 
 /* How many components are overlaid. */
 static int lines_of(const struct page *page)

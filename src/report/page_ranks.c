@@ -1,5 +1,3 @@
-#include "report/page_ranks.h"
-
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +7,7 @@
 #include "model/fit_text.h"
 #include "report/html.h"
 #include "report/page.h"
-#include "report/page_entries.h"
+#include "report/page_parts.h"
 #include "report/plot.h"
 
 static const json_t *at(const struct page_ranks *page, const char *name)
@@ -175,23 +173,6 @@ static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double
     fprintf(to, "<p class=\"about\">%s</p>\n</figure>\n", q->meaning);
 }
 
-static enum status put_plots(FILE *to, const struct page_ranks *page, struct error *error)
-{
-    const json_t *ranks = at(page, "ranks");
-    double *value = memory_array(json_array_size(ranks), sizeof *value, error);
-    if (!value)
-        return error->status;
-    fprintf(to, "<section>\n<h2>Fit%s and agreement</h2>\n<div class=\"modes\">\n",
-            any(page, held)   ? ", held-out error"
-            : any(page, core) ? ", core consistency"
-                              : "");
-    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
-        draw(to, ranks, &quantities[i], value);
-    fputs("</div>\n</section>\n", to);
-    memory_free(value);
-    return STATUS_OK;
-}
-
 /* --- the table --- */
 
 /* A file beside the page; in a link, a name that begins like "a:" would be an address. */
@@ -231,20 +212,6 @@ done:
     memory_free(path);
     memory_free(model);
     return error->status;
-}
-
-static void put_files(FILE *to, const struct page_ranks *page, const json_t *rank)
-{
-    const json_t *files = json_object_get(rank, "files"), *file;
-    size_t i;
-    json_array_foreach(files, i, file) {
-        const char *path = json_string_value(file), *name = page_file_name(path ? path : "");
-        fputs(i > 0 ? " " : "", to);
-        if (page->beside)
-            put_link(to, name, name);
-        else
-            html_text(to, name, HTML_LABEL);
-    }
 }
 
 /* The cells of a model's fit, its held-out error or without one its core consistency, the starts
@@ -302,7 +269,16 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     fputs("<td>", to);
     TRY(put_page(to, page, number, error));
     fputs("</td><td class=\"why\">", to);
-    put_files(to, page, rank);
+    const json_t *files = json_object_get(rank, "files"), *file;
+    size_t i;
+    json_array_foreach(files, i, file) {
+        const char *path = json_string_value(file), *name = page_file_name(path ? path : "");
+        fputs(i > 0 ? " " : "", to);
+        if (page->beside)
+            put_link(to, name, name);
+        else
+            html_text(to, name, HTML_LABEL);
+    }
     fputs("</td></tr>\n", to);
     return STATUS_OK;
 }
@@ -316,7 +292,17 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
           "decomposition).</p>\n</header>\n<main>\n",
           to);
     put_suggestion(to, page);
-    TRY(put_plots(to, page, error));
+    double *value = memory_array(json_array_size(ranks), sizeof *value, error);
+    if (!value)
+        return error->status;
+    fprintf(to, "<section>\n<h2>Fit%s and agreement</h2>\n<div class=\"modes\">\n",
+            any(page, held)   ? ", held-out error"
+            : any(page, core) ? ", core consistency"
+                              : "");
+    for (i = 0; i < sizeof quantities / sizeof *quantities; i++)
+        draw(to, ranks, &quantities[i], value);
+    fputs("</div>\n</section>\n", to);
+    memory_free(value);
     fprintf(
         to,
         "<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of each "

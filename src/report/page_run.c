@@ -8,7 +8,6 @@
 #include "base/shell_word.h"
 #include "model/fit_text.h"
 #include "report/html.h"
-#include "report/page_entries.h"
 #include "report/plot.h"
 
 /* A list of the findings of the record; nothing where it has none. */
@@ -86,16 +85,6 @@ void page_starts(FILE *to, const struct page *page)
 
 /* --- facts --- */
 
-/* A fact that is a number, with so many digits; nothing where it is none. */
-static void put_number(FILE *to, const char *name, double x, int digits)
-{
-    if (!isfinite(x))
-        return;
-    page_fact_begin(to, name);
-    fprintf(to, "%.*g", digits, x);
-    page_fact_end(to);
-}
-
 static void put_seconds(FILE *to, double seconds)
 {
     fprintf(to, seconds < 1 ? "%.3g s" : "%.2f s", seconds);
@@ -161,24 +150,6 @@ static void put_machine(FILE *to, const struct page *page)
     page_fact_end(to);
 }
 
-static void put_model(FILE *to, const struct page *page)
-{
-    const struct ktensor *k = page->model;
-    page_fact_begin(to, "Lengths");
-    for (int n = 0; n < k->shape.order; n++)
-        fprintf(to, "%s%" PRIu64, n > 0 ? " &#215; " : "", k->shape.dims[n]);
-    page_fact_end(to);
-    double nonzeros = page_number_at(page, "tensor", "nonzeros");
-    if (isfinite(nonzeros)) {
-        page_fact_begin(to, "Nonzeros");
-        fprintf(to, "%.0f", nonzeros);
-        page_fact_end(to);
-    }
-    page_fact_begin(to, "Components");
-    fprintf(to, "%" PRIu64, k->rank);
-    page_fact_end(to);
-}
-
 /* "0.542 &#177; 0.008 (RMSE of 2394 entries), mean magnitude 0.433, AUC 0.98", or of counts "1.06
  * &#177; 0.02 (mean deviance of 2394 entries), log-likelihood -1234, mean magnitude ..." */
 static void put_held(FILE *to, const struct page *page)
@@ -218,6 +189,12 @@ static void put_fit(FILE *to, const struct page *page)
         {"iteration_limit", "stopped at the limit of iterations"},
         {"interrupted", "interrupted by a signal"},
         {"time_limit", "stopped at the time limit"}};
+    static const struct {
+        const char *name, *member;
+        int digits;
+    } numbers[] = {{"Log-likelihood", "log_likelihood", 10},
+                   {"Deviance", "deviance", 10},
+                   {"KKT violation", "kkt_violation", 2}};
     const double fit = page_number_at(page, "result", "fit"), misfit = 1 - fit,
                  change = page_number_at(page, "result", "change"),
                  noise = page_number_at(page, "result", "fit_noise"),
@@ -228,18 +205,16 @@ static void put_fit(FILE *to, const struct page *page)
     const char *stop = page_text_at(page, "result", "stop");
     char text[FIT_TEXT];
     if (isfinite(fit) && isfinite(change)) {
-        page_fact_begin(to, "Fit");
-        fprintf(to, "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
-                fit_text(fit, noise, 9, text), change + 0.0);
-        page_fact_end(to);
-        put_number(to, "Log-likelihood", page_number_at(page, "result", "log_likelihood"), 10);
-        put_number(to, "Deviance", page_number_at(page, "result", "deviance"), 10);
-        put_number(to, "KKT violation", page_number_at(page, "result", "kkt_violation"), 2);
-        if (!has_likelihood(page)) {
-            page_fact_begin(to, "Explained");
-            fputs(fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text), to);
-            page_fact_end(to);
+        page_fact_print(to, "Fit", "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
+                        fit_text(fit, noise, 9, text), change + 0.0);
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            const double x = page_number_at(page, "result", numbers[i].member);
+            if (isfinite(x))
+                page_fact_print(to, numbers[i].name, "%.*g", numbers[i].digits, x);
         }
+        if (!has_likelihood(page))
+            page_fact_print(to, "Explained", "%s",
+                            fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text));
     }
     put_held(to, page);
     if (isfinite(iterations)) { /* "27, converged" */
@@ -256,22 +231,28 @@ static void put_fit(FILE *to, const struct page *page)
         fputs(isfinite(core_error) ? ", estimated" : "", to);
         page_fact_end(to);
     }
-    if (isfinite(halves)) {
-        page_fact_begin(to, "Halves");
-        fprintf(to, "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
-                page_number_at(page, "split_half", "mode"), halves,
-                page_number_at(page, "split_half", "alike"), page->model->rank);
-        page_fact_end(to);
-    }
+    if (isfinite(halves))
+        page_fact_print(to, "Halves",
+                        "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
+                        page_number_at(page, "split_half", "mode"), halves,
+                        page_number_at(page, "split_half", "alike"), page->model->rank);
 }
 
 void page_run(FILE *to, const struct page *page)
 {
+    const struct ktensor *k = page->model;
+    const double nonzeros = page_number_at(page, "tensor", "nonzeros");
     fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and the "
           "result</caption><tbody>\n",
           to);
     page_fact(to, "Tensor", page_text_at(page, "tensor", "name"));
-    put_model(to, page);
+    page_fact_begin(to, "Lengths");
+    for (int n = 0; n < k->shape.order; n++)
+        fprintf(to, "%s%" PRIu64, n > 0 ? " &#215; " : "", k->shape.dims[n]);
+    page_fact_end(to);
+    if (isfinite(nonzeros))
+        page_fact_print(to, "Nonzeros", "%.0f", nonzeros);
+    page_fact_print(to, "Components", "%" PRIu64, k->rank);
     if (page->record) {
         put_fit(to, page);
         put_machine(to, page);

@@ -1,6 +1,6 @@
 #include "report/page_parts.h"
 
-static const char screen[] =
+const char page_style_screen[] =
     ":root{--paper:#fff;--ink:#1b1f24;--soft:#57606a;--rule:#d8dee4;--line:#0a58a8;\n"
     "--k0:#0a58a8;--k1:#c2410c;--k2:#15803d;--k3:#7c3aed;--k4:#8a6100;--k5:#be185d}\n"
     "@media screen and (prefers-color-scheme:dark){\n"
@@ -74,7 +74,7 @@ static const char screen[] =
     "code{font-size:.85rem}\n"
     "code span{display:inline-block;max-width:100%}\n";
 
-static const char paper[] =
+const char page_style_paper[] =
     "@page{margin:12mm}\n"
     "@media print{\n"
     ":root{font-size:9.5pt}\n"
@@ -101,9 +101,3 @@ static const char paper[] =
     "summary{border:0;padding:0;color:inherit}\n"
     "summary::before,[open]>summary::before{content:\"\"}\n"
     "}\n";
-
-void page_style(FILE *to)
-{
-    fputs(screen, to);
-    fputs(paper, to);
-}

@@ -3,12 +3,11 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "report/decimals.h"
 #include "report/html.h"
+#include "report/text_table.h"
 
 #define LEAST_RANGE 1e-4   /* half of a range, against the largest number: ticks have six digits */
 #define NO_WIDTH    1e-300 /* a number below it has no width of its own */
@@ -213,32 +212,22 @@ static void put_axes(FILE *to, const struct plot_line *plot)
     put_inner_ticks(to, plot);
 }
 
-/* A pen that draws by steps, which take few characters. */
-struct pen {
-    FILE *to;
-    int x, y;
-};
-
-static void draw_to(struct pen *pen, int x, int y)
-{
-    fprintf(pen->to, "%d %d ", x - pen->x, y - pen->y);
-    pen->x = x;
-    pen->y = y;
-}
-
 /* Draws the columns [first, end): there along the upper ends, and back along the lower ones. */
 static void put_range(FILE *to, const struct plot_line *plot, uint64_t first, uint64_t end,
                       bool thin)
 {
-    struct pen pen = {to, x_of(plot, first), y_of(plot, plot->high[first * plot->stride])};
-    fprintf(to, "M%d %dl", pen.x, pen.y);
-    for (uint64_t c = first; c < end; c++)
-        draw_to(&pen, x_of(plot, c), y_of(plot, plot->high[c * plot->stride]));
-    if (thin)
-        return;
-    for (uint64_t c = end; c-- > first;)
-        draw_to(&pen, x_of(plot, c), y_of(plot, plot->low[c * plot->stride]));
-    fputc('z', to);
+    const uint64_t count = end - first;
+    int x = x_of(plot, first), y = y_of(plot, plot->high[first * plot->stride]);
+    fprintf(to, "M%d %dl", x, y);
+    for (uint64_t k = 0; k < (thin ? count : 2 * count); k++) { /* by steps: few characters */
+        const uint64_t c = k < count ? first + k : end - 1 - (k - count);
+        const int next_x = x_of(plot, c),
+                  next_y = y_of(plot, (k < count ? plot->high : plot->low)[c * plot->stride]);
+        fprintf(to, "%d %d ", next_x - x, next_y - y);
+        x = next_x;
+        y = next_y;
+    }
+    fputs(thin ? "" : "z", to);
 }
 
 /* Draws each range of columns that are there: as an area, unless the lower end is the upper one

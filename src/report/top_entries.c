@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 #include "base/vector_clones.h"
 #include "model/factor_columns.h"
-#include "report/decimals.h"
 #include "report/text_table.h"
 
 /* --- a heap of `count` entries whose root, heap[0], is the weakest --- */

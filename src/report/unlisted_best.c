@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "base/vector_clones.h"
-#include "report/decimals.h"
 #include "report/text_table.h"
 
 #define MORE_ROOM  64    /* candidates beside twice those that are wanted                   */
@@ -22,18 +21,13 @@
 
 #define FIRST_ROOM 64
 
-static bool has(const struct unlisted_slice *s, const struct coo *x, uint64_t i)
-{
-    for (int n = 0; n < x->shape.order; n++)
-        if (s->given[n] && x->index[n][i] != s->index[n])
-            return false;
-    return true;
-}
-
 enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, struct error *error)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
-        if (!has(s, x, i))
+        bool has = true; /* the given indices */
+        for (int n = 0; n < x->shape.order; n++)
+            has = has && (!s->given[n] || x->index[n][i] == s->index[n]);
+        if (!has)
             continue;
         if (s->count == s->room) {
             const uint64_t room = s->room ? 2 * s->room : FIRST_ROOM;
@@ -57,11 +51,6 @@ void unlisted_slice_sort(struct unlisted_slice *s)
 {
     if (s->count > 0)
         qsort(s->listed, s->count, sizeof *s->listed, compare);
-}
-
-bool unlisted_slice_lists(const struct unlisted_slice *s, const struct cell *cell)
-{
-    return s->count > 0 && bsearch(cell, s->listed, s->count, sizeof *s->listed, compare);
 }
 
 void unlisted_slice_free(struct unlisted_slice *s)
@@ -141,15 +130,6 @@ static void keep_best(struct finder *f)
     f->threshold = s->threshold = fmax(s->threshold, f->entry[f->count - 1].value);
 }
 
-static void offer(struct finder *f, double value)
-{
-    if (unlisted_slice_lists(f->search->slice, &f->cell))
-        return;
-    if (f->count == f->search->room)
-        keep_best(f);
-    f->entry[f->count++] = (struct best_entry){f->cell, value};
-}
-
 static double norm_of(const double *row, uint64_t rank)
 {
     double sum = 0;
@@ -197,8 +177,14 @@ static void scan(struct finder *f, uint64_t b)
     multiply(value, f->product, s->rows + first * s->k->rank, s->k->rank);
     for (uint64_t j = 0; j < rows; j++)
         if (value[j] >= f->threshold && value[j] != 0) {
+            const struct unlisted_slice *slice = s->slice;
             f->cell.index[s->longest] = (uint32_t)(first + j);
-            offer(f, value[j]);
+            if (slice->count > 0 &&
+                bsearch(&f->cell, slice->listed, slice->count, sizeof f->cell, compare))
+                continue;
+            if (f->count == s->room)
+                keep_best(f);
+            f->entry[f->count++] = (struct best_entry){f->cell, value[j]};
         }
 }
 

@@ -38,9 +38,6 @@ enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, s
 /* After the last entry, before the first question. */
 void unlisted_slice_sort(struct unlisted_slice *s);
 
-/* Whether the tensor lists the entry, which is in the slice. */
-bool unlisted_slice_lists(const struct unlisted_slice *s, const struct cell *cell);
-
 /* Accepts a zeroed one. */
 void unlisted_slice_free(struct unlisted_slice *s);
 

@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "selftest/known_tensors.h"
-#include "selftest/naive_mttkrp.h"
 #include "selftest/selftest_checks.h"
 
 /* A tensor, a model, and what MTTKRP of each mode must give. */

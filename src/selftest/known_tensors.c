@@ -1,5 +1,6 @@
 #include "selftest/known_tensors.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +52,11 @@ enum status known_admissions(struct coo *x, struct error *error)
     return STATUS_OK;
 }
 
-static double model_at(const struct ktensor *k, const uint32_t *coordinate)
+static long double model_at(const struct ktensor *k, const uint32_t *coordinate)
 {
-    double sum = 0;
+    long double sum = 0;
     for (uint64_t r = 0; r < k->rank; r++) {
-        double product = k->lambda[r];
+        long double product = k->lambda[r];
         for (int n = 0; n < k->shape.order; n++)
             product *= k->factor[n][coordinate[n] * k->rank + r];
         sum += product;
@@ -77,7 +78,7 @@ enum status known_planted(struct coo *x, const struct ktensor *k, struct error *
             at[n] = (uint32_t)(rest % k->shape.dims[n]);
             rest /= k->shape.dims[n];
         }
-        double value = model_at(k, at);
+        const double value = (double)model_at(k, at);
         if (value != 0)
             add(x, at, value);
     }
@@ -146,4 +147,61 @@ void known_strassen(struct ktensor *k)
         for (int i = 0; i < 4; i++)
             for (int r = 0; r < 7; r++)
                 k->factor[n][7 * i + r] = factor[n][i][r];
+}
+
+void naive_mttkrp(const struct coo *x, const struct ktensor *k, int mode, long double *m)
+{
+    memset(m, 0, x->shape.dims[mode] * k->rank * sizeof *m);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        for (uint64_t r = 0; r < k->rank; r++) {
+            long double product = x->value[i];
+            for (int n = 0; n < x->shape.order; n++)
+                if (n != mode)
+                    product *= k->factor[n][x->index[n][i] * k->rank + r];
+            m[x->index[mode][i] * k->rank + r] += product;
+        }
+    }
+}
+
+static long double model_norm_sq(const struct ktensor *k)
+{
+    long double sum = 0;
+    for (uint64_t r = 0; r < k->rank; r++) {
+        for (uint64_t s = 0; s < k->rank; s++) {
+            long double product = (long double)k->lambda[r] * k->lambda[s];
+            for (int n = 0; n < k->shape.order; n++) {
+                long double dot = 0;
+                for (uint64_t i = 0; i < k->shape.dims[n]; i++)
+                    dot +=
+                        (long double)k->factor[n][i * k->rank + r] * k->factor[n][i * k->rank + s];
+                product *= dot;
+            }
+            sum += product;
+        }
+    }
+    return sum;
+}
+
+long double naive_fit(const struct coo *x, const struct ktensor *k)
+{
+    long double norm_sq = 0, inner = 0;
+    uint32_t at[MAX_ORDER];
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        norm_sq += (long double)x->value[i] * x->value[i];
+        for (int n = 0; n < x->shape.order; n++)
+            at[n] = x->index[n][i];
+        inner += x->value[i] * model_at(k, at);
+    }
+    long double residual_sq = norm_sq - 2 * inner + model_norm_sq(k);
+    return 1 - sqrtl(residual_sq > 0 ? residual_sq : 0) / sqrtl(norm_sq);
+}
+
+long double naive_relative_error(const double *a, const long double *b, uint64_t n)
+{
+    long double difference = 0, norm = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return sqrtl(norm > 0 ? difference / norm : difference);
 }

@@ -29,4 +29,16 @@ enum status known_scattered(struct coo *x, const struct shape *shape, uint64_t n
  * not optimal, Numerische Mathematik 13, 1969), in place of the 4 x 7 factor matrices of k. */
 void known_strassen(struct ktensor *k);
 
+/* The oracle of self-test and tests: MTTKRP and fit straight from their definitions, in long
+ * double, one nonzero after the other. */
+
+/* m (I_mode x R, row-major) = X_(mode) (Khatri-Rao product of the other modes' factors). */
+void naive_mttkrp(const struct coo *x, const struct ktensor *k, int mode, long double *m);
+
+/* 1 - ||X - model|| / ||X||, from the nonzeros and the Grams, in long double. */
+long double naive_fit(const struct coo *x, const struct ktensor *k);
+
+/* ||A - B|| / ||B|| of a (n) and b (n), or ||A|| where B is zero. */
+long double naive_relative_error(const double *a, const long double *b, uint64_t n);
+
 #endif

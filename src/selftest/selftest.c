@@ -1,7 +1,6 @@
 #include "selftest/selftest.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/machine.h"
 #include "comm/comm.h"
 

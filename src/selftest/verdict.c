@@ -1,4 +1,4 @@
-#include "selftest/verdict.h"
+#include "selftest/selftest_checks.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -51,11 +51,6 @@ void verdict_equal(struct verdict *f, uint64_t got, uint64_t expected, const cha
     snprintf(number, sizeof number, "%" PRIu64, got);
     snprintf(wanted, sizeof wanted, "%" PRIu64, expected);
     take(f, got == expected, name, number, wanted);
-}
-
-void verdict_leave_out(struct verdict *f, const char *why)
-{
-    snprintf(f->left_out, sizeof f->left_out, "%s", why);
 }
 
 static void same_shape(struct verdict *f, const struct shape *got, const struct shape *expected,

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "als/nvecs.h"
+#include "als/decompose.h"
 #include "model/factor_columns.h"
 #include "support/rank_runs.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "als/ridge_search.h"
+#include "als/runs.h"
 
 /* An error that is least at `best` and grows with the distance on a logarithmic scale. */
 static double error_at(double ridge, double best)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "als/split_half.h"
+#include "als/runs.h"
 #include "numerics/random_counter.h"
 #include "support/rank_runs.h"
 

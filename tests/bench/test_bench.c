@@ -12,10 +12,7 @@
 
 #include "backend/host/host_rates.h"
 #include "bench/bench.h"
-#include "bench/bench_derived.h"
-#include "bench/bench_record.h"
 #include "bench/bench_reference.h"
-#include "bench/bench_table.h"
 #include "support/blco_files.h"
 #include "support/known_rates.h"
 #include "support/whole_tensors.h"

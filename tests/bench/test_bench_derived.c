@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "bench/bench_derived.h"
+#include "bench/bench.h"
 #include "support/assert_near.h"
 
 static void test_floor(void **state)

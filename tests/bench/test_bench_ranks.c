@@ -11,9 +11,7 @@
 
 #include <cmocka.h>
 
-#include "bench/bench_ranks.h"
-#include "bench/bench_record.h"
-#include "bench/bench_table.h"
+#include "bench/bench.h"
 #include "comm/comm.h"
 #include "support/known_rates.h"
 #include "support/scratch.h"

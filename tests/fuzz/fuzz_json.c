@@ -11,7 +11,6 @@
 
 #include "base/json_read.h"
 #include "report/page.h"
-#include "report/page_ranks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "model/assignment.h"
+#include "model/ktensor_match.h"
 #include "support/naive.h"
 
 #define MOST 7

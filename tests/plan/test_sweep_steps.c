@@ -115,8 +115,7 @@ static void test_two_groups(void **state)
 #define ORDER 5
 
 struct traced_sweep {
-    struct mode_groups mode_groups;
-    struct partial_cache tables;
+    struct sweep sweep;
     int factor[ORDER];          /* its version; 0: none                                 */
     int products[ORDER][ORDER]; /* of each group: by mode, the versions that are in it  */
     int partial[ORDER][ORDER];
@@ -126,13 +125,13 @@ struct traced_sweep {
 static void change(struct traced_sweep *s, int mode)
 {
     s->factor[mode]++;
-    partial_cache_changed(&s->tables, &s->mode_groups, mode);
+    sweep_changed(&s->sweep, mode);
 }
 
 static void begin(struct traced_sweep *s, unsigned cuts)
 {
     *s = (struct traced_sweep){0};
-    mode_groups_from_cuts(&s->mode_groups, ORDER, cuts);
+    mode_groups_from_cuts(&s->sweep.groups, ORDER, cuts);
     memset(s->products, -1, sizeof s->products); /* of versions that never exist */
     memset(s->partial, -1, sizeof s->partial);
     for (int n = 0; n < ORDER; n++)
@@ -141,7 +140,7 @@ static void begin(struct traced_sweep *s, unsigned cuts)
 
 static void make_products(struct traced_sweep *s, int group)
 {
-    const struct mode_groups *g = &s->mode_groups;
+    const struct mode_groups *g = &s->sweep.groups;
     int current[ORDER] = {0};
     assert_true(mode_groups_size(g, group) > 1);
     for (int n = g->first[group]; n < g->first[group + 1]; n++)
@@ -154,7 +153,7 @@ static void make_products(struct traced_sweep *s, int group)
 /* m = what MTTKRP of the reduced tensor reads: tables of groups of several modes, and factors. */
 static void compute_reduced(struct traced_sweep *s, int group, int *m)
 {
-    const struct mode_groups *g = &s->mode_groups;
+    const struct mode_groups *g = &s->sweep.groups;
     for (int k = 0; k < g->groups; k++)
         for (int n = g->first[k]; n < g->first[k + 1] && k != group; n++)
             m[n] = mode_groups_size(g, k) > 1 ? s->products[k][n] : s->factor[n];
@@ -164,29 +163,36 @@ static void compute_reduced(struct traced_sweep *s, int group, int *m)
 /* M of a mode by its steps: of the present version of every other factor, and not of its own. */
 static void check_mttkrp(struct traced_sweep *s, int mode)
 {
-    const struct mode_groups *g = &s->mode_groups;
-    struct partial_steps steps = partial_cache_steps(&s->tables, g, mode);
+    const struct mode_groups *g = &s->sweep.groups;
+    const struct sweep_steps steps = sweep_steps(&s->sweep, mode);
     int group = mode_groups_of(g, mode), several = mode_groups_size(g, group) > 1, m[ORDER] = {0};
-    assert_int_equal(steps.group, group);
-    assert_int_equal(steps.tuples, several);
-    assert_true(steps.reduced || steps.tuples);
-    for (int k = 0; k < g->groups; k++) {
-        assert_true(steps.reduced || !steps.products[k]);
-        if (steps.products[k])
-            make_products(s, k);
-    }
-    if (steps.reduced) {
-        compute_reduced(s, group, m);
-        if (several) {
-            assert_memory_not_equal(s->partial[group], m, sizeof m);
-            memcpy(s->partial[group], m, sizeof m);
+    bool reduced = false, tuples = false;
+    for (int i = 0; i < steps.count; i++) {
+        const struct sweep_step *step = &steps.step[i];
+        assert_false(tuples); /* the last step, and products come first */
+        if (step->action == SWEEP_PRODUCTS) {
+            assert_false(reduced);
+            make_products(s, step->group);
+            continue;
+        }
+        assert_int_equal(step->group, group);
+        if (step->action == SWEEP_REDUCED) {
+            assert_false(reduced);
+            reduced = true;
+            compute_reduced(s, group, m);
+            if (several) {
+                assert_memory_not_equal(s->partial[group], m, sizeof m);
+                memcpy(s->partial[group], m, sizeof m);
+            }
+        } else {
+            tuples = true;
+            memcpy(m, s->partial[group], sizeof m);
+            for (int n = g->first[group]; n < g->first[group + 1]; n++)
+                m[n] = n == mode ? 0 : s->factor[n];
         }
     }
-    if (steps.tuples) {
-        memcpy(m, s->partial[group], sizeof m);
-        for (int n = g->first[group]; n < g->first[group + 1]; n++)
-            m[n] = n == mode ? 0 : s->factor[n];
-    }
+    assert_int_equal(tuples, several);
+    assert_true(reduced || (tuples && steps.count == 1)); /* products serve the reduced tensor */
     for (int n = 0; n < ORDER; n++)
         assert_int_equal(m[n], n == mode ? 0 : s->factor[n]);
 }
@@ -216,15 +222,15 @@ static void test_sweeps(void **state)
         struct traced_sweep s;
         begin(&s, cuts);
         int several = 0;
-        for (int k = 0; k < s.mode_groups.groups; k++)
-            several += mode_groups_size(&s.mode_groups, k) > 1;
+        for (int k = 0; k < s.sweep.groups.groups; k++)
+            several += mode_groups_size(&s.sweep.groups, k) > 1;
         for (int sweep = 1; sweep <= 4; sweep++) {
             int before = s.products_made;
             for (int n = 0; n < ORDER; n++) {
                 check_mttkrp(&s, n);
                 change(&s, n);
             }
-            assert_int_equal(s.passes, sweep * s.mode_groups.groups);
+            assert_int_equal(s.passes, sweep * s.sweep.groups.groups);
             if (sweep > 1)
                 assert_int_equal(s.products_made - before, several);
         }
@@ -236,14 +242,16 @@ static void test_nothing_current(void **state)
 {
     (void)state;
     const struct mode_groups g = {.groups = 3, .first = {0, 2, 4, 5}};
-    struct partial_cache tables = {0};
-    partial_cache_steps(&tables, &g, 0);
-    assert_false(partial_cache_steps(&tables, &g, 1).reduced);
-    tables = (struct partial_cache){0};
-    struct partial_steps steps = partial_cache_steps(&tables, &g, 1);
-    assert_true(steps.reduced && steps.tuples);
-    assert_true(steps.products[1]);
-    assert_false(steps.products[0] || steps.products[2]);
+    struct sweep s = {.groups = g};
+    sweep_steps(&s, 0);
+    assert_int_equal(sweep_steps(&s, 1).count, 1); /* nothing is to be reduced */
+    sweep_restart(&s);
+    const struct sweep_steps steps = sweep_steps(&s, 1);
+    assert_int_equal(steps.count, 3);
+    assert_int_equal(steps.step[0].action, SWEEP_PRODUCTS);
+    assert_int_equal(steps.step[0].group, 1);
+    assert_int_equal(steps.step[1].action, SWEEP_REDUCED);
+    assert_int_equal(steps.step[2].action, SWEEP_TUPLES);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "report/decimals.h"
+#include "report/text_table.h"
 
 static void test_how_many(void **state)
 {

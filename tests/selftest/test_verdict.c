@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "selftest/verdict.h"
+#include "selftest/selftest_checks.h"
 #include "selftest/known_tensors.h"
 
 static void test_numbers(void **state)

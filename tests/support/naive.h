@@ -1,8 +1,8 @@
-/* The oracle of the tests (selftest/naive_mttkrp.h), and random tensors for it. */
+/* The oracle of the tests (selftest/known_tensors.h), and random tensors for it. */
 #ifndef BLCO_NAIVE_H
 #define BLCO_NAIVE_H
 
-#include "selftest/naive_mttkrp.h"
+#include "selftest/known_tensors.h"
 
 /* known_scattered (selftest/known_tensors.h); the test fails if memory runs out. */
 void naive_random_coo(struct coo *x, const struct shape *shape, uint64_t nnz, uint64_t seed,

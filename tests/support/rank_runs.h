@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "als/decompose.h"
-#include "als/split_half.h"
+#include "als/runs.h"
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "ranks/hold_out.h"

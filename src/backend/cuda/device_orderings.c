@@ -10,7 +10,6 @@
 #include "backend/cuda/tensor/device_mode_groups.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "plan/fiber_choice.h"
 #include "plan/tile_choice.h"
 #include "ranks/nonzero_exchange.h"
 

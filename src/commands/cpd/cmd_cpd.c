@@ -10,11 +10,8 @@
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_job.h"
-#include "commands/cpd/cpd_machine.h"
 #include "commands/cpd/cpd_output.h"
-#include "commands/cpd/cpd_ranks_file.h"
 #include "commands/cpd/cpd_record.h"
-#include "commands/cpd/cpd_run.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
 #include "commands/ranks_join.h"
@@ -43,7 +40,10 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     if (run->world->rank == 0) {
         TRY(cpd_output_check(s, error));
         TRY(cpd_output_open(s, &run->lock, error));
-        TRY(cpd_record_open(s, &run->record, error));
+        if (s->record &&
+            outfile_check(s->record, error) == STATUS_OK) /* refused early, or kept open */
+            outfile_open(&run->record, s->record, error);
+        TRY(error->status);
     }
     TRY(cpd_guess_read(in, error));
     TRY(cpd_checkpoint_prepare(in, &run->saving, error));
@@ -113,22 +113,12 @@ static enum status finish(struct cpd_job *job, struct error *error)
         return STATUS_OK;
     show_result(job);
     cpd_record_write(in, results, &run->record, &run->progress, error);
-    cpd_checkpoint_note_saved(s, r, &run->progress, error);
+    if (r->not_saved.status != STATUS_OK) /* unless there is another error */
+        error_set(error, r->not_saved.status, "%s", r->not_saved.message);
+    else if (r->saved > 0)
+        progress_note(&run->progress, "wrote %s (checkpoint of iteration %d)", s->checkpoint,
+                      r->saved);
     return error->status;
-}
-
-/* Frees what one of the ranks of -r has, and discards a record that was not written. */
-static void end_one(struct cpd_run *run, struct cpd_results *r)
-{
-    stem_lock_release(&run->lock);
-    outfile_discard(&run->record);
-    cpd_reports_free(&r->reports);
-    findings_free(&r->findings);
-    r->shown = 0;
-    runs_free(&r->runs);
-    split_half_free(&r->halves);
-    ktensor_free(&r->model);
-    rank_rows_close(&run->rows);
 }
 
 /* Shows and writes the table of -r and the suggestion. Where no error has ended the run, all
@@ -192,7 +182,16 @@ static enum status run_range(struct cpd_job *job, struct error *error)
                 breakdown = *error;
             *error = (struct error){0};
         }
-        end_one(&job->run, r);
+        stem_lock_release(
+            &job->run.lock); /* what this rank has; a record that was not written goes */
+        outfile_discard(&job->run.record);
+        cpd_reports_free(&r->reports);
+        findings_free(&r->findings);
+        r->shown = 0;
+        runs_free(&r->runs);
+        split_half_free(&r->halves);
+        ktensor_free(&r->model);
+        rank_rows_close(&job->run.rows);
     }
     if (r->outcomes > 0)
         show_range(job, error);

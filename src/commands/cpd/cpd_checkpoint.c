@@ -30,10 +30,13 @@ enum status cpd_checkpoint_look(struct cpd_settings *s, struct comm *world,
         error_set(error, STATUS_INPUT, "%s: %s", path, strerror(errno));
     TRY(comm_end_phase(world, error));
     TRY(comm_bcast(world, 0, &exists, sizeof exists, error));
-    if (exists)
-        cpd_settings_resume(s, path);
-    else
+    if (exists) { /* other starts that were asked for are dropped */
+        s->resume = path;
+        s->init_stem = NULL;
+        s->guess = GUESS_RANDOM;
+    } else {
         progress_note(progress, "%s does not exist yet: this is a new run", path);
+    }
     return STATUS_OK;
 }
 
@@ -86,29 +89,6 @@ enum status cpd_checkpoint_prepare(struct cpd_inputs *in, struct checkpoint_opti
     return STATUS_OK;
 }
 
-enum status cpd_checkpoint_check_shape(const struct cpd_inputs *in, const struct shape *shape,
-                                       uint64_t nnz, struct error *error)
-{
-    return in->settings.resume ? checkpoint_check_shape(&in->resume, shape, nnz, error) : STATUS_OK;
-}
-
-enum status cpd_checkpoint_check_tensor(const struct cpd_inputs *in,
-                                        const struct fingerprint *tensor, struct error *error)
-{
-    TRY(cpd_checkpoint_check_shape(in, &tensor->shape, tensor->nnz, error));
-    return in->settings.resume ? checkpoint_check_hash(&in->resume, tensor->hash, error)
-                               : STATUS_OK;
-}
-
-enum status cpd_checkpoint_agree(const struct cpd_inputs *in, struct comm *c, struct error *error)
-{
-    uint64_t crc = in->resume.crc;
-    if (comm_bcast(c, 0, &crc, sizeof crc, error) == STATUS_OK && crc != in->resume.crc)
-        error_set(error, STATUS_INPUT, "%s: not the checkpoint that rank 0 reads",
-                  in->settings.resume);
-    return comm_allreduce_error(c, error);
-}
-
 void cpd_checkpoint_note_resumed(const struct cpd_inputs *in, struct progress *progress,
                                  struct findings *findings)
 {
@@ -128,13 +108,4 @@ void cpd_checkpoint_note_resumed(const struct cpd_inputs *in, struct progress *p
             findings_add(findings, FINDING_RESUMED, true,
                          "mode %d: the checkpoint is from a run with --ridge %g, this run has %g",
                          n + 1, a->problem.rules.ridge[n], problem->rules.ridge[n]);
-}
-
-void cpd_checkpoint_note_saved(const struct cpd_settings *s, const struct cpals_result *r,
-                               struct progress *progress, struct error *error)
-{
-    if (r->not_saved.status != STATUS_OK)
-        error_set(error, r->not_saved.status, "%s", r->not_saved.message);
-    else if (r->saved > 0)
-        progress_note(progress, "wrote %s (checkpoint of iteration %d)", s->checkpoint, r->saved);
 }

@@ -20,23 +20,8 @@ enum status cpd_checkpoint_prepare(struct cpd_inputs *in, struct checkpoint_opti
  */
 bool cpd_hash_needed(const struct cpd_settings *s);
 
-/* Refuses to resume a tensor of another shape or number of nonzeros; one of another hash.
- * STATUS_INPUT. */
-enum status cpd_checkpoint_check_shape(const struct cpd_inputs *in, const struct shape *shape,
-                                       uint64_t nnz, struct error *error);
-enum status cpd_checkpoint_check_tensor(const struct cpd_inputs *in,
-                                        const struct fingerprint *tensor, struct error *error);
-
-/* Refuses ranks that have mapped different checkpoints; every rank calls it. STATUS_INPUT, on all
- * ranks. */
-enum status cpd_checkpoint_agree(const struct cpd_inputs *in, struct comm *c, struct error *error);
-
 /* Tells the user where the run goes on from, and finds where it is another kind of run. */
 void cpd_checkpoint_note_resumed(const struct cpd_inputs *in, struct progress *progress,
                                  struct findings *findings);
-
-/* Tells the user of the last checkpoint. Its failure becomes *error, unless there is one. */
-void cpd_checkpoint_note_saved(const struct cpd_settings *s, const struct cpals_result *r,
-                               struct progress *progress, struct error *error);
 
 #endif

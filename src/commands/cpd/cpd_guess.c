@@ -36,22 +36,17 @@ void cpd_guess_set_lengths(struct cpd_inputs *in)
     }
 }
 
-static uint64_t hash_model(const struct ktensor *k)
-{
-    uint64_t crc =
-        crc64_ecma_refl(0, (const uint8_t *)k->lambda, k->lambda ? k->rank * sizeof *k->lambda : 0);
-    for (int n = 0; n < k->shape.order; n++)
-        crc = crc64_ecma_refl(crc, (const uint8_t *)k->factor[n],
-                              k->shape.dims[n] * k->rank * sizeof *k->factor[n]);
-    return crc;
-}
-
 enum status cpd_guess_compare(const struct cpd_inputs *in, struct comm *world, struct error *error)
 {
     const char *stem = in->settings.init_stem;
     if (!stem)
         return STATUS_OK;
-    const uint64_t mine = hash_model(&in->start);
+    const struct ktensor *k = &in->start;
+    uint64_t mine =
+        crc64_ecma_refl(0, (const uint8_t *)k->lambda, k->lambda ? k->rank * sizeof *k->lambda : 0);
+    for (int n = 0; n < k->shape.order; n++)
+        mine = crc64_ecma_refl(mine, (const uint8_t *)k->factor[n],
+                               k->shape.dims[n] * k->rank * sizeof *k->factor[n]);
     uint64_t first = mine;
     if (comm_bcast(world, 0, &first, sizeof first, error) == STATUS_OK && first != mine)
         error_set(error, STATUS_INPUT, "--init %s: not the model that rank 0 reads", stem);

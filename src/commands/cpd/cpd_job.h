@@ -1,16 +1,16 @@
 /* What the steps of `blco cpd` pass on: what the user asks, a run in progress, what comes out. A
  * step takes those of the three that it needs.
  *
- * For each rank of -r, cmd_cpd.c checks the outputs and chooses the machine (cpd_machine.h); each
- * rank of the communicator opens its part of the tensor, the plan and the backend, and makes the
- * starts (cpd_run.h); rank 0 writes the model (cpd_output.h), shows the summary and the findings
+ * For each rank of -r, cmd_cpd.c checks the outputs and chooses the machine (cpd_machine_choose);
+ * each rank of the communicator opens its part of the tensor, the plan and the backend, and makes
+ * the starts (cpd_run); rank 0 writes the model (cpd_output.h), shows the summary and the findings
  * (cpd_summary.c) and writes the record (cpd_record.h). */
 #ifndef BLCO_CPD_JOB_H
 #define BLCO_CPD_JOB_H
 
 #include "als/decompose.h"
-#include "als/rank_choice.h"
 #include "als/findings.h"
+#include "als/rank_choice.h"
 #include "base/outfile.h"
 #include "checkpoint/checkpoint.h"
 #include "commands/cpd/cpd_settings.h"
@@ -116,9 +116,6 @@ struct cpd_stage {
 int cpd_stages(const struct cpd_times *times, int order, double total,
                struct cpd_stage stage[CPD_STAGES]);
 
-/* Room for the reports of so many ranks, zeroed. The caller frees *r. STATUS_MEMORY. */
-enum status cpd_reports_create(struct cpd_reports *r, int count, struct error *error);
-
 /* Shows a table: where each rank worked, on how many nonzeros, how long. */
 void cpd_reports_show(struct progress *to, const struct cpd_reports *r);
 
@@ -127,5 +124,29 @@ void cpd_reports_free(struct cpd_reports *r);
 
 /* Frees what the job owns, and leaves the other processes. */
 void cpd_job_free(struct cpd_job *job);
+
+/* Which machine `blco cpd` works on: chosen before the tensor is read; a GPU wakes meanwhile. */
+
+/* Chooses the backend, in->choice, and checks what depends on neither tensor nor rank of -r, once.
+ * The GPU of a rank alone begins to wake. Errors of machine_choose; STATUS_INPUT, STATUS_MEMORY. */
+enum status cpd_machine_choose(struct cpd_inputs *in, struct backend_wake *wake,
+                               struct error *error);
+
+/* Shows what computes. */
+void cpd_machine_note(const struct cpd_inputs *in, struct progress *progress);
+
+/* Waits for the GPU that wakes, if any. Where it does not answer and the host takes its place,
+ * shows that. Errors of machine_choose_again. */
+enum status cpd_machine_wait(struct cpd_inputs *in, struct backend_wake *wake,
+                             struct progress *progress, struct error *error);
+
+/* `blco cpd` on one rank: alone, a GPU of this process, or a process of a launcher.
+ * Implemented in cpd_run.c. */
+
+/* Decomposes on c's rank, into job->results; every rank calls it. Ranks that are threads of one
+ * process share the job. One rank has the message of a failure (comm_end_phase), or it has ended
+ * the other ranks (comm_abort). Errors of rank_tensor_open, cpd_output_choose_spread,
+ * backend_prepare and decompose. */
+enum status cpd_run(struct comm *c, void *job, struct error *error);
 
 #endif

@@ -1,7 +1,6 @@
 #include "commands/cpd/cpd_output.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/outfile_set.h"
-#include "commands/cpd/cpd_ranks_file.h"
+#include "commands/cpd/cpd_record.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/file_roles.h"
 #include "ranks/model_collect.h"
@@ -34,7 +33,6 @@ enum status cpd_output_check(const struct cpd_settings *s, struct error *error)
     file_roles_add(&files, FILE_CHECKPOINT, s->checkpoint, error);
     file_roles_add(&files, FILE_RECORD, s->record, error);
     file_roles_check(&files, error);
-    file_roles_free(&files);
     memory_free(lock);
     memory_free(ranks);
     return error->status;
@@ -46,22 +44,17 @@ enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock
     if (s->nowrite)
         return STATUS_OK;
     TRY(ktensor_writable(s->stem, s->formats, error));
-    TRY(cpd_ranks_file_check(s, error));
+    char *ranks = cpd_ranks_file_name(s, error);
+    if (ranks)
+        outfile_check(ranks, error);
+    memory_free(ranks);
+    TRY(error->status);
     char *path = s->rescue ? memory_text(error, "%s/" FOLDER, s->rescue) : NULL;
     if (path && outfile_check(path, error) != STATUS_OK)
         error_prefix(error, "--rescue: ");
     memory_free(path);
     TRY(error->status);
     return outfile_set_lock(lock, s->stem, error);
-}
-
-enum status cpd_output_try(const struct cpd_settings *s, int order, const struct labels *names,
-                           struct error *error)
-{
-    if (s->nowrite)
-        return STATUS_OK;
-    TRY(ktensor_openable(s->stem, order, s->formats, error));
-    return ktensor_check_maps(s->stem, names, error);
 }
 
 /* Bytes that rank 0 has for the whole model beside the parts of the ranks of its host, as if each

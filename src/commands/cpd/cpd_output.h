@@ -17,12 +17,6 @@ enum status cpd_output_check(const struct cpd_settings *s, struct error *error);
 enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock,
                             struct error *error);
 
-/* Checks that all files of a model of this order can be open at the same time, as when they are
- * written, and that its names replace none of a tensor of the same stem (ktensor_check_maps);
- * nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status cpd_output_try(const struct cpd_settings *s, int order, const struct labels *names,
-                           struct error *error);
-
 /* Sets *spread where the ranks of c are processes and the whole model does not fit into the host
  * memory that rank 0 may use, or that is there: it then stays with the ranks. Every rank of c calls
  * this as soon as *t is there. STATUS_MEMORY where the settings ask for what needs the whole model,

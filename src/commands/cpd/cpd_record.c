@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
+#include "base/memory.h"
 #include "record/run_record.h"
 
 /* How alike the halves of the tensor are; nothing without --split-half. */
@@ -39,20 +40,12 @@ static void put_halves(struct json *j, const struct split_half *s)
     json_end(j);
 }
 
-enum status cpd_record_open(const struct cpd_settings *s, struct outfile *file, struct error *error)
-{
-    if (!s->record)
-        return STATUS_OK;
-    TRY(outfile_check(s->record, error));
-    return outfile_open(file, s->record, error);
-}
-
 static void put_options(struct json *j, const struct cpd_settings *s, bool momentum, int order)
 {
     const struct problem *problem = &s->common.options.problem;
     const struct unlisted *unlisted = &problem->unlisted;
     const struct value_rule *values = &s->common.values;
-    const char *init = s->init_stem ? s->init_stem : cpd_settings_init_word(s);
+    const char *init = s->init_stem ? s->init_stem : word_of(cpd_init_words, (int)s->guess);
     char text[VALUE_RULE_TEXT], unlisted_word[UNLISTED_TEXT];
     json_put_object(j, "options");
     run_record_options(j, &s->common.options);
@@ -91,7 +84,8 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_end(j);
 }
 
-const char *cpd_record_stop(enum cpals_stop stop)
+/* The name of a stop in records: "iteration_limit". */
+static const char *stop_name(enum cpals_stop stop)
 {
     static const char *const name[] = {
         [CPALS_CONVERGED] = "converged",   [CPALS_ITERATIONS] = "iteration_limit",
@@ -100,7 +94,8 @@ const char *cpd_record_stop(enum cpals_stop stop)
     return name[stop];
 }
 
-const char *cpd_record_held(enum loss_name loss)
+/* The name of held-out errors (struct held_error) in records: "held_out_rmse". */
+static const char *held_name(enum loss_name loss)
 {
     return loss_of(loss)->rates ? "held_out_deviance" : "held_out_rmse";
 }
@@ -135,7 +130,7 @@ static void put_result(struct json *j, const struct problem *problem, const stru
     json_put_number(j, "change", r->change);
     json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
     json_put_unsigned(j, "single_iterations", (uint64_t)r->single_iterations);
-    json_put_string(j, "stop", cpd_record_stop(r->stop));
+    json_put_string(j, "stop", stop_name(r->stop));
     if (r->interrupted)
         json_put_unsigned(j, "signal", (uint64_t)r->interrupted);
     json_put_bool(j, "fit_from_residual", r->trust.exact);
@@ -185,9 +180,9 @@ static void put_starts(struct json *j, const struct starts *s)
         if (model)
             json_put_number(j, "fit_noise", r->trust.noise);
         if (model && r->held.entries > 0)
-            json_put_number(j, cpd_record_held(r->held.loss), r->held.value);
+            json_put_number(j, held_name(r->held.loss), r->held.value);
         json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
-        json_put_string(j, "stop", cpd_record_stop(r->stop));
+        json_put_string(j, "stop", stop_name(r->stop));
         json_put_number(j, "score_with_best", model ? s->start[i].score : NAN);
         if (!model)
             json_put_string(j, "breakdown", r->breakdown.message);
@@ -297,7 +292,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     json_put_unsigned(j, "every", trace->every);
     json_put_numbers(j, "fit", trace->fit, trace->count);
     if (r->result.held.entries > 0)
-        json_put_numbers(j, cpd_record_held(r->result.held.loss), trace->held, trace->count);
+        json_put_numbers(j, held_name(r->result.held.loss), trace->held, trace->count);
     json_put_numbers(j, "seconds", trace->seconds, trace->count);
     json_end(j);
     put_seconds(j, r);
@@ -334,5 +329,93 @@ enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_resul
     progress_note(progress, "wrote %s", s->record);
 done:
     json_free(&j);
+    return error->status;
+}
+
+char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error)
+{
+    return cpd_settings_range(s) && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem)
+                                                : NULL;
+}
+
+/* The model of a rank and its files. */
+static void put_model(struct json *j, int order, const struct cpd_settings *s,
+                      const struct rank_outcome *o)
+{
+    const struct cpals_result *r = &o->result;
+    const bool core_known = r->core.state == CORE_KNOWN, counts = loss_of(r->held.loss)->rates;
+    struct ktensor_files files;
+    char *stem = memory_text(j->error, "%s.r%ju", s->base_stem, (uintmax_t)o->rank);
+    if (!stem)
+        return;
+    json_put_number(j, "fit", r->fit);
+    json_put_number(j, "fit_noise", r->trust.noise);
+    json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
+    json_put_string(j, "stop", stop_name(r->stop));
+    json_put_number(j, "core_consistency", core_known ? r->core.percent : NAN);
+    if (core_known && r->core.estimated)
+        json_put_number(j, "core_consistency_error", r->core.error);
+    if (r->held.entries > 0) {
+        json_put_number(j, held_name(r->held.loss), r->held.value);
+        json_put_number(j, counts ? "held_out_deviance_error" : "held_out_rmse_error",
+                        r->held.error);
+    }
+    if (o->halves.asked)
+        json_put_number(j, "split_half_score", o->halves.known ? o->halves.score : NAN);
+    if (o->halves.known)
+        json_put_unsigned(j, "split_half_alike", o->halves.alike);
+    if (o->ridge > 0)
+        json_put_number(j, "ridge", o->ridge);
+    json_put_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
+    json_put_unsigned(j, "agreeing_starts", (uint64_t)o->agreement.agree);
+    json_put_string(j, "stem", stem);
+    ktensor_files_name(&files, order, stem, s->formats, j->error);
+    run_record_texts(j, "files", files.path, files.count);
+    ktensor_files_free(&files);
+    memory_free(stem);
+}
+
+enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *r,
+                                 struct progress *progress, struct error *error)
+{
+    const struct cpd_settings *s = &in->settings;
+    struct outfile file = {.fd = -1};
+    struct json j;
+    char suggestion[RANK_CHOICE_TEXT];
+    if (!(rank_known(r->outcome, r->outcomes) & RANKS_MODEL))
+        return STATUS_OK;
+    const uint64_t rank = rank_suggestion(r->outcome, r->outcomes, suggestion);
+    char *path = cpd_ranks_file_name(s, error);
+    if (!path)
+        return error->status;
+    json_begin(&j, error);
+    json_put_object(&j, NULL);
+    run_record_program(&j, "ranks", in->line.argv);
+    run_record_tensor(&j, s->tensor, &r->tensor.shape, r->tensor.nnz, NULL, &r->names.modes);
+    json_put_bool(&j, "complete", r->outcomes == rank_range_count(&s->ranks));
+    json_put_number(&j, "suggested", rank > 0 ? (double)rank : NAN);
+    json_put_string(&j, "suggestion", suggestion);
+    json_put_array(&j, "ranks");
+    for (int i = 0; i < r->outcomes; i++) {
+        const struct rank_outcome *o = &r->outcome[i];
+        json_put_object(&j, NULL);
+        json_put_unsigned(&j, "rank", o->rank);
+        if (o->failure.status == STATUS_OK)
+            put_model(&j, r->tensor.shape.order, s, o);
+        else
+            json_put_string(&j, "failure", o->failure.message);
+        json_end(&j);
+    }
+    json_end(&j);
+    json_end(&j);
+    TRY_OR(done, error->status);
+    TRY_OR(done, outfile_open(&file, path, error));
+    TRY_OR(done, outfile_write(&file, j.text, j.used, error));
+    TRY_OR(done, outfile_commit(&file, error));
+    progress_note(progress, "wrote %s", path);
+done:
+    outfile_discard(&file);
+    json_free(&j);
+    memory_free(path);
     return error->status;
 }

@@ -1,16 +1,13 @@
-#include "commands/cpd/cpd_run.h"
-
 #include <string.h>
 
-#include "als/split_half.h"
-#include "base/clock.h"
+#include "als/runs.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
-#include "commands/cpd/cpd_machine.h"
+#include "commands/cpd/cpd_job.h"
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
@@ -116,15 +113,22 @@ static enum status check_tensor(struct cpd_rank *w, struct error *error)
     const struct rank_tensor *t = w->tensor;
     TRY(cmd_check_grid(&s->common.ranks, t->shape.order, error));
     TRY(cpd_settings_check_order(s, t->shape.order, error));
-    TRY(cpd_settings_check_unknown(s, t->listed.unknown, error));
+    if (t->listed.unknown > 0)
+        TRY(cpd_settings_check_by_rows(s, "unknown entries (nan)", error));
     TRY(split_half_check(&w->runs->list, t, error));
     TRY(cpd_guess_check(in, &t->shape, error));
-    TRY(cpd_checkpoint_check_shape(in, &t->shape, t->nnz, error));
-    if (s->resume)
-        TRY(cpd_checkpoint_agree(in, w->comm, error));
+    if (s->resume) {
+        uint64_t crc = in->resume.crc;
+        TRY(checkpoint_check_shape(&in->resume, &t->shape, t->nnz, error));
+        if (comm_bcast(w->comm, 0, &crc, sizeof crc, error) == STATUS_OK && crc != in->resume.crc)
+            error_set(error, STATUS_INPUT, "%s: not the checkpoint that rank 0 reads", s->resume);
+        TRY(comm_allreduce_error(w->comm, error));
+    }
     TRY(cpd_output_choose_spread(&w->job->run.spread, s, w->comm, t, error));
-    return w->comm->rank == 0 ? cpd_output_try(s, t->shape.order, &w->job->results.names, error)
-                              : STATUS_OK;
+    if (w->comm->rank > 0 || s->nowrite)
+        return STATUS_OK;
+    TRY(ktensor_openable(s->stem, t->shape.order, s->formats, error));
+    return ktensor_check_maps(s->stem, &w->job->results.names, error);
 }
 
 /* Ranks of one host share the memory that may be used evenly, unless the user says how much a rank
@@ -184,8 +188,10 @@ static enum status prepare(struct cpd_rank *w, struct error *error)
         w->runs = &w->own;
         runs_create(&w->own, &job->results.runs.list, job->results.runs.model, error);
     }
-    if (error->status == STATUS_OK)
-        cpd_reports_create(&w->reports, w->comm->size, error);
+    struct cpd_reports *r = &w->reports;
+    r->count = w->comm->size;
+    r->place = memory_zeros((size_t)r->count, sizeof *r->place, error);
+    r->report = memory_zeros((size_t)r->count, sizeof *r->report, error);
     TRY(comm_end_phase(w->comm, error));
     TRY(find_places(w, &request, error));
     look_at_tensor(w, &request, error);
@@ -254,14 +260,17 @@ static enum status identify(struct cpd_rank *w, struct error *error)
 {
     struct cpd_job *job = w->job;
     struct fingerprint tensor = {.shape = w->tensor->shape, .nnz = w->tensor->nnz};
-    bool hashed = cpd_hash_needed(settings_of(w));
+    const struct checkpoint *resume = &job->inputs.resume;
+    const bool hashed = cpd_hash_needed(settings_of(w));
     if (hashed)
         TRY(rank_tensor_fingerprint(&tensor, w->tensor, error));
     if (owns_job(w))
         job->results.tensor = job->run.saving.about.tensor = tensor;
     if (!hashed)
         return STATUS_OK;
-    cpd_checkpoint_check_tensor(&job->inputs, &tensor, error);
+    if (settings_of(w)->resume &&
+        checkpoint_check_shape(resume, &tensor.shape, tensor.nnz, error) == STATUS_OK)
+        checkpoint_check_hash(resume, tensor.hash, error);
     return comm_allreduce_error(w->comm, error);
 }
 

@@ -16,7 +16,7 @@
 #define ITERATIONS         50  /* unless the user says how many ...             */
 #define BY_ROWS_ITERATIONS 200 /* ... and where each row has a system of its own */
 
-static const struct word init_words[] = {
+const struct word cpd_init_words[] = {
     {"random", GUESS_RANDOM}, {"normal", GUESS_NORMAL}, {"nvecs", GUESS_NVECS}, {NULL, 0}};
 
 static enum status set_init(const struct cli_option *o, void *to, const char *text,
@@ -118,7 +118,7 @@ static enum status set_every(const struct cli_option *o, void *to, const char *t
     s->every_iterations = 0;
     s->every_seconds = 0;
     if (length == 0 || text[length - 1] != 'i')
-        return cli_set_duration(o, &s->every_seconds, text, error);
+        return cli_duration(o->name, text, &s->every_seconds, error);
     const char *end = text + length - 1;
     if (number_parse_unsigned(text, end, &number) != end || end == text || number < 1 ||
         number > MAX_ITERATIONS)
@@ -158,7 +158,7 @@ static const struct cli_option model_options[] = {
     {"--init", 0, "START",
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
      "the STEM of\na model to start from ({default})",
-     CLI_SETTINGS(set_init), .words = init_words, .initial = "random"},
+     CLI_SETTINGS(set_init), .words = cpd_init_words, .initial = "random"},
     {"--core-consistency", 0, NULL,
      "show the core consistency: whether each component\nhas a meaning of its own (always with a "
      "range of -r)",
@@ -290,13 +290,6 @@ static enum status check_runs(const struct cpd_settings *s, struct error *error)
     return STATUS_OK;
 }
 
-void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint)
-{
-    s->resume = checkpoint;
-    s->init_stem = NULL;
-    s->guess = GUESS_RANDOM;
-}
-
 /* A name for the present rank of -r, which the caller frees: with a range, the rank stands before
  * the ending, if the name has it. NULL without a name. */
 static char *name_of_rank(const struct cpd_settings *s, const char *name, const char *ending,
@@ -304,9 +297,9 @@ static char *name_of_rank(const struct cpd_settings *s, const char *name, const 
 {
     if (!name || !cpd_settings_range(s))
         return name ? memory_text(error, "%s", name) : NULL;
-    size_t length = strlen(name), last = strlen(ending);
-    const bool ends = length > last && strcmp(name + length - last, ending) == 0;
-    return memory_text(error, "%.*s.r%ju%s", (int)(ends ? length - last : length), name,
+    const size_t length = strlen(name);
+    const bool ends = cmd_ends_in(name, length, ending);
+    return memory_text(error, "%.*s.r%ju%s", (int)(ends ? length - strlen(ending) : length), name,
                        (uintmax_t)s->common.options.problem.rank, ends ? ending : "");
 }
 
@@ -331,25 +324,17 @@ static enum status default_stem(struct cpd_settings *s, struct error *error)
     const char *slash = memrchr(s->tensor, '/', length);
     const char *name = slash ? slash + 1 : s->tensor;
     length -= (size_t)(name - s->tensor);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t ending = strlen(endings[i]);
-        if (length > ending && memcmp(name + length - ending, endings[i], ending) == 0)
-            length -= ending;
-    }
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (cmd_ends_in(name, length, endings[i]))
+            length -= strlen(endings[i]);
     if (length == 0)
         return error_set(error, STATUS_INPUT, "'%s' is not the name of a file", s->tensor);
     s->base_stem = memory_text(error, "%.*s", (int)length, name);
     return error->status;
 }
 
-const char *cpd_settings_init_word(const struct cpd_settings *s)
-{
-    return word_of(init_words, (int)s->guess);
-}
-
-/* Refuses what needs an MTTKRP, where each row has a system of its own because of `reason`. */
-static enum status check_by_rows(const struct cpd_settings *s, const char *reason,
-                                 struct error *error)
+enum status cpd_settings_check_by_rows(const struct cpd_settings *s, const char *reason,
+                                       struct error *error)
 {
     const bool counts = problem_has_rates(&s->common.options.problem);
     TRY(cmd_check_by_rows(&s->common, reason, error));
@@ -360,12 +345,6 @@ static enum status check_by_rows(const struct cpd_settings *s, const char *reaso
         return error_set(error, STATUS_INPUT, "--core-consistency and %s: it is known only %s",
                          reason, counts ? "for squares" : "where all entries count alike");
     return STATUS_OK;
-}
-
-enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t unknown,
-                                       struct error *error)
-{
-    return unknown > 0 ? check_by_rows(s, "unknown entries (nan)", error) : STATUS_OK;
 }
 
 bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown)
@@ -393,7 +372,7 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
                          loss->option);
     s->common.tns.nonneg = loss->reason;
     problem_complete_loss(p);
-    return check_by_rows(s, loss->option, error);
+    return cpd_settings_check_by_rows(s, loss->option, error);
 }
 
 /* What follows from --unlisted. */
@@ -420,7 +399,7 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     if (s->iterations == 0)
         s->iterations = problem_by_rows(p) ? BY_ROWS_ITERATIONS : ITERATIONS;
     snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));
-    return weighed ? check_by_rows(s, reason, error) : STATUS_OK;
+    return weighed ? cpd_settings_check_by_rows(s, reason, error) : STATUS_OK;
 }
 
 /* Refuses options that contradict each other, and fills in what follows from them. */
@@ -445,7 +424,7 @@ static enum status complete(struct cpd_settings *s, struct error *error)
     TRY(complete_unlisted(s, error));
     if (holdout > 0) {
         snprintf(reason, sizeof reason, "--holdout %g", holdout);
-        TRY(check_by_rows(s, reason, error));
+        TRY(cpd_settings_check_by_rows(s, reason, error));
     } else if (s->choose_ridge) {
         return error_set(error, STATUS_INPUT,
                          "--ridge auto needs entries that are held out: --holdout 0.1 expected");

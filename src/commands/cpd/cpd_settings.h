@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "commands/options/cmd_common.h"
-#include "commands/options/rank_range.h"
 #include "als/runs.h"
+#include "commands/options/cmd_common.h"
 #include "tensor/halves.h"
 
 struct cpd_settings {
@@ -60,22 +59,20 @@ enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct
 /* Whether -r gives several ranks. */
 bool cpd_settings_range(const struct cpd_settings *s);
 
-/* The run goes on from this checkpoint; other starts that were asked for are dropped. */
-void cpd_settings_resume(struct cpd_settings *s, const char *checkpoint);
-
 /* Refuses modes that a tensor of this order does not have, and a run that fixes all modes.
  * STATUS_INPUT. */
 enum status cpd_settings_check_order(const struct cpd_settings *s, int order, struct error *error);
 
-/* Refuses what a tensor with so many unknown entries (nan) cannot have. STATUS_INPUT. */
-enum status cpd_settings_check_unknown(const struct cpd_settings *s, uint64_t unknown,
+/* Refuses what needs an MTTKRP, where each row has a system of its own because of `reason`.
+ * STATUS_INPUT. */
+enum status cpd_settings_check_by_rows(const struct cpd_settings *s, const char *reason,
                                        struct error *error);
 
 /* Whether each row has a system of its own, of a tensor with so many unknown entries. */
 bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown);
 
-/* The word of --init, where the start is no model. */
-const char *cpd_settings_init_word(const struct cpd_settings *s);
+/* The words of --init, where the start is no model: enum guess. */
+extern const struct word cpd_init_words[];
 
 void cpd_settings_free(struct cpd_settings *s);
 

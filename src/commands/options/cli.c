@@ -2,7 +2,6 @@
 
 #include <getopt.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define MAX_OPTIONS 64

@@ -17,6 +17,23 @@ struct cli_option;
 typedef enum status cli_setter(const struct cli_option *o, void *to, const char *text,
                                struct error *error);
 
+/* What the argument of an option is (cli_values.h). */
+enum cli_kind {
+    CLI_IS_OWN, /* what a setter of the command's own reads */
+    CLI_IS_FLAG,
+    CLI_IS_UNSIGNED,
+    CLI_IS_INT,
+    CLI_IS_NUMBER,
+    CLI_IS_SIZE,
+    CLI_IS_DURATION,
+    CLI_IS_TEXT,
+    CLI_IS_NAME,
+    CLI_IS_FILE,
+    CLI_IS_CHOICE,
+    CLI_IS_WORD,
+    CLI_IS_WORDS
+};
+
 /* A row of a table. `at` and `given` are offsets in the settings of the command, which begin as
  * zeros. */
 struct cli_option {
@@ -33,6 +50,7 @@ struct cli_option {
     const char *help;
 
     cli_setter *set;
+    enum cli_kind kind;
     size_t at;                     /* of the value                                              */
     const char *initial;           /* the default, as an argument; NULL: zero                   */
     uint64_t least, most;          /* of a whole number                                         */

@@ -93,77 +93,9 @@ enum status cli_choice(const char *option, const char *text, const struct word *
     return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", option, text, expected);
 }
 
-enum status cli_set_flag(const struct cli_option *o, void *to, const char *text,
-                         struct error *error)
-{
-    (void)o;
-    (void)text;
-    (void)error;
-    *(bool *)to = true;
-    return STATUS_OK;
-}
-
-enum status cli_set_unsigned(const struct cli_option *o, void *to, const char *text,
-                             struct error *error)
-{
-    return cli_unsigned(o->name, text, o->least, o->most, to, error);
-}
-
-enum status cli_set_int(const struct cli_option *o, void *to, const char *text, struct error *error)
-{
-    uint64_t number;
-    TRY(cli_unsigned(o->name, text, o->least, o->most, &number, error));
-    *(int *)to = (int)number;
-    return STATUS_OK;
-}
-
-enum status cli_set_number(const struct cli_option *o, void *to, const char *text,
-                           struct error *error)
-{
-    return cli_nonnegative(o->name, text, to, error);
-}
-
-enum status cli_set_text(const struct cli_option *o, void *to, const char *text,
-                         struct error *error)
-{
-    (void)o;
-    (void)error;
-    *(const char **)to = text;
-    return STATUS_OK;
-}
-
-enum status cli_set_name(const struct cli_option *o, void *to, const char *text,
-                         struct error *error)
-{
-    if (!*text)
-        return error_set(error, STATUS_INPUT, "%s: '', expected a name", o->name);
-    return cli_set_text(o, to, text, error);
-}
-
-enum status cli_set_file(const struct cli_option *o, void *to, const char *text,
-                         struct error *error)
-{
-    if (strcmp(text, "-") == 0)
-        return error_set(error, STATUS_INPUT, "%s: '-', expected the name of a file", o->name);
-    return cli_set_name(o, to, text, error);
-}
-
-enum status cli_set_choice(const struct cli_option *o, void *to, const char *text,
-                           struct error *error)
-{
-    return cli_choice(o->name, text, o->words, to, error);
-}
-
-enum status cli_set_word(const struct cli_option *o, void *to, const char *text,
-                         struct error *error)
-{
-    int value;
-    TRY(cli_choice(o->name, text, o->words, &value, error));
-    return cli_set_text(o, to, text, error);
-}
-
-enum status cli_set_words(const struct cli_option *o, void *to, const char *text,
-                          struct error *error)
+/* The bits of the words, separated by commas. */
+static enum status read_words(const struct cli_option *o, const char *text, unsigned *to,
+                              struct error *error)
 {
     char expected[256] = "";
     unsigned bits = 0;
@@ -184,12 +116,11 @@ enum status cli_set_words(const struct cli_option *o, void *to, const char *text
         if (!*word)
             break;
     }
-    *(unsigned *)to = bits;
+    *to = bits;
     return STATUS_OK;
 }
 
-enum status cli_set_size(const struct cli_option *o, void *to, const char *text,
-                         struct error *error)
+enum status cli_size(const char *option, const char *text, uint64_t *bytes, struct error *error)
 {
     static const char units[] = "KMGT";
     const char *end = text + strlen(text);
@@ -204,13 +135,12 @@ enum status cli_set_size(const struct cli_option *o, void *to, const char *text,
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected bytes as 800000000, 500M or 16G (K, M, G, T: powers "
                          "of 1000)",
-                         o->name, text);
-    *(uint64_t *)to = number * factor;
+                         option, text);
+    *bytes = number * factor;
     return STATUS_OK;
 }
 
-enum status cli_set_duration(const struct cli_option *o, void *to, const char *text,
-                             struct error *error)
+enum status cli_duration(const char *option, const char *text, double *seconds, struct error *error)
 {
     static const struct {
         char letter;
@@ -230,8 +160,51 @@ enum status cli_set_duration(const struct cli_option *o, void *to, const char *t
     }
     if (rest != end || !(sum > 0))
         return error_set(error, STATUS_INPUT, "%s: '%s', expected a time as 90s, 10m or 3h50m",
-                         o->name, text);
-    *(double *)to = sum;
+                         option, text);
+    *seconds = sum;
+    return STATUS_OK;
+}
+
+enum status cli_set_kind(const struct cli_option *o, void *to, const char *text,
+                         struct error *error)
+{
+    uint64_t number;
+    int value;
+    switch (o->kind) {
+    case CLI_IS_FLAG:
+        *(bool *)to = true;
+        return STATUS_OK;
+    case CLI_IS_UNSIGNED:
+        return cli_unsigned(o->name, text, o->least, o->most, to, error);
+    case CLI_IS_INT:
+        TRY(cli_unsigned(o->name, text, o->least, o->most, &number, error));
+        *(int *)to = (int)number;
+        return STATUS_OK;
+    case CLI_IS_NUMBER:
+        return cli_nonnegative(o->name, text, to, error);
+    case CLI_IS_SIZE:
+        return cli_size(o->name, text, to, error);
+    case CLI_IS_DURATION:
+        return cli_duration(o->name, text, to, error);
+    case CLI_IS_CHOICE:
+        return cli_choice(o->name, text, o->words, to, error);
+    case CLI_IS_WORDS:
+        return read_words(o, text, to, error);
+    case CLI_IS_WORD:
+        TRY(cli_choice(o->name, text, o->words, &value, error));
+        break;
+    case CLI_IS_FILE:
+    case CLI_IS_NAME:
+        if (o->kind == CLI_IS_FILE && strcmp(text, "-") == 0)
+            return error_set(error, STATUS_INPUT, "%s: '-', expected the name of a file", o->name);
+        if (!*text)
+            return error_set(error, STATUS_INPUT, "%s: '', expected a name", o->name);
+        break;
+    case CLI_IS_TEXT:
+    case CLI_IS_OWN:
+        break;
+    }
+    *(const char **)to = text;
     return STATUS_OK;
 }
 

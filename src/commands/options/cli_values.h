@@ -16,45 +16,45 @@
 
 #define CLI_OFFSET(type, owner, member)                                                            \
     _Generic(&((owner *)0)->member, type * : offsetof(owner, member))
-#define CLI_KIND(kind, type, owner, member) .set = kind, .at = CLI_OFFSET(type, owner, member)
+#define CLI_KIND(which, type, owner, member)                                                       \
+    .set = cli_set_kind, .kind = (which), .at = CLI_OFFSET(type, owner, member)
 
 /* No argument: true once given. */
-#define CLI_FLAG(owner, member) CLI_KIND(cli_set_flag, bool, owner, member)
+#define CLI_FLAG(owner, member) CLI_KIND(CLI_IS_FLAG, bool, owner, member)
 /* A whole number from `low` to `high`. */
 #define CLI_UNSIGNED(owner, member, low, high)                                                     \
-    CLI_KIND(cli_set_unsigned, uint64_t, owner, member), .least = (low), .most = (high)
+    CLI_KIND(CLI_IS_UNSIGNED, uint64_t, owner, member), .least = (low), .most = (high)
 #define CLI_INT(owner, member, low, high)                                                          \
-    CLI_KIND(cli_set_int, int, owner, member), .least = (low), .most = (high)
+    CLI_KIND(CLI_IS_INT, int, owner, member), .least = (low), .most = (high)
 /* A number of 0 or more. */
-#define CLI_NUMBER(owner, member) CLI_KIND(cli_set_number, double, owner, member)
+#define CLI_NUMBER(owner, member) CLI_KIND(CLI_IS_NUMBER, double, owner, member)
 /* Bytes, as 500M or 16G (uint64_t). */
-#define CLI_SIZE(owner, member) CLI_KIND(cli_set_size, uint64_t, owner, member)
+#define CLI_SIZE(owner, member) CLI_KIND(CLI_IS_SIZE, uint64_t, owner, member)
 /* A time as 90s, 10m or 3h50m, in seconds (double): numbers with the units d, h, m and s, each at
  * most once, larger units first; more than 0. */
-#define CLI_DURATION(owner, member) CLI_KIND(cli_set_duration, double, owner, member)
+#define CLI_DURATION(owner, member) CLI_KIND(CLI_IS_DURATION, double, owner, member)
 /* Any text; a name that is not empty; the same, but not "-" (const char *, borrowed). */
-#define CLI_TEXT(owner, member) CLI_KIND(cli_set_text, const char *, owner, member)
-#define CLI_NAME(owner, member) CLI_KIND(cli_set_name, const char *, owner, member)
-#define CLI_FILE(owner, member) CLI_KIND(cli_set_file, const char *, owner, member)
+#define CLI_TEXT(owner, member) CLI_KIND(CLI_IS_TEXT, const char *, owner, member)
+#define CLI_NAME(owner, member) CLI_KIND(CLI_IS_NAME, const char *, owner, member)
+#define CLI_FILE(owner, member) CLI_KIND(CLI_IS_FILE, const char *, owner, member)
 /* One of the words: its value (an enum), or itself (const char *). */
 #define CLI_CHOICE(owner, member, table)                                                           \
-    .set = cli_set_choice, .words = (table),                                                       \
+    .set = cli_set_kind, .kind = CLI_IS_CHOICE, .words = (table),                                  \
     .at = offsetof(owner, member) + 0 / (sizeof(((owner *)0)->member) == sizeof(int))
 #define CLI_WORD(owner, member, table)                                                             \
-    CLI_KIND(cli_set_word, const char *, owner, member), .words = (table)
+    CLI_KIND(CLI_IS_WORD, const char *, owner, member), .words = (table)
 /* Several of the words, separated by commas: their values are bits (unsigned). */
 #define CLI_WORDS(owner, member, table)                                                            \
-    CLI_KIND(cli_set_words, unsigned, owner, member), .words = (table)
+    CLI_KIND(CLI_IS_WORDS, unsigned, owner, member), .words = (table)
 /* An argument that a setter of the command's own reads, into a member or into the settings. */
-#define CLI_OWN(setter, type, owner, member) CLI_KIND(setter, type, owner, member)
+#define CLI_OWN(setter, type, owner, member) .set = (setter), .at = CLI_OFFSET(type, owner, member)
 #define CLI_SETTINGS(setter)                 .set = (setter), .at = 0
 
 /* Beside one of these: where the name of the option goes once it is given (const char *). */
 #define CLI_GIVEN(owner, member) .given = CLI_OFFSET(const char *, owner, member)
 
-cli_setter cli_set_flag, cli_set_unsigned, cli_set_int, cli_set_number, cli_set_size,
-    cli_set_duration, cli_set_text, cli_set_name, cli_set_file, cli_set_choice, cli_set_word,
-    cli_set_words;
+/* Reads an argument of any kind but CLI_IS_OWN. */
+cli_setter cli_set_kind;
 
 /* For setters of a command's own. Each reads all of `text`, or fails with STATUS_INPUT and says
  * what is wrong with the argument of `option`. */
@@ -62,6 +62,9 @@ enum status cli_unsigned(const char *option, const char *text, uint64_t least, u
                          uint64_t *value, struct error *error);
 enum status cli_nonnegative(const char *option, const char *text, double *value,
                             struct error *error);
+enum status cli_size(const char *option, const char *text, uint64_t *bytes, struct error *error);
+enum status cli_duration(const char *option, const char *text, double *seconds,
+                         struct error *error);
 enum status cli_choice(const char *option, const char *text, const struct word *words, int *value,
                        struct error *error);
 

@@ -10,7 +10,6 @@
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "base/version.h"
-#include "commands/options/cli_values.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "formats/names/labels.h"
 #include "plan/process_grid.h"
@@ -58,7 +57,7 @@ static enum status set_host_memory(const struct cli_option *o, void *to, const c
                                    struct error *error)
 {
     struct cmd_common *common = to;
-    TRY(cli_set_size(o, &common->options.host_memory, text, error));
+    TRY(cli_size(o->name, text, &common->options.host_memory, error));
     common->tns.memory = common->options.host_memory;
     return STATUS_OK;
 }
@@ -273,14 +272,27 @@ int cmd_set_threads(int threads, int sharers)
     return omp_get_max_threads();
 }
 
+bool cmd_ends_in(const char *text, size_t length, const char *ending)
+{
+    const size_t size = strlen(ending);
+    return length > size && memcmp(text + length - size, ending, size) == 0;
+}
+
+enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
+                      struct error *error)
+{
+    cmd_set_threads(common->threads, 1);
+    TRY(threads_start(error));
+    cmd_show_progress(progress, common);
+    return STATUS_OK;
+}
+
 enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
                            struct error *error)
 {
     struct progress progress;
     *k = (struct ktensor){0};
-    cmd_set_threads(common->threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(&progress, common);
+    TRY(cmd_begin(common, &progress, error));
     progress_stage(&progress, "reading %s", stem);
     ktensor_read(k, stem, 0, error);
     progress_clear(&progress);
@@ -440,4 +452,47 @@ enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind
                 return error_set(error, STATUS_INPUT,
                                  "--gpus: a GPU is named twice, expected different ones");
     return STATUS_OK;
+}
+
+/* Numbers with colons between them, at most three; returns how many, or 0 where `text` is anything
+ * else. */
+static int parse_numbers(const char *text, uint64_t number[3])
+{
+    const char *end = text + strlen(text);
+    for (int count = 0; count < 3; text++) {
+        text = number_parse_unsigned(text, end, &number[count++]);
+        if (text == end)
+            return count;
+        if (!text || *text != ':')
+            break;
+    }
+    return 0;
+}
+
+enum status rank_range_set(const struct cli_option *o, void *to, const char *text,
+                           struct error *error)
+{
+    struct rank_range *range = to;
+    uint64_t number[3] = {0, 0, 1};
+    if (!strchr(text, ':')) {
+        TRY(cli_unsigned(o->name, text, 1, CMD_MAX_RANK, &number[0], error));
+        *range = (struct rank_range){number[0], number[0], 1};
+        return STATUS_OK;
+    }
+    if (parse_numbers(text, number) == 0 || number[0] < 1 || number[1] < number[0] ||
+        number[1] > CMD_MAX_RANK || number[2] < 1 || number[2] > CMD_MAX_RANK)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected ranks from 1 to %d, as 1:4 or 4:32:4", o->name, text,
+                         CMD_MAX_RANK);
+    uint64_t steps = (number[1] - number[0]) / number[2];
+    if (steps >= RANK_RANGE_MOST)
+        return error_set(error, STATUS_INPUT, "%s: '%s' are %ju ranks, expected %d at most",
+                         o->name, text, (uintmax_t)steps + 1, RANK_RANGE_MOST);
+    *range = (struct rank_range){number[0], number[0] + steps * number[2], number[2]};
+    return STATUS_OK;
+}
+
+int rank_range_count(const struct rank_range *range)
+{
+    return (int)((range->last - range->first) / range->step) + 1;
 }

@@ -4,10 +4,12 @@
 #define BLCO_CMD_COMMON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "backend/backend.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "commands/options/cli.h"
 #include "commands/options/cli_values.h"
 #include "formats/csv/csv_options.h"
 #include "formats/tns/tns_options.h"
@@ -168,6 +170,13 @@ bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_
 /* Progress on standard error, as -q and --progress ask for. */
 void cmd_show_progress(struct progress *p, const struct cmd_common *common);
 
+/* Whether text[0..length) ends in `ending`, and has more. */
+bool cmd_ends_in(const char *text, size_t length, const char *ending);
+
+/* Starts the threads of -t, and shows progress as these options say. Errors of threads_start. */
+enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
+                      struct error *error);
+
 /* Prints the tensor's name; "-" is standard input. */
 void cmd_print_tensor(const char *path);
 
@@ -196,5 +205,19 @@ enum status cmd_check_by_rows(const struct cmd_common *common, const char *reaso
 /* Bytes of host memory to use: --host-memory, else MACHINE_MEMORY_FRACTION of the available memory.
  */
 uint64_t cmd_host_memory(const struct cmd_common *common);
+
+/* The ranks that -r names: one, or several to be compared. */
+
+#define RANK_RANGE_MOST 1000 /* ranks */
+
+struct rank_range {
+    uint64_t first, last, step; /* last is one of the ranks                                  */
+};
+
+/* Takes "8", "1:4" (1, 2, 3 and 4) or "4:32:4" (4, 8, ..., 32) into a struct rank_range. */
+cli_setter rank_range_set;
+
+/* How many ranks there are. */
+int rank_range_count(const struct rank_range *range);
 
 #endif

@@ -48,7 +48,7 @@ struct ktensor_format {
     matrix_file_kind *open;
     /* Writes lambda, and what comes before the rows. STATUS_OUTPUT, STATUS_MEMORY. */
     enum status (*begin)(struct ktensor_output *o, struct error *error);
-    /* Writes the rows that *piece has (ktensor_source.h). STATUS_OUTPUT, STATUS_MEMORY. */
+    /* Writes the rows that *piece has (ktensor.h). STATUS_OUTPUT, STATUS_MEMORY. */
     enum status (*put)(struct ktensor_output *o, const struct ktensor *piece, struct error *error);
 };
 

@@ -7,7 +7,7 @@
 
 #include "base/outfile_set.h"
 #include "formats/ktensor/ktensor_formats.h"
-#include "model/ktensor_source.h"
+#include "model/ktensor.h"
 
 /* Writes the model, whose rows may have to be brought, in every format of the set `formats`, and
  * its names (NULL: none) to maps beside them (labels.h), as files of the stem that is locked

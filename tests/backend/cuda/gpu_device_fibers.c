@@ -11,7 +11,7 @@
 
 #include "backend/cuda/tensor/device_fibers.h"
 #include "numerics/fiber_sample.h"
-#include "plan/fiber_choice.h"
+#include "plan/tile_choice.h"
 #include "support/gpu_pool.h"
 
 #define MAP_BITS (UINT64_C(1) << FIBER_MAP_BITS)

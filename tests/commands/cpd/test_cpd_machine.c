@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "commands/cpd/cpd_machine.h"
+#include "commands/cpd/cpd_job.h"
 
 static enum status refuse(int device, const atomic_bool *unwanted, struct error *error)
 {

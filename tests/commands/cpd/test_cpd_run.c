@@ -13,7 +13,7 @@
 #include "comm/comm.h"
 #include "commands/cpd/cpd_checkpoint.h"
 #include "commands/cpd/cpd_guess.h"
-#include "commands/cpd/cpd_run.h"
+#include "commands/cpd/cpd_job.h"
 #include "support/naive.h"
 #include "support/scratch.h"
 

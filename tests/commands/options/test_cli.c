@@ -25,22 +25,23 @@ static void reads_whole_numbers(void **state)
     assert_string_equal(error.message, "-x: '101', expected a whole number from 1 to 100");
 }
 
-static const struct cli_option x = {.name = "-x"};
+static const struct cli_option name_row = {.name = "-x", .kind = CLI_IS_NAME};
+static const struct cli_option file_row = {.name = "-x", .kind = CLI_IS_FILE};
 
 static void reads_names_of_files(void **state)
 {
     (void)state;
     struct error error = {0};
     const char *name;
-    assert_int_equal(cli_set_name(&x, &name, "-", &error), STATUS_OK);
+    assert_int_equal(cli_set_kind(&name_row, &name, "-", &error), STATUS_OK);
     assert_string_equal(name, "-");
-    assert_int_equal(cli_set_file(&x, &name, "./-", &error), STATUS_OK);
+    assert_int_equal(cli_set_kind(&file_row, &name, "./-", &error), STATUS_OK);
     assert_string_equal(name, "./-");
-    assert_int_equal(cli_set_file(&x, &name, "-", &error), STATUS_INPUT);
+    assert_int_equal(cli_set_kind(&file_row, &name, "-", &error), STATUS_INPUT);
     assert_string_equal(error.message, "-x: '-', expected the name of a file");
-    assert_int_equal(cli_set_file(&x, &name, "", &error), STATUS_INPUT);
+    assert_int_equal(cli_set_kind(&file_row, &name, "", &error), STATUS_INPUT);
     error = (struct error){0};
-    assert_int_equal(cli_set_name(&x, &name, "", &error), STATUS_INPUT);
+    assert_int_equal(cli_set_kind(&name_row, &name, "", &error), STATUS_INPUT);
     assert_string_equal(error.message, "-x: '', expected a name");
 }
 
@@ -59,7 +60,7 @@ static void reads_sizes(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {0};
         uint64_t bytes = 0;
-        assert_int_equal(cli_set_size(&x, &bytes, cases[i].text, &error), STATUS_OK);
+        assert_int_equal(cli_size("-x", cases[i].text, &bytes, &error), STATUS_OK);
         assert_int_equal(bytes, cases[i].bytes);
     }
 }
@@ -69,9 +70,9 @@ static void reads_times(void **state)
     (void)state;
     struct error error = {0};
     double seconds = 0;
-    assert_int_equal(cli_set_duration(&x, &seconds, "1d2h3m4s", &error), STATUS_OK);
+    assert_int_equal(cli_duration("-x", "1d2h3m4s", &seconds, &error), STATUS_OK);
     assert_true(seconds == 86400 + 2 * 3600 + 3 * 60 + 4);
-    assert_int_equal(cli_set_duration(&x, &seconds, "3m2h", &error), STATUS_INPUT);
+    assert_int_equal(cli_duration("-x", "3m2h", &seconds, &error), STATUS_INPUT);
     assert_string_equal(error.message, "-x: '3m2h', expected a time as 90s, 10m or 3h50m");
 }
 

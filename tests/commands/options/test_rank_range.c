@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "commands/options/rank_range.h"
+#include "commands/options/cmd_common.h"
 
 static const struct cli_option row = {.name = "--rank"};
 

@@ -3,7 +3,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "kernels/tensor/tuples.h"
 #include "numerics/fiber_sample.h"
-#include "plan/fiber_choice.h"
+#include "plan/tile_choice.h"
 
 static const char doing[] = "counting fibers on the GPU";
 

@@ -1,4 +1,4 @@
-/* How many fibers the nonzeros on the device have, for plan/fiber_choice.h, and tiles of the L2
+/* How many fibers the nonzeros on the device have, for plan/tile_choice.h, and tiles of the L2
  * cache (plan/tile_choice.h), which are chosen by such counts. */
 #ifndef BLCO_DEVICE_FIBERS_H
 #define BLCO_DEVICE_FIBERS_H
