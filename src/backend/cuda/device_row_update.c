@@ -154,8 +154,6 @@ enum status device_row_update_plan(struct plan_request *request,
         return error_set(error, STATUS_INPUT,
                          "%s: rank %llu, expected at most %d on a GPU, or --backend host", what,
                          (unsigned long long)size.rank, ROW_SYSTEMS_RANK);
-    request->conflict = CONFLICT_ORDERED;
-    request->group = false;
     request->system_bytes = device_row_systems_bytes(&size, request->tensor.nnz);
     request->flow_system_bytes =
         device_row_systems_flow_bytes(request->tensor.shape.order, &size, request->tensor.nnz);
