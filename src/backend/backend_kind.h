@@ -151,6 +151,11 @@ struct backend_ops {
     const struct event_ops *events; /* on the state; NULL: operations are done when calls return */
 };
 
+/* What the options ask of every kind's plan: the conflict resolution (rows that have systems of
+ * their own need an ordering of each mode), and whether modes may be grouped. */
+enum conflict backend_conflict(const struct backend_options *options);
+bool backend_may_group(const struct backend_options *options);
+
 /* A kind of backend. Functions that return a status fill *error. A kind that the
  * build left out has only `available`, which fails. */
 struct backend_kind {

@@ -25,6 +25,16 @@ static void plan_with(bool momentum, struct plan *plan, const struct plan_reques
     }
 }
 
+enum conflict backend_conflict(const struct backend_options *options)
+{
+    return problem_by_rows(&options->problem) ? CONFLICT_ORDERED : options->conflict;
+}
+
+bool backend_may_group(const struct backend_options *options)
+{
+    return backend_conflict(options) == CONFLICT_AUTO && !options->no_sharing;
+}
+
 enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
                          struct error *error)

@@ -15,7 +15,7 @@
 #define BENCH_SAMPLES     20
 #define BENCH_MOST        100
 #define BENCH_SECONDS     0.2
-#define BENCH_RESOLUTIONS 4 /* conflict resolutions */
+#define BENCH_RESOLUTIONS (CONFLICTS - 1) /* all but auto */
 
 /* Of a series of samples, in their unit. Quartiles by linear interpolation between the sorted
  * samples.
@@ -60,7 +60,7 @@ struct bench_request {
     const struct backend_kind *kind;
     struct rank_tensor *tensor; /* its nonzeros are read if a plan needs them; borrowed        */
     bool als_only;              /* only MTTKRPs of iterations; always so on several ranks      */
-    struct backend_options options; /* conflict: CONFLICT_AUTO for all, else the only one      */
+    struct backend_options options; /* conflict: auto for all, else the only one               */
     uint64_t samples;               /* of each series, and iterations of ALS; 0: as above      */
 };
 

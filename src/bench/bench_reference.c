@@ -238,7 +238,7 @@ double bench_tolerance(enum precision precision, enum conflict conflict, uint64_
         return 1e-12;
     /* `atomic` rounds once for each nonzero of a row, and all nonzeros may be in one row. Errors
      * that are as often up as down grow with the root of their number. */
-    double rounding = conflict == CONFLICT_ATOMIC ? 0x1p-24 * sqrt((double)nnz) : 0;
+    double rounding = conflict_traits[conflict].each ? 0x1p-24 * sqrt((double)nnz) : 0;
     return rounding > 1e-5 ? rounding : 1e-5;
 }
 

@@ -92,7 +92,8 @@ static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
  */
 static bool resolves(const struct plan *plan, int mode, enum conflict conflict)
 {
-    return plan->conflict[mode] == conflict || (plan->replicate && conflict == CONFLICT_ORDERED);
+    return plan->conflict[mode] == conflict ||
+           (plan->replicate && conflict_traits[conflict].ordered);
 }
 
 /* Warms up, verifies and times MTTKRP of the modes to which the open backend gives the resolution
@@ -135,8 +136,8 @@ static enum status measure_resolution(struct bench_job *job, enum conflict confl
     const struct plan_tensor tensor = rank_tensor_for_plan(q->tensor, false);
     /* With CONFLICT_AUTO, `ordered` goes to the modes whose orderings memory has room for, and
      * `hierarchical` to the short modes. */
-    const bool ordered = conflict == CONFLICT_ORDERED && q->options.conflict == CONFLICT_AUTO;
-    const bool hierarchical = conflict == CONFLICT_HIERARCHICAL;
+    const bool ordered = conflict_traits[conflict].ordered && q->options.conflict == CONFLICT_AUTO;
+    const bool hierarchical = conflict_traits[conflict].copied;
     struct backend_options options = q->options;
     struct plan plan;
     options.conflict = ordered || hierarchical ? CONFLICT_AUTO : conflict;
@@ -267,8 +268,6 @@ static enum status prepare(const struct bench_request *q, struct progress *progr
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error)
 {
-    static const enum conflict all[BENCH_RESOLUTIONS] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
-                                                         CONFLICT_REGISTER, CONFLICT_ATOMIC};
     const struct problem *problem = &request->options.problem;
     const enum conflict only = request->options.conflict;
     const struct rank_tensor *tensor = request->tensor;
@@ -282,10 +281,10 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     if (tensor->rows.divided)
         TRY_OR(done, prepare_check(&job, error));
     /* `atomic` rounds once for each nonzero: in single precision only by name. */
-    for (int i = 0; i < BENCH_RESOLUTIONS && !request->als_only; i++)
-        if (only == CONFLICT_AUTO ? all[i] != CONFLICT_ATOMIC || r->precision == PRECISION_DOUBLE
-                                  : all[i] == only)
-            TRY_OR(done, measure_resolution(&job, all[i], error));
+    for (enum conflict c = CONFLICT_AUTO + 1; c < CONFLICTS && !request->als_only; c++)
+        if (only == CONFLICT_AUTO ? !conflict_traits[c].each || r->precision == PRECISION_DOUBLE
+                                  : c == only)
+            TRY_OR(done, measure_resolution(&job, c, error));
     measure_als(&job, error);
 done:
     bench_reference_free(&job.reference);

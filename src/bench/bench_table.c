@@ -72,10 +72,10 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
             any |= c->mode[n].measured;
         if (!any)
             fprintf(stream, "%s: %s\n", c->name,
-                    !c->fits                               ? "does not fit into memory"
-                    : c->conflict == CONFLICT_HIERARCHICAL ? "no mode is short enough, or "
-                                                             "memory has no room for copies"
-                                                           : "memory has room for one copy only");
+                    !c->fits                              ? "does not fit into memory"
+                    : conflict_traits[c->conflict].copied ? "no mode is short enough, or "
+                                                            "memory has no room for copies"
+                                                          : "memory has room for one copy only");
     }
 }
 

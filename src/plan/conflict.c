@@ -7,9 +7,21 @@ const struct word conflict_words[] = {{"auto", CONFLICT_AUTO},
                                       {"atomic", CONFLICT_ATOMIC},
                                       {NULL, 0}};
 
+const struct conflict_traits conflict_traits[CONFLICTS] = {
+    [CONFLICT_ORDERED] = {.ordered = true},
+    [CONFLICT_HIERARCHICAL] = {.copied = true},
+    [CONFLICT_REGISTER] = {.direct = true},
+    [CONFLICT_ATOMIC] = {.each = true},
+};
+
 const char *conflict_name(enum conflict c)
 {
     return word_of(conflict_words, (int)c);
+}
+
+enum conflict conflict_on_alto(enum conflict c)
+{
+    return conflict_traits[c].ordered ? CONFLICT_REGISTER : c;
 }
 
 void conflict_assign(enum conflict *conflict, const struct shape *shape, int replicas,

@@ -55,9 +55,9 @@ static void plan_assign(struct plan *p, int replicas, uint64_t short_mode)
     conflict_assign(p->conflict, shape, replicas, r->conflict, short_mode);
     for (int n = 0; n < shape->order; n++) {
         uint64_t bytes = 0;
-        if (p->conflict[n] == CONFLICT_HIERARCHICAL)
+        if (conflict_traits[p->conflict[n]].copied)
             bytes = plan_multiply(r->copies, plan_factor_size(r, n));
-        else if (p->conflict[n] == CONFLICT_REGISTER)
+        else if (conflict_traits[p->conflict[n]].direct)
             bytes = plan_multiply(r->waiting_rows, r->row_bytes);
         p->copy_bytes = bytes > p->copy_bytes ? bytes : p->copy_bytes;
     }
@@ -137,7 +137,7 @@ static void plan_in_memory(struct plan *p, int replicas)
         p->fits = p->total_bytes <= r->budget;
         short_mode = 0;
         for (int n = 0; n < r->tensor.shape.order; n++)
-            if (p->conflict[n] == CONFLICT_HIERARCHICAL)
+            if (conflict_traits[p->conflict[n]].copied)
                 short_mode = larger(short_mode, r->tensor.shape.dims[n]);
         if (plan_multiply(short_mode, r->copies) <= r->waiting_rows) /* `register` takes more */
             short_mode = 0;
@@ -195,7 +195,7 @@ static void choose_batches(struct plan *p, uint64_t left)
     bool sorted = false;
     for (int n = 0; n < r->tensor.shape.order; n++)
         sorted |= p->sorted[n] =
-            p->conflict[n] == CONFLICT_REGISTER && plan_factor_size(r, n) > SORTED_OUTPUT;
+            conflict_traits[p->conflict[n]].direct && plan_factor_size(r, n) > SORTED_OUTPUT;
     p->batch_nnz = choose_batch(r, left, sorted);
     if (sorted && p->batch_nnz < LEAST_SORTED * BLCO_SEGMENT_NNZ) {
         memset(p->sorted, 0, sizeof p->sorted);
@@ -292,7 +292,7 @@ static uint64_t factor_bytes(const struct plan_request *r)
 void plan_make(struct plan *plan, const struct plan_request *request)
 {
     bool chosen = request->conflict == CONFLICT_AUTO && !request->forced.one_copy;
-    bool ordered = request->conflict == CONFLICT_ORDERED;
+    bool ordered = conflict_traits[request->conflict].ordered;
     int most = ordered || chosen ? request->tensor.shape.order : 0;
     int least = ordered ? request->tensor.shape.order : 0;
     memset(plan, 0, sizeof *plan);

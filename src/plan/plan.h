@@ -27,7 +27,7 @@ struct plan_tensor {
 
 /* What benchmarks and tests decide in place of the plan; all zero for others. */
 struct plan_forced {
-    bool one_copy;         /* with CONFLICT_AUTO: alto alone, no orderings `mode n`           */
+    bool one_copy;         /* conflict resolution auto: alto alone, no orderings `mode n`     */
     bool replicas_at_once; /* streamed: orderings `mode n` are built when a mode is asked for
                             * the second time, whether they pay or not                        */
     uint64_t batch_nnz;    /* streamed: nonzeros of a batch; 0: as many as pay                */
@@ -46,7 +46,7 @@ struct plan_request {
     /* What the user wants. */
     uint64_t rank;
     enum precision precision;
-    enum conflict conflict;   /* of all modes, or CONFLICT_AUTO                */
+    enum conflict conflict;   /* of all modes, or auto                         */
     bool group;               /* modes may be grouped (mode_groups.h)          */
     uint64_t iterations;      /* of ALS, at most; 0: not known                 */
     bool momentum;            /* sweeps may be extrapolated                    */

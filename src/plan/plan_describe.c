@@ -34,7 +34,7 @@ static void describe_mode(const struct plan *plan, int n, const struct tile *til
     struct cache_tile_request cached;
     append(t, "mode %d: length %" PRIu64 ", %s, ", n + 1, r->tensor.shape.dims[n],
            conflict_name(plan->conflict[n]));
-    if (plan->conflict[n] != CONFLICT_ORDERED)
+    if (!conflict_traits[plan->conflict[n]].ordered)
         append(t, "the shared alto ordering%s", streamed);
     else if (plan->streamed)
         append(t, "its own ordering, streamed");
@@ -48,7 +48,7 @@ static void describe_mode(const struct plan *plan, int n, const struct tile *til
         append(t, ", in tiles of the L2 cache where these pay");
     if (plan->sorted[n])
         append(t, ", batches sorted by row");
-    if (plan->conflict[n] == CONFLICT_HIERARCHICAL)
+    if (conflict_traits[plan->conflict[n]].copied)
         append(t, ", copies of %s",
                NUMBER_SIZE(number_whole((double)r->copies * (double)r->tensor.shape.dims[n] *
                                         (double)r->row_bytes)));
@@ -111,7 +111,7 @@ void plan_describe(const struct plan *plan, const struct mode_groups *groups, ch
     /* Whether each mode has an ordering of its own, of the tensor itself: not where modes share. */
     const bool shared = groups && groups->groups < x->shape.order;
     for (int n = 0; n < x->shape.order; n++)
-        ordered[n] = !plan->streamed && !shared && plan->conflict[n] == CONFLICT_ORDERED;
+        ordered[n] = !plan->streamed && !shared && conflict_traits[plan->conflict[n]].ordered;
     const uint64_t sums = tile_choose_all(tile, plan, &x->shape, x->nnz, ordered);
     for (int n = 0; n < x->shape.order; n++)
         describe_mode(plan, n, ordered[n] ? &tile[n] : NULL, &t);

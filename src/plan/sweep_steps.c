@@ -14,10 +14,10 @@ void sweep_decide(struct sweep *s, const struct plan *plan, const struct mode_gr
     s->groups = *groups;
     s->grouped = groups->groups < plan->request.tensor.shape.order;
     s->alto = !s->grouped && plan->alto;
-    /* plan->conflict is per mode; without groups of several modes, group g is mode g. */
+    /* plan->conflict is per mode: group g is mode g, or all modes have orderings of their own. */
     for (int g = 0; g < groups->groups; g++) {
-        s->conflict[g] = s->grouped ? CONFLICT_ORDERED : plan->conflict[g];
-        s->ordered[g] = s->conflict[g] == CONFLICT_ORDERED;
+        s->conflict[g] = plan->conflict[g];
+        s->ordered[g] = conflict_traits[s->conflict[g]].ordered;
     }
 }
 

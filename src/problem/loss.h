@@ -62,6 +62,7 @@ struct loss {
     const char *option;
     bool (*takes)(double x);
     const char *refused, *reason;
+    bool on_gpu; /* kernels have its terms; otherwise the GPU backend refuses it */
 
     /* Of `count` values in a block: c, w and misfits, or q, from t->m; unlisted entries have the
      * weight h. The next function adds to the numbers of a system those of consecutive nonzeros of

@@ -62,7 +62,7 @@ struct ways {
     enum precision_policy precision;
     int cases; /* the first so many */
     int count;
-    struct way way[5];
+    struct way way[CONFLICTS];
 };
 
 /* Opens a backend for one way. Two passes over all modes of a streamed tensor, because in the
@@ -123,13 +123,6 @@ done:
 enum status check_mttkrp(const struct selftest_place *p, int which, struct verdict *f,
                          struct error *error)
 {
-    static const struct ways all = {.cases = CASES,
-                                    .count = 5,
-                                    .way = {{.conflict = CONFLICT_AUTO},
-                                            {.conflict = CONFLICT_ORDERED},
-                                            {.conflict = CONFLICT_HIERARCHICAL},
-                                            {.conflict = CONFLICT_REGISTER},
-                                            {.conflict = CONFLICT_ATOMIC}}};
     static const struct ways streamed = {
         .cases = SHORT_CASES,
         .count = 4,
@@ -137,7 +130,11 @@ enum status check_mttkrp(const struct selftest_place *p, int which, struct verdi
                 {CONFLICT_AUTO, {.streamed = true, .replicas_at_once = true}},
                 {CONFLICT_ORDERED, {.streamed = true}},
                 {CONFLICT_REGISTER, {.streamed = true}}}};
-    struct ways ways = which == MTTKRP_STREAMED ? streamed : all;
+    struct ways ways = {.cases = CASES, .count = CONFLICTS};
+    for (int c = 0; c < CONFLICTS; c++)
+        ways.way[c].conflict = (enum conflict)c;
+    if (which == MTTKRP_STREAMED)
+        ways = streamed;
     ways.precision = which == MTTKRP_SINGLE ? POLICY_SINGLE : POLICY_DOUBLE;
     for (int i = 0; i < ways.cases; i++)
         TRY(check_case(p, &cases[i], &ways, f, error));

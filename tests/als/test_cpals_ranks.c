@@ -101,10 +101,9 @@ static void test_iterations(void **state)
     struct coo x;
     naive_random_coo(&x, &(struct shape){3, {70, 50, 400}}, 9000, 2, 1);
     for (size_t s = 0; s < RANK_COUNTS && has_room(kind, rank_counts[s]); s++)
-        for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
-            const struct backend_options options = {.problem.rank = 5,
-                                                    .conflict = conflicts[c],
-                                                    .problem.rules = same_ridge(c == 1 ? 0.5 : 0)};
+        for (enum conflict c = CONFLICT_AUTO; c < CONFLICTS; c++) {
+            const struct backend_options options = {
+                .problem.rank = 5, .conflict = c, .problem.rules = same_ridge(c == 1 ? 0.5 : 0)};
             omp_set_num_threads(1 + (int)(c % 3));
             check_grid(kind, &x, rank_counts[s], NULL, &options, c == 0 ? 8 : 3);
         }

@@ -24,7 +24,7 @@ static void test_thread_count(void **state)
     int before = omp_get_max_threads();
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 20000, 8, 1);
-    for (enum conflict c = CONFLICT_AUTO; c <= CONFLICT_ATOMIC; c++) {
+    for (enum conflict c = CONFLICT_AUTO; c < CONFLICTS; c++) {
         double fit[4];
         for (int threads = 1; threads <= 3; threads++) {
             struct ktensor k;

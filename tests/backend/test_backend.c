@@ -106,10 +106,9 @@ static void test_update(void **state)
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++) {
             if (shapes[s].order == 1 && ranks[r] > 1)
                 continue; /* V is all ones: singular */
-            for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
+            for (enum conflict c = CONFLICT_AUTO; c < CONFLICTS; c++)
                 for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++)
-                    check_update(kind, &shapes[s], ranks[r], conflicts[c], flow,
-                                 c == 0 ? 0.5 : 0.0);
+                    check_update(kind, &shapes[s], ranks[r], c, flow, c == 0 ? 0.5 : 0.0);
         }
 }
 

@@ -146,9 +146,9 @@ static void test_allocation_fails(void **state)
     struct ktensor k;
     naive_random_coo(&x, SHAPE(2, dims), 300, 1, 0);
     create_model(&k, &x, 3, 1);
-    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
+    for (enum conflict c = CONFLICT_AUTO; c < CONFLICTS; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-            struct backend_options setting = {.problem.rank = k.rank, .conflict = conflicts[c]};
+            struct backend_options setting = {.problem.rank = k.rank, .conflict = c};
             if (set_flow(&setting, flow, kind, &x))
                 check_allocation_fails(kind, &x, &k, &setting);
         }

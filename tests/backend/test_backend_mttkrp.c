@@ -105,10 +105,10 @@ static void check_tensor(const struct backend_kind *kind, struct coo *x, uint64_
     if (precision == POLICY_SINGLE) /* terms of one sign: sums that do not cancel */
         make_positive(x, &k);
     expect_modes(x, &k, expected);
-    for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
+    for (enum conflict c = CONFLICT_AUTO; c < CONFLICTS; c++)
         for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
             struct backend_options setting = {
-                .problem.rank = rank, .conflict = conflicts[c], .problem.precision = precision};
+                .problem.rank = rank, .conflict = c, .problem.precision = precision};
             omp_set_num_threads(1 + (int)((c + rank) % 3));
             if (set_flow(&setting, flow, kind, x))
                 check_modes(kind, x, &k, &setting, expected);

@@ -92,7 +92,7 @@ static void test_info_and_cpd_plan_alike(void **state)
     static const struct shape shape = {3, {3000, 4000, 5000}};
     int fit = 0, not_fit = 0;
     write_file(&shape, 200000);
-    for (int conflict = CONFLICT_AUTO; conflict <= CONFLICT_ATOMIC; conflict++)
+    for (int conflict = CONFLICT_AUTO; conflict < CONFLICTS; conflict++)
         for (uint64_t memory = 1 << 16; memory < 1 << 26; memory *= 2)
             for (uint64_t host = 1 << 16; host < 1 << 26; host *= 4) {
                 const struct backend_options options = {.problem.rank = 3,

@@ -136,10 +136,11 @@ static void test_residual(void **state)
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++) {
             if (shapes[s].order == 1 && ranks[r] > 1)
                 continue;
-            size_t some = ranks[r] == 3 ? sizeof conflicts / sizeof *conflicts : 1;
-            for (size_t c = 0; c < some; c++)
+            const int some = ranks[r] == 3 ? CONFLICTS : 1;
+            for (int c = 0; c < some; c++)
                 for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++)
-                    check_residual(kind, &shapes[s], ranks[r], conflicts[c], flow, POLICY_DOUBLE);
+                    check_residual(kind, &shapes[s], ranks[r], (enum conflict)c, flow,
+                                   POLICY_DOUBLE);
             check_residual(kind, &shapes[s], ranks[r], CONFLICT_AUTO, IN_MEMORY, POLICY_SINGLE);
         }
 }

@@ -104,9 +104,9 @@ static void test_resume(void **state)
         struct coo x;
         naive_random_coo(&x, SHAPE(cases[i].order, cases[i].dims), cases[i].nnz, i,
                          cases[i].skewed);
-        for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++)
+        for (enum conflict c = CONFLICT_AUTO; c < CONFLICTS; c++)
             for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-                struct backend_options setting = {.problem.rank = 6, .conflict = conflicts[c]};
+                struct backend_options setting = {.problem.rank = 6, .conflict = c};
                 if (set_flow(&setting, flow, kind, &x))
                     check_setting(kind, &x, &setting);
             }

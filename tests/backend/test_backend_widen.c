@@ -113,13 +113,12 @@ static void test_widen(void **state)
         struct coo x;
         naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c,
                          cases[c].skewed);
-        for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
+        for (enum conflict conflict = CONFLICT_AUTO; conflict < CONFLICTS; conflict++)
             for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++) {
-                struct backend_options setting = {.problem.rank = ranks[(c + i) % 3],
-                                                  .conflict = conflicts[i],
+                struct backend_options setting = {.problem.rank = ranks[(c + conflict) % 3],
+                                                  .conflict = conflict,
                                                   .problem.precision = POLICY_AUTO};
-                bool atomic = conflicts[i] != CONFLICT_AUTO && conflicts[i] != CONFLICT_ORDERED &&
-                              conflicts[i] != CONFLICT_HIERARCHICAL;
+                bool atomic = conflict_traits[conflict].direct || conflict_traits[conflict].each;
                 omp_set_num_threads(atomic ? 1 : 3);
                 if (set_flow(&setting, flow, kind, &x))
                     check_widen(kind, &x, &setting);

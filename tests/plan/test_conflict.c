@@ -14,7 +14,7 @@ static const struct shape shape = {4, {183, 24, 1140, 1717}};
 static void test_names(void **state)
 {
     (void)state;
-    for (int c = CONFLICT_AUTO; c <= CONFLICT_ATOMIC; c++)
+    for (int c = CONFLICT_AUTO; c < CONFLICTS; c++)
         assert_string_equal(conflict_name((enum conflict)c), conflict_words[c].text);
     assert_string_equal(conflict_name(CONFLICT_ORDERED), "ordered");
 }
@@ -51,7 +51,7 @@ static void test_limits_of_the_short_modes(void **state)
 static void test_forced(void **state)
 {
     (void)state;
-    for (int c = CONFLICT_HIERARCHICAL; c <= CONFLICT_ATOMIC; c++) {
+    for (int c = CONFLICT_HIERARCHICAL; c < CONFLICTS; c++) {
         enum conflict conflict[MAX_ORDER];
         conflict_assign(conflict, &shape, 1, (enum conflict)c, 132);
         for (int n = 0; n < 3; n++)

@@ -196,7 +196,7 @@ static void test_forced(void **state)
     (void)state;
     static const uint64_t budgets[] = {1000, 50000000, UINT64_MAX};
     for (int b = 0; b < 3; b++)
-        for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
+        for (int c = CONFLICT_ORDERED; c < CONFLICTS; c++) {
             struct plan_request r = request_of(budgets[b]);
             r.conflict = (enum conflict)c;
             struct plan p;
@@ -270,7 +270,7 @@ static void test_overflow(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    for (int c = CONFLICT_AUTO; c <= CONFLICT_ATOMIC; c++)
+    for (int c = CONFLICT_AUTO; c < CONFLICTS; c++)
         assert_string_equal(conflict_name((enum conflict)c), conflict_words[c].text);
     assert_string_equal(conflict_name(CONFLICT_ORDERED), "ordered");
 }
@@ -346,7 +346,7 @@ static void test_streamed_replicas_later(void **state)
     assert_false(p.replicate);
     assert_int_equal(p.resident_bytes, r.tensor.alto_bytes);
     r.forced.one_copy = false;
-    for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
+    for (int c = CONFLICT_ORDERED; c < CONFLICTS; c++) {
         r.conflict = (enum conflict)c;
         plan_make(&p, &r);
         assert_true(p.streamed && !p.replicate);
@@ -386,7 +386,7 @@ static void test_streamed_alto(void **state)
     assert_true(p.fits && p.alto);
 
     r.forced.one_copy = false;
-    for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
+    for (int c = CONFLICT_ORDERED; c < CONFLICTS; c++) {
         r.conflict = (enum conflict)c;
         plan_make(&p, &r);
         check_streamed(&p);
@@ -408,7 +408,7 @@ static void test_streamed_sorted(void **state)
     check_streamed(&p);
     assert_true(p.fits && p.sorted[2] && !p.sorted[3]);
     assert_int_equal(p.batch_nnz, 1 << 22);
-    for (int c = CONFLICT_ORDERED; c <= CONFLICT_ATOMIC; c++) {
+    for (int c = CONFLICT_ORDERED; c < CONFLICTS; c++) {
         r.conflict = (enum conflict)c;
         plan_make(&p, &r);
         check_streamed(&p);

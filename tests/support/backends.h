@@ -8,9 +8,6 @@
 #include "backend/backend.h"
 #include "support/naive.h"
 
-static const enum conflict conflicts[] = {CONFLICT_AUTO, CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
-                                          CONFLICT_REGISTER, CONFLICT_ATOMIC};
-
 struct tensor_case {
     int order;
     uint64_t dims[MAX_ORDER];

@@ -89,8 +89,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .tensor = *tensor,
         .rank = options->problem.rank,
         .precision = precision_last(options->problem.precision),
-        .conflict = options->conflict,
-        .group = options->conflict == CONFLICT_AUTO && !options->no_sharing,
+        .conflict = backend_conflict(options),
+        .group = backend_may_group(options),
         .iterations = options->iterations,
         .row_bytes =
             device_row_bytes(options->problem.rank, precision_last(options->problem.precision)),

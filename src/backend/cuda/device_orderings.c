@@ -158,7 +158,7 @@ static enum status open_streamed(struct device_orderings *o, const struct tensor
         o->norm_sq = packed_tensor_norm_sq(&alto);
     /* Modes that are to be ordered are served by alto until they have their orderings. */
     for (int n = 0; n < o->shape.order; n++)
-        conflict[n] = plan->conflict[n] == CONFLICT_ORDERED ? CONFLICT_REGISTER : plan->conflict[n];
+        conflict[n] = conflict_on_alto(plan->conflict[n]);
     TRY(device_stream_open(&o->stream, &alto, 1, &request, error));
     o->seconds.upload = clock_lap(&start);
     /* Replicas, which the device builds, stand in host memory beside alto. */

@@ -125,12 +125,12 @@ enum status device_row_update_plan(struct plan_request *request,
     const char *what = problem_has_rates(&options->problem)
                            ? loss_of(options->problem.loss)->option
                            : "unlisted entries that are unknown or weighed";
+    if (problem_has_rates(&options->problem) && !loss_of(options->problem.loss)->on_gpu)
+        return error_set(error, STATUS_INPUT, "%s: not on a GPU, expected --backend host", what);
     if (size.rank > ROW_SYSTEMS_RANK)
         return error_set(error, STATUS_INPUT,
                          "%s: rank %llu, expected at most %d on a GPU, or --backend host", what,
                          (unsigned long long)size.rank, ROW_SYSTEMS_RANK);
-    request->conflict = CONFLICT_ORDERED;
-    request->group = false;
     request->system_bytes = device_row_systems_bytes(&size, request->tensor.nnz);
     request->flow_system_bytes =
         device_row_systems_flow_bytes(request->tensor.shape.order, &size, request->tensor.nnz);

@@ -20,14 +20,14 @@ static enum status open_mttkrps(struct device_sweep *s, struct error *error)
     for (int g = 0; g < groups->groups; g++) {
         enum conflict conflict = o->sweep.conflict[g];
         const struct device_tensor *tensor =
-            conflict == CONFLICT_ORDERED ? &o->ordered[g] : &o->alto;
+            conflict_traits[conflict].ordered ? &o->ordered[g] : &o->alto;
         if (tensor->blco.nnz == 0)
             continue;
         TRY(device_mttkrp_open(&s->reduced[g], tensor, g, conflict, &o->pool, error));
         int first = groups->first[g], size = mode_groups_size(groups, g);
         for (int k = 0; k < size && size > 1; k++)
-            TRY(device_mttkrp_open(&s->within[first + k], &o->tuple_tensor[first + k], k,
-                                   CONFLICT_ORDERED, &o->pool, error));
+            TRY(device_mttkrp_open(&s->within[first + k], &o->tuple_tensor[first + k], k, conflict,
+                                   &o->pool, error));
     }
     return STATUS_OK;
 }
@@ -48,7 +48,7 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
     f->precision = plan->request.precision;
     f->copies = (uint32_t)plan->request.copies;
     for (int n = 0; n < f->shape.order; n++) {
-        uint64_t copies = plan->conflict[n] == CONFLICT_HIERARCHICAL ? f->copies : 1;
+        uint64_t copies = conflict_traits[plan->conflict[n]].copied ? f->copies : 1;
         uint64_t stripes = device_ranks_rows(source->ranks, n), copied = copies * f->shape.dims[n];
         uint64_t rows = stripes > copied ? stripes : copied;
         longest = rows > longest ? rows : longest;

@@ -37,8 +37,8 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .tensor = *tensor,
         .rank = options->problem.rank,
         .precision = last,
-        .conflict = by_rows ? CONFLICT_ORDERED : options->conflict,
-        .group = options->conflict == CONFLICT_AUTO && !options->no_sharing && !by_rows,
+        .conflict = backend_conflict(options),
+        .group = backend_may_group(options),
         .iterations = options->iterations,
         .row_bytes = options->problem.rank * precision_bytes(last),
         .slice_bytes =

@@ -206,7 +206,7 @@ static uint64_t decode(const struct host_mttkrp *p, uint64_t first, uint64_t cou
     for (int w = 0; w < p->x->ordering.words; w++)
         for (uint64_t i = 0; i < DECODE_NNZ; i += WORDS_OF_A_LINE)
             __builtin_prefetch(p->x->index[w] + first + DECODE_NNZ + i);
-    const bool each = p->conflict == CONFLICT_ATOMIC;
+    const bool each = conflict_traits[p->conflict].each;
     uint64_t stretch = 0;
     for (uint64_t i = 0; i < count; i++) { /* without branches: stretches are short */
         d->row[stretch] = row[i];

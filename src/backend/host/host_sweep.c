@@ -229,7 +229,7 @@ static enum status prepare_mttkrps(struct host_sweep *s, uint64_t copies, struct
         struct host_mttkrp *reduced = &s->reduced[g];
         if (!s->sweep.alto && s->ordered[g].nnz == 0)
             continue;
-        if (conflict == CONFLICT_ORDERED)
+        if (conflict_traits[conflict].ordered)
             TRY(host_mttkrp_prepare_ordered(reduced, &s->ordered[g], error));
         else
             TRY(host_mttkrp_prepare(reduced, &s->alto, g, conflict, copies, error));

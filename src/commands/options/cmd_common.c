@@ -309,7 +309,7 @@ enum status cmd_check_by_rows(const struct cmd_common *common, const char *reaso
                               struct error *error)
 {
     const enum conflict conflict = common->options.conflict;
-    if (conflict != CONFLICT_AUTO && conflict != CONFLICT_ORDERED)
+    if (conflict != CONFLICT_AUTO && !conflict_traits[conflict].ordered)
         return error_set(error, STATUS_INPUT, "--conflict %s and %s: expected auto or ordered",
                          conflict_name(conflict), reason);
     if (common->ranks.modes > 0)

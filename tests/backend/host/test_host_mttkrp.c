@@ -16,9 +16,6 @@
 #include "base/memory.h"
 #include "support/mttkrp_case.h"
 
-static const enum conflict conflicts[] = {CONFLICT_ORDERED, CONFLICT_HIERARCHICAL,
-                                          CONFLICT_REGISTER, CONFLICT_ATOMIC};
-
 /* ||M - expected|| / ||expected|| at most 1e-12 or, of floats, 1e-5, and rows that no nonzero has
  * exactly zero. */
 static void assert_close(const void *m, const long double *expected, uint64_t n,
@@ -81,7 +78,7 @@ static void check_threads(struct host_mttkrp *p, const struct ktensor *k,
         assert_close(m, expected, entries, precision);
         if (threads == 1)
             memcpy(first, m, entries * size);
-        if (p->conflict != CONFLICT_ATOMIC)
+        if (!conflict_traits[p->conflict].each)
             assert_memory_equal(m, first, entries * size);
     }
     p->near_bytes = near;
@@ -133,9 +130,9 @@ static void check(const struct coo *x, uint64_t rank, struct blco_options cut)
     ktensor_randomise(&q.k, KTENSOR_NORMAL, 5);
     expect_products(&q);
     for (int n = 0; n < x->shape.order; n++)
-        for (size_t c = 0; c < sizeof conflicts / sizeof *conflicts; c++) {
+        for (enum conflict c = CONFLICT_ORDERED; c < CONFLICTS; c++) {
             struct prepared p;
-            prepare(&p, x, n, conflicts[c], cut);
+            prepare(&p, x, n, c, cut);
             check_threads(&p.mttkrp, &q.k, q.expected[n], PRECISION_DOUBLE);
             check_threads(&p.mttkrp, &q.k, q.expected[n], PRECISION_SINGLE);
             free_prepared(&p);
@@ -286,9 +283,9 @@ static void test_long_sum(void **state)
     ktensor_randomise(&q.k, KTENSOR_RANDOM, 5);
     struct host_rows rows = rows_of(&q.k, PRECISION_SINGLE);
     expect_products(&q);
-    for (size_t c = 0; c < 2; c++) {
+    for (enum conflict c = CONFLICT_ORDERED; c <= CONFLICT_HIERARCHICAL; c++) {
         struct prepared p;
-        prepare(&p, &q.x, 0, conflicts[c], (struct blco_options){0});
+        prepare(&p, &q.x, 0, c, (struct blco_options){0});
         assert_in_range(p.mttkrp.scratch_rows, 1, 2 * 1024);
         host_mttkrp(&p.mttkrp, &rows, m, scratch);
         host_entries_read(read, m, 3, PRECISION_SINGLE);

@@ -110,6 +110,14 @@ done:
     return error->status;
 }
 
+/* The kernel of a conflict resolution. */
+static enum mttkrp_path path_of(enum conflict conflict)
+{
+    if (conflict_traits[conflict].ordered)
+        return MTTKRP_PLAIN;
+    return conflict_traits[conflict].each ? MTTKRP_EACH : MTTKRP_SORTED;
+}
+
 enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tensor *tensor,
                                int mode, enum conflict conflict, const struct device_pool *pool,
                                struct error *error)
@@ -120,25 +128,26 @@ enum status device_mttkrp_open(struct device_mttkrp *w, const struct device_tens
                                 .pool = pool,
                                 .tiles = {.tensor = tensor, .mode = mode},
                                 .timed = -1};
+    const enum mttkrp_path path = path_of(conflict);
     sort_gathers(w);
     find_fusion(w);
     if (is_tiled(w)) {
         w->variant[w->variants++] = (struct device_mttkrp_variant){.tiled = true};
-    } else if (conflict == CONFLICT_ATOMIC) {
-        add_variant(w, MTTKRP_EACH, 2, 0);
-    } else if (conflict != CONFLICT_ORDERED) {
+    } else if (path == MTTKRP_EACH) {
+        add_variant(w, path, 2, 0);
+    } else if (path == MTTKRP_SORTED) {
         for (int t = 0;
              t < DEVICE_CHUNK_TABLES && device_tensor_chunk_size(tensor, t) <= MTTKRP_SORTED_CHUNK;
              t++)
-            add_variant(w, MTTKRP_SORTED, t, 0);
+            add_variant(w, path, t, 0);
     } else {
         for (int fused = 0; fused <= (w->fused >= 0); fused++)
             for (int t = 0; t < DEVICE_CHUNK_TABLES; t++)
-                add_variant(w, MTTKRP_PLAIN, t, fused);
+                add_variant(w, path, t, fused);
     }
     TRY(cuda_status(device_event_create_timed(&w->start), "an event", error));
     TRY(cuda_status(device_event_create_timed(&w->stop), "an event", error));
-    if (conflict == CONFLICT_REGISTER &&
+    if (conflict_traits[conflict].direct &&
         tensor->blco.nnz / UNSHARED_NONZEROS < tensor->blco.shape.dims[mode])
         return find_unshared_rows(w, pool->stream, error);
     return STATUS_OK;
@@ -183,9 +192,10 @@ void device_mttkrp_output(struct mttkrp_args *args, int mode, enum conflict conf
                           const struct device_factors *f)
 {
     args->gathers = f->shape.order - 1;
+    args->path = path_of(conflict);
     args->m = f->m;
     args->copy_size = f->shape.dims[mode] * f->vectors;
-    args->copies = conflict == CONFLICT_HIERARCHICAL ? f->copies : 1;
+    args->copies = conflict_traits[conflict].copied ? f->copies : 1;
     args->vectors = f->vectors;
     args->precision = f->precision;
 }
@@ -206,8 +216,7 @@ static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_v
     device_tensor_args(w->tensor, v->table, w->mode, args);
     device_mttkrp_output(args, w->mode, w->conflict, f);
     args->gathers -= v->fused;
-    args->ordered = args->ordered && w->conflict == CONFLICT_ORDERED;
-    args->path = v->path;
+    args->ordered = args->ordered && conflict_traits[w->conflict].ordered;
     args->unshared = w->unshared;
     args->wide_values = f->wide_values;
 }

@@ -34,12 +34,12 @@ static enum status estimate(struct device_replicas *r, struct device_stream *s, 
     uint64_t room = device_stream_room(s), moved = 0, counting = 0;
     TRY(device_rates_upload(r->staging->device, TRIAL_BYTES, &rate, error));
     for (int n = 0; n < s->order; n++)
-        count += s->conflict[n] != CONFLICT_ORDERED;
+        count += !conflict_traits[s->conflict[n]].ordered;
     for (int n = 0; n < s->order; n++) {
         struct device_replica_request q = {.mode = n, .original = original, .device_bytes = room};
         struct device_replica_cost cost = {0};
         uint64_t stays = room / (uint64_t)count;
-        if (s->conflict[n] == CONFLICT_ORDERED)
+        if (conflict_traits[s->conflict[n]].ordered)
             continue;
         device_replica_build_cost(&cost, s, &q, error);
         if (error->status == STATUS_MEMORY) /* this mode will have no replica */
@@ -75,7 +75,7 @@ enum status device_replicas_due(struct device_replicas *r, struct device_stream 
     }
     TRY(error->status);
     for (int n = 0; n < s->order; n++)
-        if (s->conflict[n] != CONFLICT_ORDERED &&
+        if (!conflict_traits[s->conflict[n]].ordered &&
             device_stream_seconds(s, n, &seconds[n], error) != STATUS_OK)
             return error->status;
     *due = replica_choice_sweep(&r->choice, seconds);
@@ -143,7 +143,7 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
     }
     TRY(cuda_status(cudaDeviceSynchronize(), doing, error));
     for (int n = 0; n < s->order && original >= 0; n++) {
-        if (s->conflict[n] == CONFLICT_ORDERED)
+        if (conflict_traits[s->conflict[n]].ordered)
             continue;
         build_one(r, s, original, n, &counts, error);
         if (error->status == STATUS_MEMORY) {

@@ -389,7 +389,7 @@ static enum status cut_rows(struct build *b, struct error *error)
     bool wanted[MAX_ORDER];
     if (!counts->count[q->mode]) {
         for (int n = 0; n < s->order; n++)
-            wanted[n] = n == q->mode || (q->counts && s->conflict[n] != CONFLICT_ORDERED);
+            wanted[n] = n == q->mode || (q->counts && !conflict_traits[s->conflict[n]].ordered);
         const uint64_t bytes = device_row_counts_bytes(s, wanted);
         if (bytes > q->device_bytes || bytes > q->host_bytes / COUNTS_PART)
             for (int n = 0; n < s->order; n++)

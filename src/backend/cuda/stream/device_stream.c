@@ -121,7 +121,7 @@ static enum status keep_batches(struct device_stream *s, struct error *error)
 static void serve_modes(struct device_stream *s)
 {
     for (int n = 0; n < s->order; n++) {
-        int kind = s->conflict[n] == CONFLICT_ORDERED ? n : ORDERING_ALTO;
+        int kind = conflict_traits[s->conflict[n]].ordered ? n : ORDERING_ALTO;
         for (int i = 0; i < s->orderings; i++)
             if (s->ordering[i].packed.kind == kind)
                 s->serves[n] = i;
@@ -407,10 +407,7 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
     enum conflict conflict = s->conflict[mode];
     int g = 0;
     *args = (struct mttkrp_args){.index = {s->workspace[0].index[0], s->workspace[0].index[1]},
-                                 .ordered = conflict == CONFLICT_ORDERED,
-                                 .path = conflict == CONFLICT_ORDERED  ? MTTKRP_PLAIN
-                                         : conflict == CONFLICT_ATOMIC ? MTTKRP_EACH
-                                                                       : MTTKRP_SORTED};
+                                 .ordered = conflict_traits[conflict].ordered};
     device_mttkrp_output(args, mode, conflict, f);
     for (int n = 0; n < s->order; n++) {
         const struct mttkrp_field field = device_stream_field(s, n);

@@ -104,14 +104,14 @@ struct device_stream {
 struct device_stream_request {
     const enum conflict *conflict; /* (order)                                                    */
     const bool *sorted;            /* (order): the mode takes batches sorted by row; only of
-                                    * CONFLICT_REGISTER                                          */
+                                    * `register`                                                 */
     uint64_t batch_nnz;            /* nonzeros of a batch, but whole segments                    */
     uint64_t bytes;           /* device memory that may be used: slots, and batches that stay */
     enum precision precision; /* of decoded values and of factors                           */
 };
 
 /* Takes over `count` packed orderings, which are empty afterwards, also after a failure. Modes that
- * are CONFLICT_ORDERED are computed from the ordering of their kind, all others from the alto one.
+ * are `ordered` are computed from the ordering of their kind, all others from the alto one.
  * Memory that the slots leave is divided evenly among the orderings, for batches that stay. On
  * failure *s is empty. STATUS_MEMORY. */
 enum status device_stream_open(struct device_stream *s, struct packed_tensor *packed, int count,
