@@ -373,23 +373,6 @@ static enum status check_memory(const struct generate_spec *spec, uint64_t memor
     return STATUS_OK;
 }
 
-/* With room for all draws, or for as many as the memory holds. */
-static enum status maker_create(struct maker *m, uint64_t memory, struct error *error)
-{
-    const struct shape *shape = &m->drawer->spec->shape;
-    const double all = (double)(m->draws.skewed + m->draws.spread + 2 * WINDOW);
-    const double fit = ((double)memory - window_bytes(shape->order)) / place_bytes(shape->order);
-    struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, shape, 64);
-    TRY(line_encoder_create(&m->alto, &alto, error));
-    m->key = memory_array((size_t)m->shop.threads * WINDOW, sizeof *m->key, error);
-    m->upper =
-        m->key ? memory_array((size_t)m->shop.threads * WINDOW, sizeof *m->upper, error) : NULL;
-    if (!m->upper)
-        return error->status;
-    return coo_create(&m->x, shape, (uint64_t)fmin(all, fit), error);
-}
-
 /* key[0..count) = the upper 64 bits of the lines of places [first, first + count) of x. */
 static void line_keys(const struct maker *m, const struct coo *x, uint64_t first, uint64_t count,
                       uint64_t *key, uint64_t *upper)
@@ -520,6 +503,8 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
 {
     struct maker maker = {0};
     struct workshop *shop = &maker.shop;
+    const int order = spec->shape.order;
+    struct ordering alto;
     TRY(generate_check(spec, error));
     TRY(check_memory(spec, run->memory, error));
     struct drawer *drawer = memory_zeros(1, sizeof *drawer, error);
@@ -533,7 +518,15 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
         TRY_OR(done, coo_create(&shop->window[i], &spec->shape, WINDOW, error));
     TRY_OR(done, error->status);
     TRY_OR(done, count_draws(drawer, &maker.shop, &maker.draws, error));
-    TRY_OR(done, maker_create(&maker, run->memory, error));
+    ordering_create(&alto, ORDERING_ALTO, &spec->shape, 64);
+    TRY_OR(done, line_encoder_create(&maker.alto, &alto, error));
+    maker.key = memory_array((size_t)shop->threads * WINDOW, sizeof *maker.key, error);
+    maker.upper = memory_array((size_t)shop->threads * WINDOW, sizeof *maker.upper, error);
+    TRY_OR(done, error->status);
+    /* With room for all draws, or for as many as the memory holds. */
+    const double all = (double)(maker.draws.skewed + maker.draws.spread + 2 * WINDOW);
+    const double fit = ((double)run->memory - window_bytes(order)) / place_bytes(order);
+    TRY_OR(done, coo_create(&maker.x, &spec->shape, (uint64_t)fmin(all, fit), error));
     make_all(&maker, run, error);
 done:
     for (int i = 0; shop->window && i < shop->threads; i++)

@@ -266,20 +266,6 @@ struct search {
     bool *reached;        /* (columns + 1) whether the path is known to be the shortest       */
 };
 
-static enum status search_create(struct search *s, struct error *error)
-{
-    s->row_price = memory_zeros(s->rows, sizeof *s->row_price, error);
-    s->column_price = memory_zeros(s->columns + 1, sizeof *s->column_price, error);
-    s->row = memory_array(s->columns + 1, sizeof *s->row, error);
-    s->distance = memory_array(s->columns, sizeof *s->distance, error);
-    s->previous = memory_array(s->columns, sizeof *s->previous, error);
-    s->reached = memory_array(s->columns + 1, sizeof *s->reached, error);
-    TRY(error->status);
-    for (uint64_t c = 0; c <= s->columns; c++)
-        s->row[c] = NOBODY;
-    return STATUS_OK;
-}
-
 /* Continues the paths by the row that has column `from`. Returns the nearest column that is not yet
  * reached. */
 static uint64_t extend(struct search *s, uint64_t from)
@@ -333,7 +319,15 @@ enum status assignment_solve(const double *score, uint64_t rows, uint64_t column
                              struct error *error)
 {
     struct search s = {.score = score, .rows = rows, .columns = columns};
-    TRY_OR(done, search_create(&s, error));
+    s.row_price = memory_zeros(rows, sizeof *s.row_price, error);
+    s.column_price = memory_zeros(columns + 1, sizeof *s.column_price, error);
+    s.row = memory_array(columns + 1, sizeof *s.row, error);
+    s.distance = memory_array(columns, sizeof *s.distance, error);
+    s.previous = memory_array(columns, sizeof *s.previous, error);
+    s.reached = memory_array(columns + 1, sizeof *s.reached, error);
+    TRY_OR(done, error->status);
+    for (uint64_t c = 0; c <= columns; c++)
+        s.row[c] = NOBODY;
     for (uint64_t r = 0; r < rows; r++)
         assign(&s, r);
     for (uint64_t c = 0; c < columns; c++)
