@@ -83,8 +83,8 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
     return usual ? STATUS_OK : scale_columns(s, n, error);
 }
 
-static enum status check_shapes(const struct ktensor *a, const struct ktensor *b, const bool *modes,
-                                struct error *error)
+static enum status match_create(struct ktensor_match *m, const struct ktensor *a,
+                                const struct ktensor *b, const bool *modes, struct error *error)
 {
     if (a->shape.order != b->shape.order)
         return error_set(error, STATUS_INPUT,
@@ -95,12 +95,6 @@ static enum status check_shapes(const struct ktensor *a, const struct ktensor *b
             return error_set(
                 error, STATUS_INPUT, "mode %d: a length of %llu and one of %llu cannot be compared",
                 n + 1, (unsigned long long)a->shape.dims[n], (unsigned long long)b->shape.dims[n]);
-    return STATUS_OK;
-}
-
-static enum status match_create(struct ktensor_match *m, const struct ktensor *a,
-                                const struct ktensor *b, const bool *modes, struct error *error)
-{
     *m = (struct ktensor_match){
         .pairs = a->rank < b->rank ? a->rank : b->rank, .rank_a = a->rank, .rank_b = b->rank};
     for (int n = 0; n < a->shape.order; n++)
@@ -193,7 +187,6 @@ enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
     struct side sa = {0}, sb = {0};
     double *cosine = NULL, *score = NULL;
     *match = (struct ktensor_match){0};
-    TRY(check_shapes(a, b, modes, error));
     TRY_OR(done, match_create(match, a, b, modes, error));
     match->with_weights = with_weights;
     TRY_OR(done, side_create(&sa, a, error));
