@@ -206,24 +206,6 @@ static enum status sum_entries(struct core *c, struct error *error)
     return STATUS_OK;
 }
 
-/* Column r of each probed mode becomes B times signs of its own. T has ones where all indices are
- * r; the probe makes of each the product of its modes' signs. */
-static enum status load_probe(struct core *c, uint64_t probe, struct error *error)
-{
-    for (uint64_t r = 0; r < c->rank; r++)
-        c->expected[r] = 1;
-    for (int n = 0; n < c->b->order; n++) {
-        if (!is_probed(c, n))
-            continue;
-        core_probes_signs(c->signs, c->rank, n, probe);
-        factor_columns_multiply(c->whole[n], c->inverse.shape.dims[n], c->rank, c->signs,
-                                c->inverse.factor[n]);
-        for (uint64_t r = 0; r < c->rank; r++)
-            c->expected[r] *= c->signs[r * c->rank + r];
-    }
-    return backend_load(c->b, &c->inverse, error);
-}
-
 /* ||G - T||^2 as the mean of probes. */
 static enum status estimate(struct core *c, struct error *error)
 {
@@ -242,7 +224,20 @@ static enum status estimate(struct core *c, struct error *error)
     TRY(error->status);
     for (uint64_t probe = 0; probe < CORE_PROBES && !stop; probe++) {
         double squares = 0;
-        TRY(load_probe(c, probe, error));
+        /* Column r of each probed mode becomes B times signs of its own. T has ones where all
+         * indices are r; the probe makes of each the product of its modes' signs. */
+        for (uint64_t r = 0; r < c->rank; r++)
+            c->expected[r] = 1;
+        for (int n = 0; n < c->b->order; n++) {
+            if (!is_probed(c, n))
+                continue;
+            core_probes_signs(c->signs, c->rank, n, probe);
+            factor_columns_multiply(c->whole[n], c->inverse.shape.dims[n], c->rank, c->signs,
+                                    c->inverse.factor[n]);
+            for (uint64_t r = 0; r < c->rank; r++)
+                c->expected[r] *= c->signs[r * c->rank + r];
+        }
+        TRY(backend_load(c->b, &c->inverse, error));
         TRY(multiply(c, &stop, error));
         for (uint64_t r = 0; r < c->rank; r++)
             c->product[r * c->rank + r] -= c->expected[r];

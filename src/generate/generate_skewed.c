@@ -207,12 +207,18 @@ static uint64_t hash_place(const struct drawer *d, const struct coo *x, uint64_t
     return hash;
 }
 
-/* --- memory --- */
-
-/* What each thread makes windows in: (threads) tensors of WINDOW places without values. */
-struct workshop {
+struct maker {
+    const struct drawer *drawer;
     int threads;
-    struct coo *window; /* owned, as are the arrays */
+    struct coo *window; /* (threads) tensors of WINDOW places without values, in which each thread
+                         * makes windows; owned, as are the arrays */
+    struct draws draws;
+    struct line_encoder alto;
+    struct coo x;         /* places that wait to be handed over; x.nnz is the room; owned */
+    uint64_t filled;      /* places in x                                                  */
+    uint64_t first, last; /* keys of the range of the line that is made                   */
+    uint64_t *key;        /* (threads x WINDOW) of places of windows; owned               */
+    uint64_t *upper;      /* (threads x WINDOW); owned                                    */
 };
 
 /* --- how many draws --- */
@@ -256,22 +262,22 @@ static void census_add(struct census *c, uint64_t hash, uint64_t draw)
         ;
 }
 
-/* Adds the draws from number *made of their kind on, and moves *made behind them. */
-static void census_draws(struct census *c, const struct drawer *d, const struct workshop *shop,
-                         struct draws *draws, bool spread, uint64_t count)
+/* Adds so many more draws of a kind. */
+static void census_draws(struct census *c, struct maker *m, bool spread, uint64_t count)
 {
+    struct draws *draws = &m->draws;
     const uint64_t before = spread ? draws->spread : draws->skewed;
     *(spread ? &draws->spread : &draws->skewed) += count;
     const uint64_t skewed = windows_of(draws->skewed);
     const uint64_t first = (spread ? skewed : 0) + before / WINDOW;
     const uint64_t last = spread ? skewed + windows_of(draws->spread) : skewed;
-#pragma omp parallel for schedule(dynamic) num_threads(shop->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(m->threads)
     for (uint64_t w = first; w < last; w++) {
-        struct coo *x = &shop->window[omp_get_thread_num()];
-        make_window(d, draws, w, x);
+        struct coo *x = &m->window[omp_get_thread_num()];
+        make_window(m->drawer, draws, w, x);
         for (uint64_t i = w == first ? before % WINDOW : 0; i < x->nnz; i++) {
             const uint64_t own = spread ? draws->skewed + (w - skewed) * WINDOW : w * WINDOW;
-            census_add(c, hash_place(d, x, i), own + i);
+            census_add(c, hash_place(m->drawer, x, i), own + i);
         }
     }
 }
@@ -282,17 +288,16 @@ static int compare_numbers(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* *draws = how many draws give spec->nnz places. Where hardly any new places come, since the
+/* m->draws = how many draws give spec->nnz places. Where hardly any new places come, since the
  * frequent indices are used up, the others are spread. */
-static enum status count_draws(const struct drawer *d, const struct workshop *shop,
-                               struct draws *draws, struct error *error)
+static enum status count_draws(struct maker *m, struct error *error)
 {
-    const uint64_t nnz = d->spec->nnz;
+    const uint64_t nnz = m->drawer->spec->nnz;
+    struct draws *draws = &m->draws;
     struct census c = {.most = UINT64_MAX, .every = 1, .target = nnz, .slots = census_slots(nnz)};
     uint64_t found = 0;
     double yield = 1;
     bool spread = false;
-    *draws = (struct draws){0, 0};
     if (nnz > SAMPLE) {
         c.every = (double)nnz / SAMPLE;
         c.most = (uint64_t)(0x1p64 / c.every);
@@ -308,7 +313,7 @@ static enum status count_draws(const struct drawer *d, const struct workshop *sh
         const double most = 2 * (double)c.target * c.every;
         const double wanted = (double)(c.target - found) * c.every / fmax(yield, 1e-6) * 1.1 + 16;
         const uint64_t count = (uint64_t)fmin(wanted, most);
-        census_draws(&c, d, shop, draws, spread, count);
+        census_draws(&c, m, spread, count);
         found = 0;
 #pragma omp parallel for schedule(static) reduction(+ : found)
         for (uint64_t slot = 0; slot < c.slots; slot++)
@@ -336,18 +341,6 @@ done:
 
 /* --- all nonzeros --- */
 
-struct maker {
-    const struct drawer *drawer;
-    struct workshop shop;
-    struct draws draws;
-    struct line_encoder alto;
-    struct coo x;         /* places that wait to be handed over; x.nnz is the room; owned */
-    uint64_t filled;      /* places in x                                                  */
-    uint64_t first, last; /* keys of the range of the line that is made                   */
-    uint64_t *key;        /* (threads x WINDOW) of places of windows; owned               */
-    uint64_t *upper;      /* (threads x WINDOW); owned                                    */
-};
-
 /* Bytes for each place of x, and for what threads make windows in. */
 static double place_bytes(int order)
 {
@@ -373,23 +366,6 @@ static enum status check_memory(const struct generate_spec *spec, uint64_t memor
     return STATUS_OK;
 }
 
-/* With room for all draws, or for as many as the memory holds. */
-static enum status maker_create(struct maker *m, uint64_t memory, struct error *error)
-{
-    const struct shape *shape = &m->drawer->spec->shape;
-    const double all = (double)(m->draws.skewed + m->draws.spread + 2 * WINDOW);
-    const double fit = ((double)memory - window_bytes(shape->order)) / place_bytes(shape->order);
-    struct ordering alto;
-    ordering_create(&alto, ORDERING_ALTO, shape, 64);
-    TRY(line_encoder_create(&m->alto, &alto, error));
-    m->key = memory_array((size_t)m->shop.threads * WINDOW, sizeof *m->key, error);
-    m->upper =
-        m->key ? memory_array((size_t)m->shop.threads * WINDOW, sizeof *m->upper, error) : NULL;
-    if (!m->upper)
-        return error->status;
-    return coo_create(&m->x, shape, (uint64_t)fmin(all, fit), error);
-}
-
 /* key[0..count) = the upper 64 bits of the lines of places [first, first + count) of x. */
 static void line_keys(const struct maker *m, const struct coo *x, uint64_t first, uint64_t count,
                       uint64_t *key, uint64_t *upper)
@@ -408,7 +384,7 @@ static void line_keys(const struct maker *m, const struct coo *x, uint64_t first
 static void add_window(struct maker *m, uint64_t window)
 {
     const int thread = omp_get_thread_num();
-    struct coo *x = &m->shop.window[thread];
+    struct coo *x = &m->window[thread];
     uint64_t *key = m->key + (size_t)thread * WINDOW, kept = 0, at;
     make_window(m->drawer, &m->draws, window, x);
     line_keys(m, x, 0, x->nnz, key, m->upper + (size_t)thread * WINDOW);
@@ -467,7 +443,7 @@ static enum status make_range(struct maker *m, struct error *error)
             TRY(tidy(m, error));
             continue;
         }
-#pragma omp parallel for schedule(dynamic) num_threads(m->shop.threads)
+#pragma omp parallel for schedule(dynamic) num_threads(m->threads)
         for (uint64_t i = w; i < end; i++)
             add_window(m, i);
         w = end;
@@ -519,7 +495,8 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
                             struct error *error)
 {
     struct maker maker = {0};
-    struct workshop *shop = &maker.shop;
+    const int order = spec->shape.order;
+    struct ordering alto;
     TRY(generate_check(spec, error));
     TRY(check_memory(spec, run->memory, error));
     struct drawer *drawer = memory_zeros(1, sizeof *drawer, error);
@@ -527,18 +504,26 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
         return error->status;
     drawer_create(drawer, spec, run->seed);
     maker.drawer = drawer;
-    shop->threads = omp_get_max_threads();
-    shop->window = memory_zeros((size_t)shop->threads, sizeof *shop->window, error);
-    for (int i = 0; shop->window && i < shop->threads; i++)
-        TRY_OR(done, coo_create(&shop->window[i], &spec->shape, WINDOW, error));
+    maker.threads = omp_get_max_threads();
+    maker.window = memory_zeros((size_t)maker.threads, sizeof *maker.window, error);
+    for (int i = 0; maker.window && i < maker.threads; i++)
+        TRY_OR(done, coo_create(&maker.window[i], &spec->shape, WINDOW, error));
     TRY_OR(done, error->status);
-    TRY_OR(done, count_draws(drawer, &maker.shop, &maker.draws, error));
-    TRY_OR(done, maker_create(&maker, run->memory, error));
+    TRY_OR(done, count_draws(&maker, error));
+    ordering_create(&alto, ORDERING_ALTO, &spec->shape, 64);
+    TRY_OR(done, line_encoder_create(&maker.alto, &alto, error));
+    maker.key = memory_array((size_t)maker.threads * WINDOW, sizeof *maker.key, error);
+    maker.upper = memory_array((size_t)maker.threads * WINDOW, sizeof *maker.upper, error);
+    TRY_OR(done, error->status);
+    /* With room for all draws, or for as many as the memory holds. */
+    const double all = (double)(maker.draws.skewed + maker.draws.spread + 2 * WINDOW);
+    const double fit = ((double)run->memory - window_bytes(order)) / place_bytes(order);
+    TRY_OR(done, coo_create(&maker.x, &spec->shape, (uint64_t)fmin(all, fit), error));
     make_all(&maker, run, error);
 done:
-    for (int i = 0; shop->window && i < shop->threads; i++)
-        coo_free(&shop->window[i]);
-    memory_free(shop->window);
+    for (int i = 0; maker.window && i < maker.threads; i++)
+        coo_free(&maker.window[i]);
+    memory_free(maker.window);
     line_encoder_free(&maker.alto);
     coo_free(&maker.x);
     memory_free(maker.key);

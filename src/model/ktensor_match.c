@@ -83,8 +83,8 @@ static enum status side_take_mode(struct side *s, int n, struct error *error)
     return usual ? STATUS_OK : scale_columns(s, n, error);
 }
 
-static enum status check_shapes(const struct ktensor *a, const struct ktensor *b, const bool *modes,
-                                struct error *error)
+static enum status match_create(struct ktensor_match *m, const struct ktensor *a,
+                                const struct ktensor *b, const bool *modes, struct error *error)
 {
     if (a->shape.order != b->shape.order)
         return error_set(error, STATUS_INPUT,
@@ -95,12 +95,6 @@ static enum status check_shapes(const struct ktensor *a, const struct ktensor *b
             return error_set(
                 error, STATUS_INPUT, "mode %d: a length of %llu and one of %llu cannot be compared",
                 n + 1, (unsigned long long)a->shape.dims[n], (unsigned long long)b->shape.dims[n]);
-    return STATUS_OK;
-}
-
-static enum status match_create(struct ktensor_match *m, const struct ktensor *a,
-                                const struct ktensor *b, const bool *modes, struct error *error)
-{
     *m = (struct ktensor_match){
         .pairs = a->rank < b->rank ? a->rank : b->rank, .rank_a = a->rank, .rank_b = b->rank};
     for (int n = 0; n < a->shape.order; n++)
@@ -193,7 +187,6 @@ enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
     struct side sa = {0}, sb = {0};
     double *cosine = NULL, *score = NULL;
     *match = (struct ktensor_match){0};
-    TRY(check_shapes(a, b, modes, error));
     TRY_OR(done, match_create(match, a, b, modes, error));
     match->with_weights = with_weights;
     TRY_OR(done, side_create(&sa, a, error));
@@ -266,20 +259,6 @@ struct search {
     bool *reached;        /* (columns + 1) whether the path is known to be the shortest       */
 };
 
-static enum status search_create(struct search *s, struct error *error)
-{
-    s->row_price = memory_zeros(s->rows, sizeof *s->row_price, error);
-    s->column_price = memory_zeros(s->columns + 1, sizeof *s->column_price, error);
-    s->row = memory_array(s->columns + 1, sizeof *s->row, error);
-    s->distance = memory_array(s->columns, sizeof *s->distance, error);
-    s->previous = memory_array(s->columns, sizeof *s->previous, error);
-    s->reached = memory_array(s->columns + 1, sizeof *s->reached, error);
-    TRY(error->status);
-    for (uint64_t c = 0; c <= s->columns; c++)
-        s->row[c] = NOBODY;
-    return STATUS_OK;
-}
-
 /* Continues the paths by the row that has column `from`. Returns the nearest column that is not yet
  * reached. */
 static uint64_t extend(struct search *s, uint64_t from)
@@ -333,7 +312,15 @@ enum status assignment_solve(const double *score, uint64_t rows, uint64_t column
                              struct error *error)
 {
     struct search s = {.score = score, .rows = rows, .columns = columns};
-    TRY_OR(done, search_create(&s, error));
+    s.row_price = memory_zeros(rows, sizeof *s.row_price, error);
+    s.column_price = memory_zeros(columns + 1, sizeof *s.column_price, error);
+    s.row = memory_array(columns + 1, sizeof *s.row, error);
+    s.distance = memory_array(columns, sizeof *s.distance, error);
+    s.previous = memory_array(columns, sizeof *s.previous, error);
+    s.reached = memory_array(columns + 1, sizeof *s.reached, error);
+    TRY_OR(done, error->status);
+    for (uint64_t c = 0; c <= columns; c++)
+        s.row[c] = NOBODY;
     for (uint64_t r = 0; r < rows; r++)
         assign(&s, r);
     for (uint64_t c = 0; c < columns; c++)

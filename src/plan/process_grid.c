@@ -164,21 +164,6 @@ static double expect_moving(const uint64_t rows[MOST_FEW + 1], int peers)
     return peers > 1 && common <= GRID_MOST_COMMON * all ? common / (all > 0 ? all : 1) : 1;
 }
 
-/* way->range = the ranges of every stride-th of the sample's nonzeros, by their index in a mode. */
-static enum status find_ranges(struct mode_cut *way, const uint32_t *index, uint64_t stride,
-                               uint64_t sampled, struct error *error)
-{
-    if (way->parts == 1)
-        return STATUS_OK;
-    way->range = memory_array(sampled, sizeof *way->range, error);
-    if (!way->range)
-        return error->status;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < sampled; i++)
-        way->range[i] = (uint16_t)row_cuts_range(way->cut, way->parts, index[i * stride]);
-    return STATUS_OK;
-}
-
 /* Cuts the rows of mode n in each way: into `fixed` ranges, or, where that is 0, into d ranges for
  * each divisor d of the number of ranks. */
 static enum status cut_mode(struct grid_cuts *c, int n, const uint64_t *count, int fixed,
@@ -229,8 +214,17 @@ static enum status grid_cuts_create(struct grid_cuts *c, const struct grid_reque
     for (int n = 0; n < c->shape.order; n++) {
         const int fixed = request->parts[0] ? request->parts[n] : 0;
         TRY_OR(failed, cut_mode(c, n, census->count[n], fixed, error));
-        for (int w = 0; w < c->ways[n]; w++)
-            TRY_OR(failed, find_ranges(&c->way[n][w], sample->index[n], stride, c->sampled, error));
+        for (int w = 0; w < c->ways[n]; w++) {
+            struct mode_cut *way = &c->way[n][w];
+            if (way->parts == 1)
+                continue;
+            way->range = memory_array(c->sampled, sizeof *way->range, error);
+            TRY_OR(failed, error->status);
+#pragma omp parallel for schedule(static)
+            for (uint64_t i = 0; i < c->sampled; i++)
+                way->range[i] =
+                    (uint16_t)row_cuts_range(way->cut, way->parts, sample->index[n][i * stride]);
+        }
     }
     return STATUS_OK;
 failed:

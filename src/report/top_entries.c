@@ -48,17 +48,6 @@ static void offer(struct top_entry *heap, uint64_t count, const struct top_entry
     sink(heap, count, 0);
 }
 
-/* Brings the heap's entries into order, the strongest first. */
-static void sort(struct top_entry *heap, uint64_t count)
-{
-    for (uint64_t left = count; left > 1; left--) {
-        struct top_entry weakest = heap[0];
-        heap[0] = heap[left - 1];
-        heap[left - 1] = weakest;
-        sink(heap, left - 1, 0);
-    }
-}
-
 /* --- the passes --- */
 
 /* Whether an entry of the row is stronger than the weakest of its component so far. */
@@ -125,7 +114,12 @@ enum status top_entries_find(struct top_entries *top, const double *a, uint64_t 
         for (uint64_t p = 1; p < chunks; p++)
             for (uint64_t i = 0; i < top->count; i++)
                 offer(best, top->count, &best[p * size + i]);
-        sort(best, top->count);
+        for (uint64_t left = top->count; left > 1; left--) { /* the strongest first */
+            const struct top_entry root = best[0];
+            best[0] = best[left - 1];
+            best[left - 1] = root;
+            sink(best, left - 1, 0);
+        }
     }
     top->entry = heap;
     heap = NULL;

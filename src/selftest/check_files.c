@@ -8,23 +8,6 @@
 
 #define WRITER_MEMORY (UINT64_C(1) << 20)
 
-/* Scattered nonzeros in alto order, the order in which files are written. */
-static enum status make_sorted(struct coo *x, struct error *error)
-{
-    static const struct shape shape = {4, {300, 17, 4000, 29}};
-    static const struct blco_options options = {.kind = ORDERING_ALTO};
-    struct coo scattered;
-    struct blco b = {0};
-    *x = (struct coo){0};
-    TRY_OR(done, known_scattered(&scattered, &shape, 20000, 3, 1, error));
-    TRY_OR(done, blco_build(&b, &scattered, &options, error));
-    blco_to_coo(&b, x, error);
-done:
-    blco_free(&b);
-    coo_free(&scattered);
-    return error->status;
-}
-
 /* Writes x to a file, and reads it back. */
 static enum status check_tensor_file(const struct selftest_place *p, const struct coo *x,
                                      const char *name, struct verdict *f, struct error *error)
@@ -60,11 +43,18 @@ enum status check_tensor_files(const struct selftest_place *p, int which, struct
 {
     (void)which;
     static const char *const names[] = {"tensor.tns", "tensor.tns.gz", "tensor.blco"};
-    struct coo x;
-    TRY_OR(done, make_sorted(&x, error));
+    static const struct shape shape = {4, {300, 17, 4000, 29}};
+    static const struct blco_options options = {.kind = ORDERING_ALTO};
+    struct coo scattered, x = {0}; /* x: in alto order, the order in which files are written */
+    struct blco b = {0};
+    TRY_OR(done, known_scattered(&scattered, &shape, 20000, 3, 1, error));
+    TRY_OR(done, blco_build(&b, &scattered, &options, error));
+    TRY_OR(done, blco_to_coo(&b, &x, error));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         TRY_OR(done, check_tensor_file(p, &x, names[i], f, error));
 done:
+    blco_free(&b);
+    coo_free(&scattered);
     coo_free(&x);
     return error->status;
 }

@@ -78,22 +78,6 @@ static enum status check_lengths(const struct cpd_inputs *in, const struct shape
     return STATUS_OK;
 }
 
-/* Refuses a negative entry of a mode that is to be nonnegative. */
-static enum status check_signs(const struct cpd_inputs *in, int n, struct error *error)
-{
-    const struct ktensor *start = &in->start;
-    const struct loss *loss = loss_of(in->settings.common.options.problem.loss);
-    for (uint64_t e = 0; e < start->shape.dims[n] * start->rank; e++)
-        if (start->factor[n][e] < 0)
-            return error_set(error, STATUS_INPUT,
-                             "--init %s: mode %d, row %ju, column %ju: %g, but %s expects 0 or "
-                             "more",
-                             in->settings.init_stem, n + 1, (uintmax_t)(e / start->rank + 1),
-                             (uintmax_t)(e % start->rank + 1), start->factor[n][e],
-                             loss->rates ? loss->option : "--nonneg");
-    return STATUS_OK;
-}
-
 /* Fills `why` (size) where mode n starts at random although a model was given. */
 static bool starts_at_random(const struct shape *start, int n, uint64_t length, char *why,
                              size_t size)
@@ -113,13 +97,23 @@ enum status cpd_guess_check(const struct cpd_inputs *in, const struct shape *sha
     const struct cpd_settings *s = &in->settings;
     const bool *nonneg = s->common.options.problem.rules.nonneg;
     const struct shape *start = &in->start.shape;
+    const struct loss *loss = loss_of(s->common.options.problem.loss);
+    const uint64_t rank = in->start.rank;
     char why[96];
     if (!s->init_stem)
         return STATUS_OK;
     TRY(check_lengths(in, shape, error));
-    for (int n = 0; n < start->order; n++)
-        if (nonneg[n] && start->dims[n] == shape->dims[n] && check_signs(in, n, error) != STATUS_OK)
-            return error->status;
+    for (int n = 0; n < start->order; n++) {
+        const bool taken = nonneg[n] && start->dims[n] == shape->dims[n];
+        for (uint64_t e = 0; taken && e < start->dims[n] * rank; e++)
+            if (in->start.factor[n][e] < 0)
+                return error_set(error, STATUS_INPUT,
+                                 "--init %s: mode %d, row %ju, column %ju: %g, but %s expects 0 or "
+                                 "more",
+                                 s->init_stem, n + 1, (uintmax_t)(e / rank + 1),
+                                 (uintmax_t)(e % rank + 1), in->start.factor[n][e],
+                                 loss->rates ? loss->option : "--nonneg");
+    }
     bool random = false;
     for (int n = 0; n < shape->order; n++)
         random |= starts_at_random(start, n, shape->dims[n], why, sizeof why);
