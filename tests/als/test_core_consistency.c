@@ -135,9 +135,8 @@ static void test_against_the_definition(void **state)
     static const uint64_t ranks[] = {5, 4, 1, 4, 3};
     use_ranks(state);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
-        for (size_t f = 0; f < 3; f++) {
-            const struct backend_options options = {.problem.rank = ranks[c],
-                                                    .conflict = conflicts[f]};
+        for (enum conflict f = CONFLICT_AUTO; f <= CONFLICT_HIERARCHICAL; f++) {
+            const struct backend_options options = {.problem.rank = ranks[c], .conflict = f};
             struct coo x;
             naive_random_coo(&x, SHAPE(cases[c].order, cases[c].dims), cases[c].nnz, c,
                              cases[c].skewed);
