@@ -9,7 +9,8 @@
 namespace
 {
 
-constexpr uint32_t JOIN_WARPS = 8, LEAST_THREADS = 64;
+constexpr uint32_t JOIN_NUMBERS = 64, JOIN_RANGES = 4, LEAST_THREADS = 64;
+constexpr uint32_t MANY_PARTS = 32; /* of a join: its chunks are cut into ranges */
 constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 
 /* The numbers, b, q, and the upper half of G by rows. */
@@ -266,24 +267,27 @@ __global__ void __launch_bounds__(threads_of_row<BLOCKS>, blocks_at_once<BLOCKS>
     }
 }
 
-/* A number of all parts of a join becomes their sum, or their least, in the place of the first.
- * Each warp of a thread block has a range of the chunks and each lane a number; sums are added in
- * the order of the chunks. A join has as many thread blocks as its numbers take. */
-__global__ void __launch_bounds__(JOIN_WARPS *WARP)
+/* A number of all parts of a join becomes their sum, or their least, in the place of the first. A
+ * thread block has JOIN_NUMBERS of the numbers, and the chunks in as many ranges as it has threads
+ * for each; sums are added in the order of the chunks. A join has as many thread blocks as its
+ * numbers take. */
+__global__ void __launch_bounds__(JOIN_RANGES *JOIN_NUMBERS)
     join_parts(const __grid_constant__ row_systems_args a, uint32_t length)
 {
-    constexpr uint32_t AT_ONCE = 8;
-    __shared__ double sums[JOIN_WARPS][WARP];
-    const uint32_t lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    const uint32_t blocks = (length + WARP - 1) / WARP;
+    constexpr uint32_t AT_ONCE = 16;
+    __shared__ double sums[JOIN_RANGES][JOIN_NUMBERS];
+    const uint32_t column = threadIdx.x % JOIN_NUMBERS, range = threadIdx.x / JOIN_NUMBERS;
+    const uint32_t ranges = blockDim.x / JOIN_NUMBERS;
+    const uint32_t blocks = (length + JOIN_NUMBERS - 1) / JOIN_NUMBERS;
     const row_join join = a.join[blockIdx.x / blocks];
-    const uint32_t number = blockIdx.x % blocks * WARP + lane, i = min(number, length - 1);
+    const uint32_t number = blockIdx.x % blocks * JOIN_NUMBERS + column;
+    const uint32_t i = min(number, length - 1);
     const bool is_least = a.rules.rates && a.rules.matrix && i == LEAST_AT;
     const uint64_t stride = 2 * uint64_t{length};
-    const uint32_t begin = join.first / 2 + 1, each = (join.last - begin + JOIN_WARPS) / JOIN_WARPS;
-    const uint32_t end = min(begin + (warp + 1) * each, join.last + 1);
+    const uint32_t begin = join.first / 2 + 1, each = (join.last + ranges - begin) / ranges;
+    const uint32_t end = min(begin + (range + 1) * each, join.last + 1);
     double sum = is_least ? INFINITY : 0;
-    for (uint32_t s = begin + warp * each; s < end; s += AT_ONCE) {
+    for (uint32_t s = begin + range * each; s < end; s += AT_ONCE) {
         double x[AT_ONCE];
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++)
@@ -293,13 +297,13 @@ __global__ void __launch_bounds__(JOIN_WARPS *WARP)
             if (s + k < end)
                 sum = is_least ? fmin(sum, x[k]) : sum + x[k];
     }
-    sums[warp][lane] = sum;
+    sums[range][column] = sum;
     __syncthreads();
-    if (warp > 0 || number >= length)
+    if (range > 0 || number >= length)
         return;
     double *first = a.part + join.first * uint64_t{length} + i, all = *first;
-    for (uint32_t w = 0; w < JOIN_WARPS; w++)
-        all = is_least ? fmin(all, sums[w][lane]) : all + sums[w][lane];
+    for (uint32_t k = 0; k < ranges; k++)
+        all = is_least ? fmin(all, sums[k][column]) : all + sums[k][column];
     *first = all;
 }
 
@@ -413,10 +417,11 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
     pass.joined = 1;
     if (args->joins == 0)
         return cudaSuccess;
-    const uint32_t blocks = (length + WARP - 1) / WARP;
+    const uint32_t blocks = (length + JOIN_NUMBERS - 1) / JOIN_NUMBERS;
+    const uint32_t ranges = args->chunks / args->joins > MANY_PARTS ? JOIN_RANGES : 1;
     void *list[] = {&pass, const_cast<uint32_t *>(&length)};
     cudaError_t code = cudaLaunchKernel(join_parts, dim3(args->joins * blocks),
-                                        dim3(JOIN_WARPS * WARP), list, 0, stream);
+                                        dim3(ranges * JOIN_NUMBERS), list, 0, stream);
     pass.join += args->first_is_part;
     pass.joins = row_systems_joined(args);
     if (code != cudaSuccess || pass.joins == 0)

@@ -351,6 +351,22 @@ static void test_runs(void **state)
         }
 }
 
+/* Joins of so many parts that several threads add the same number. */
+static void test_joins_of_many_parts(void **state)
+{
+    static const int many[] = {490, 500};
+    (void)state;
+    for (unsigned k = 0; k < 4 * RANKS; k++) {
+        struct row_case of = case_of(ranks[k % RANKS], 3 * k + 2);
+        of.bases = false;
+        of.unlisted = k % 2 ? .1 : 0;
+        of.nonneg = k / RANKS == 1;
+        of.counts = k / RANKS >= 2;
+        of.multiplies = k / RANKS == 3;
+        run(&of, many, 2);
+    }
+}
+
 static void test_multiplied_counts(void **state)
 {
     (void)state;
@@ -381,11 +397,17 @@ static void test_sent_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_free_rows),      cmocka_unit_test(test_nonnegative_rows),
-        cmocka_unit_test(test_small_ridges),   cmocka_unit_test(test_singular_rows),
-        cmocka_unit_test(test_counts),         cmocka_unit_test(test_multiplied_counts),
-        cmocka_unit_test(test_sent_rows),      cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_cancelled_rows), cmocka_unit_test(test_faint_components),
+        cmocka_unit_test(test_free_rows),
+        cmocka_unit_test(test_nonnegative_rows),
+        cmocka_unit_test(test_small_ridges),
+        cmocka_unit_test(test_singular_rows),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_joins_of_many_parts),
+        cmocka_unit_test(test_multiplied_counts),
+        cmocka_unit_test(test_sent_rows),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_cancelled_rows),
+        cmocka_unit_test(test_faint_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
