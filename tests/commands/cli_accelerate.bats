@@ -1,4 +1,5 @@
 # --accelerate: choosing plain ALS or momentum, and what is printed about them.
+# bats file_tags=plain
 load cli_helpers
 
 @test "auto is the default, and means momentum if memory has room for it" {

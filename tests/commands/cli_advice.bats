@@ -1,4 +1,5 @@
 # What the summary says about the result besides its fit.
+# bats file_tags=plain
 load cli_helpers
 load ../support/mpi
 

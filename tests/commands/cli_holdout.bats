@@ -1,4 +1,5 @@
 # Runs of blco cpd that hold entries out: --holdout, --early-stop, --ridge auto.
+# bats file_tags=plain
 load cli_helpers
 load ../support/mpi
 

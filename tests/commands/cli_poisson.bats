@@ -1,4 +1,5 @@
 # Runs of blco cpd with a Poisson loss.
+# bats file_tags=plain
 load cli_helpers
 load ../support/mpi
 

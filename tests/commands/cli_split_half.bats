@@ -1,4 +1,5 @@
 # Runs of blco cpd that compare two halves of the tensor: --split-half.
+# bats file_tags=plain
 load cli_helpers
 load ../support/mpi
 

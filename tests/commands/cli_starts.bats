@@ -1,4 +1,5 @@
 # Several starts, the core consistency, several ranks.
+# bats file_tags=plain
 load cli_helpers
 load ../support/mpi
 

@@ -1,5 +1,5 @@
 # The result has the same bits for any number of threads.
-# bats file_tags=threads
+# bats file_tags=plain,threads
 load cli_helpers
 
 # same_bits NAME OPTION...: files of the same bits from 1, 2, 3 and 5 threads.

@@ -1,4 +1,5 @@
 # Runs of blco cpd in which unlisted entries are unknown or weigh less.
+# bats file_tags=plain
 load cli_helpers
 load ../support/mpi
 
