@@ -177,10 +177,10 @@ struct backend_kind {
     enum status (*request)(struct plan_request *request, const struct plan_tensor *tensor,
                            const struct backend_options *options, struct error *error);
 
-    /* Builds the orderings of the plan. The source is only read and may be freed afterwards, but
-     * for what is said to outlive the backend; it is a file only where plan_takes_packed. The
-     * caller closes *state, which is NULL on failure. STATUS_MEMORY; STATUS_INPUT where the file is
-     * damaged; with a file, as backend_check_norm. */
+    /* Builds the orderings of the plan. The source is only read and may be freed afterwards, except
+     * members whose comments say that they outlive the backend; it is a file only where
+     * plan_takes_packed. The caller closes *state, which is NULL on failure. STATUS_MEMORY;
+     * STATUS_INPUT where the file is damaged; with a file, as backend_check_norm. */
     enum status (*open)(void **state, const struct tensor_source *source, const struct plan *plan,
                         const struct backend_options *options, struct progress *progress,
                         struct error *error);

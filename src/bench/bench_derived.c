@@ -17,8 +17,8 @@ double bench_gathered_bytes(const struct bench_result *r)
 struct bench_floor bench_floor_of(const struct bench_result *r, int mode)
 {
     const double row = (double)(r->rank * precision_bytes(r->precision));
-    /* Of a nonzero, its coordinates without unused bits, and a value in single precision, in which
-     * most tensors' values are exact. */
+    /* A nonzero has at least its coordinates, without unused bits, and a value in single precision,
+     * which is exact for most tensors. */
     double bytes = (double)r->nnz * (ordering_line_bits(&r->shape) / 8.0 + sizeof(float));
     for (int n = 0; n < r->shape.order; n++) {
         const uint64_t rows = r->shape.dims[n];

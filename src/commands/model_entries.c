@@ -50,15 +50,8 @@ enum status model_entries_each(const struct model_entries *e, struct error *erro
                            "%s: mode %d: length %ju, expected at most %ju, as the model has it",
                            e->path, n + 1, (uintmax_t)r.shape.dims[n], (uintmax_t)model->dims[n]));
     }
-    while (!r.over) {
-        TRY_OR(done, tensor_reader_next(&r, error));
-        if (r.over)
-            TRY_OR(done, tensor_reader_end(&r, error));
-        TRY_OR(done, e->take(e->context, &r.piece, error));
-    }
+    tensor_reader_hand(&r, e->take, e->context, error);
 done:
-    if (error->status != STATUS_OK)
-        progress_clear(e->progress);
     tensor_reader_close(&r);
     return error->status;
 }

@@ -28,7 +28,7 @@ enum status tensor_file_find_format(struct tensor_reader *r, struct error *error
 /* The format to write under this name: .blco if the name ends in .blco, else text. */
 const struct tensor_format *tensor_format_named(const char *path);
 
-/* Bytes that cleaning takes for an entry, beside the entry. */
+/* Bytes of memory that coo_clean() needs for an entry, in addition to the entry. */
 #define TENSOR_CLEAN_BYTES 16
 
 /* coo_clean() of entries of the file `path`, as `options` say; its name begins the message if they

@@ -53,8 +53,8 @@ struct loss_sums {
 struct loss {
     /* The values of the model are rates: no entry of a factor matrix is negative, and columns have
      * the 1-norm 1; each row has a system of its own, which a solver improves; there is no ridge;
-     * the fit compares deviances, with that of a null model. Otherwise squares are minimised, and
-     * what is said to be of rates is unused. */
+     * the fit compares deviances, with that of a null model. If false, squares are minimised, and
+     * the members of a row that begin with "of rates" are unused. */
     bool rates;
 
     /* Of rates: the option, as messages name it; whether x, which is known, is a value that it

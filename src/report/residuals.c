@@ -416,7 +416,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     return text;
 }
 
-/* Of an array, whose number of rows is known at the end. */
+/* The number of columns of the array that is written; 0: it has one dimension. */
 static uint64_t columns_of(const struct prediction_form *form)
 {
     return form->residuals ? 1 + (uint64_t)form->loss->residuals : 0;

@@ -69,19 +69,26 @@ enum status tensor_reader_whole(struct tensor_reader *r, struct coo *x, struct e
     return STATUS_OK;
 }
 
+enum status tensor_reader_hand(struct tensor_reader *r, coo_taker take, void *context,
+                               struct error *error)
+{
+    while (!r->over) {
+        TRY(tensor_reader_next(r, error));
+        if (r->over) /* the end is checked before the last entries are used */
+            TRY(tensor_reader_end(r, error));
+        if (take(context, &r->piece, error) != STATUS_OK) {
+            progress_clear(r->progress);
+            return error->status;
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status tensor_reader_each(void *reader, coo_taker take, void *context, struct error *error)
 {
     struct tensor_reader r = *(const struct tensor_reader *)reader;
-    TRY_OR(done, tensor_reader_open(&r, error));
-    while (!r.over) {
-        TRY_OR(done, tensor_reader_next(&r, error));
-        if (r.over) /* the end is checked before the last entries are used */
-            TRY_OR(done, tensor_reader_end(&r, error));
-        TRY_OR(done, take(context, &r.piece, error));
-    }
-done:
-    if (error->status != STATUS_OK)
-        progress_clear(r.progress);
+    if (tensor_reader_open(&r, error) == STATUS_OK)
+        tensor_reader_hand(&r, take, context, error);
     tensor_reader_close(&r);
     return error->status;
 }

@@ -99,6 +99,10 @@ void tensor_reader_keep(struct tensor_reader *r, struct coo *x);
  * and closes *r, after a failure too. */
 enum status tensor_reader_whole(struct tensor_reader *r, struct coo *x, struct error *error);
 
+/* Hands every piece of an open reader to `take` with `context`. Errors of reading and of `take`. */
+enum status tensor_reader_hand(struct tensor_reader *r, coo_taker take, void *context,
+                               struct error *error);
+
 /* Opens a copy of *reader, a struct tensor_reader that is not open, and hands every piece to `take`
  * with `context`. So it is the each() of struct coo_pieces, too. Errors of reading and of `take`.
  */
