@@ -157,6 +157,12 @@ ifeq ($(VARIANT),cuda)
                -lcudart_static $(LIBS) -lrt -lstdc++
 endif
 
+ifeq ($(VARIANT),fuzz)
+  # Of the program, fuzzers need what reads files.
+  SIMD    :=
+  SOURCES := $(filter $(addprefix src/,$(addsuffix /%,base lapack tensor model problem formats checkpoint record report)),$(SOURCES))
+endif
+
 # Those that take longest come first, so that none of them is compiled alone at the end.
 OBJECTS    := $(KERNELS:%.cu=$O/%.o) $(SIMD) $(SOURCES:%.c=$O/%.o)
 LIBRARY    := $O/libblco.a
@@ -261,12 +267,9 @@ $(SIMD_AVX2:%=$O/src/backend/host/host_%.o): FLAGS += -mavx2 -mfma
 $(SIMD_AVX512:%=$O/src/backend/host/host_%.o): FLAGS += -mavx512f -mavx512dq
 
 # Those take most of the time of a build with sanitizers. That of addresses finds every wrong pointer when it
-# is used, and readers, which are all that is fuzzed, use none of these files.
+# is used.
 ifeq ($(VARIANT),asan)
   $(SIMD): FLAGS += -fno-sanitize=pointer-overflow,null
-endif
-ifeq ($(VARIANT),fuzz)
-  $(SIMD): FLAGS += -fno-sanitize=all
 endif
 
 .SECONDEXPANSION:
