@@ -274,7 +274,6 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
         .b = b, .limits = limits, .progress = progress, .answer = core, .rank = k->rank};
     const uint64_t most = limits->passes ? limits->passes : CORE_PASSES;
     const bool exact = core_consistency_passes(b->order, k->rank) <= most;
-    const uint64_t *length = b->ranks->part.whole.dims;
     char text[CORE_TEXT] = "not known";
     *core = (struct core_consistency){.state = CORE_KNOWN};
     if (b->order < 3)
@@ -284,6 +283,7 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     if (core->state != CORE_KNOWN)
         return STATUS_OK;
     progress_stage(progress, "core consistency");
+    const uint64_t *length = b->ranks->part.whole.dims;
     /* The shortest mode's M has the fewest rows to fetch; the longest of the other modes would take
      * longest to rotate. */
     for (int n = 1; n < b->order; n++)
