@@ -80,7 +80,7 @@ static uint64_t piece_rows(uint64_t rank)
 }
 
 /* column (R) = the statistics of the rows of factor matrix n that this rank solves. piece
- * (piece_rows x R): room. */
+ * (piece_rows x R, or fewer where there are fewer): room. */
 static enum status measure_rows(const struct host_state *h, int n, const struct column_form *form,
                                 double *piece, struct column *column, struct error *error)
 {
@@ -114,7 +114,8 @@ enum status host_state_columns(void *state, int mode, const struct model_form *f
 {
     const struct host_state *h = state;
     const uint64_t rank = h->model.rank;
-    double *room = memory_array(3 + piece_rows(rank), rank * sizeof *room, error);
+    const uint64_t rows = least_of(piece_rows(rank), h->ranks->mode[mode].count);
+    double *room = memory_array(3 + rows, rank * sizeof *room, error);
     if (!room)
         return error->status;
     const struct column_form of = column_form_of(form, mode, h->model.factor[mode].scale, room);
