@@ -64,18 +64,19 @@ struct naive_counts {
 };
 
 static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_rows *m,
-                                     const struct coo *x, int mode, uint64_t row, long double h)
+                                     const struct coo *x, const struct naive_lists *l, int mode,
+                                     uint64_t row, long double h)
 {
     const int rank = m->rank;
+    long double z[NAIVE_ROWS_RANK];
     *s = (struct naive_counts){.least = 0};
     for (int r = 0; r < rank; r++)
         s->common[r] = h;
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        long double z[NAIVE_ROWS_RANK], y = 0;
+    for (uint64_t e = l->first[row]; e > 0; e = l->next[e - 1]) {
+        const uint64_t i = e - 1;
         const bool known = !isnan(x->value[i]);
         const long double value = known ? x->value[i] : 0;
-        if (x->index[mode][i] != row)
-            continue;
+        long double y = 0;
         s->known += known;
         for (int r = 0; r < rank; r++) {
             z[r] = 1;
@@ -193,16 +194,18 @@ static inline void naive_poisson_update(struct naive_rows *m, const struct coo *
 {
     const uint64_t rank = (uint64_t)m->rank;
     struct naive_counts *s = malloc(sizeof *s);
+    struct naive_lists l = naive_rows_link(x, mode);
     for (uint64_t e = 0; e < m->shape.dims[mode] * rank; e++)
         m->a[mode][e] *= m->lambda[e % rank];
     for (uint64_t r = 0; r < rank; r++)
         m->lambda[r] = 1;
     for (uint64_t row = 0; row < m->shape.dims[mode]; row++)
         for (int step = 0; step < problem_inner(p); step++) {
-            naive_poisson_sum(s, m, x, mode, row, h);
+            naive_poisson_sum(s, m, x, &l, mode, row, h);
             naive_poisson_improve(s, m->rank, p->solver, m->a[mode] + row * rank);
         }
     naive_poisson_normalise(m, mode);
+    naive_rows_unlink(&l);
     free(s);
 }
 

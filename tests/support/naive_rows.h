@@ -63,6 +63,30 @@ static inline void naive_rows_at(const struct coo *x, uint64_t i, uint32_t *at)
         at[n] = x->index[n][i];
 }
 
+/* The nonzeros of each row of a mode: those of row i are first[i] - 1 and, after nonzero e, next[e]
+ * - 1, until there is a 0. naive_rows_unlink frees the lists. */
+struct naive_lists {
+    uint64_t *first, *next;
+};
+
+static inline struct naive_lists naive_rows_link(const struct coo *x, int mode)
+{
+    struct naive_lists l = {calloc(x->shape.dims[mode], sizeof *l.first),
+                            calloc(x->nnz + 1, sizeof *l.next)};
+    for (uint64_t i = x->nnz; i-- > 0;) {
+        uint64_t *first = &l.first[x->index[mode][i]];
+        l.next[i] = *first;
+        *first = i + 1;
+    }
+    return l;
+}
+
+static inline void naive_rows_unlink(struct naive_lists *l)
+{
+    free(l->first);
+    free(l->next);
+}
+
 static inline void naive_rows_normalise(struct naive_rows *m, int n)
 {
     const uint64_t rank = (uint64_t)m->rank;
@@ -193,10 +217,11 @@ static inline void naive_rows_update(struct naive_rows *m, const struct coo *x,
                                      const struct problem *p, int mode, long double unlisted)
 {
     const int rank = m->rank;
-    long double v[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK];
+    long double v[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK], z[NAIVE_ROWS_RANK];
     for (int r = 0; r < rank; r++)
         for (int s = 0; s < rank; s++)
             v[r][s] = naive_rows_v(m, mode, r, s);
+    struct naive_lists l = naive_rows_link(x, mode);
     for (uint64_t row = 0; row < m->shape.dims[mode]; row++) {
         long double h[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK], b[NAIVE_ROWS_RANK] = {0}, known = 0;
         long double *to = m->a[mode] + row * (uint64_t)rank, old[NAIVE_ROWS_RANK];
@@ -205,11 +230,9 @@ static inline void naive_rows_update(struct naive_rows *m, const struct coo *x,
             for (int s = 0; s < rank; s++)
                 h[r][s] = unlisted * v[r][s];
         }
-        for (uint64_t i = 0; i < x->nnz; i++) {
-            long double z[NAIVE_ROWS_RANK];
+        for (uint64_t e = l.first[row]; e > 0; e = l.next[e - 1]) {
+            const uint64_t i = e - 1;
             const long double weight = isnan(x->value[i]) ? 0 : 1;
-            if (x->index[mode][i] != row)
-                continue;
             known += weight;
             for (int r = 0; r < rank; r++) {
                 z[r] = 1;
@@ -232,6 +255,7 @@ static inline void naive_rows_update(struct naive_rows *m, const struct coo *x,
             naive_rows_solve(h, b, rank);
         memcpy(to, nonneg ? old : b, (size_t)rank * sizeof *to);
     }
+    naive_rows_unlink(&l);
     naive_rows_normalise(m, mode);
 }
 
