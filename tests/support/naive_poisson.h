@@ -91,8 +91,9 @@ static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_
         for (int r = 0; r < rank; r++) {
             s->common[r] += (known - h) * z[r];
             s->b[r] += value > 0 ? value / y * z[r] : 0;
+            const long double curvature = value > 0 ? value / (y * y) * z[r] : 0;
             for (int t = 0; value > 0 && t < rank; t++)
-                s->g[r][t] += value / (y * y) * z[r] * z[t];
+                s->g[r][t] += curvature * z[t];
         }
     }
 }
