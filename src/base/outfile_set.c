@@ -260,7 +260,9 @@ enum status outfile_set_find(char **path, const char *log_text, const char *stem
         break;
     }
     outfile_discard(&f);
-    if (error->status != STATUS_OK) {
+    /* a file that is there and cannot be read must be reported */
+    if (error->status != STATUS_OK ||
+        (*path && access(*path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))) {
         memory_free(*path);
         *path = NULL;
     }

@@ -77,8 +77,8 @@ void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count);
 void outfile_set_discard(struct stem_lock *lock, struct outfile *files, int count);
 
 /* *path = the name of the file that counts as STEM.SUFFIX: this name, unless the log of a killed
- * process says otherwise; NULL where the log says that there is no such file. `log` is the stem's
- * log (stem_lock_read). The caller frees *path. STATUS_MEMORY. */
+ * process says otherwise; NULL where there is no such file, or the log says that there is none.
+ * `log` is the stem's log (stem_lock_read). The caller frees *path. STATUS_MEMORY. */
 enum status outfile_set_find(char **path, const char *log, const char *stem, const char *suffix,
                              struct error *error);
 

@@ -18,12 +18,6 @@
 
 #define MOST_LOOKS 5 /* at files that seem to be replaced */
 
-/* Also true if the file exists but cannot be read, which must be reported. */
-static bool exists(const char *path)
-{
-    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
-}
-
 /* The files of a stem: the log of the stem's lock, and the first of them that was found. */
 struct stem_files {
     const char *stem;
@@ -39,10 +33,6 @@ static enum status find_file(char **path, struct stem_files *files, const char *
                              struct error *error)
 {
     TRY(outfile_set_find(path, files->log, files->stem, suffix, error));
-    if (*path && !exists(*path)) {
-        memory_free(*path);
-        *path = NULL;
-    }
     if (!*path || files->first || stat(*path, &files->opened) != 0)
         return STATUS_OK;
     files->first = memory_text(error, "%s", *path);
