@@ -68,6 +68,9 @@ enum status outfile_clean(const char *path, struct error *error);
 
 /* The steps of a commit, for outfile_set.c. */
 
+/* Says why the file `path` cannot be written. Returns the status of *error, STATUS_OUTPUT. */
+enum status outfile_refuse(const char *path, const char *reason, struct error *error);
+
 /* A key for hidden names that no file has yet. */
 uint64_t outfile_new_key(void);
 
