@@ -58,8 +58,7 @@ static bool set_fault(struct batch *b, enum csv_fault_kind kind, const char *row
                       struct name name)
 {
     const int column = n < b->columns->modes ? b->columns->mode[n].column : b->columns->value;
-    b->own->fault =
-        (struct csv_fault){kind, row, column, {.begin = name.text, .end = name.text + name.length}};
+    b->own->fault = (struct csv_fault){kind, row, column, name};
     return false;
 }
 
@@ -109,25 +108,12 @@ static bool end_batch(struct batch *b)
     return true;
 }
 
-/* Room for `more` bytes of copies; the batch is empty if it has to grow. */
-static bool make_copies_room(struct batch *b, size_t more)
-{
-    struct section_names *own = b->own;
-    if (own->copies_room - b->copied >= more)
-        return true;
-    const size_t room = 2 * more + LEAST_COPIES;
-    if (memory_resize(&own->copies, room, 1, &own->error) != STATUS_OK)
-        return false;
-    own->copies_room = room;
-    return true;
-}
-
 /* The name that the field of mode n stands for. */
 static bool name_of(struct batch *b, const struct csv_field *field, const char *row, int n,
                     struct name *name)
 {
     const struct csv_bin *bin = &b->columns->mode[n].bin;
-    *name = (struct name){field->begin, (size_t)(field->end - field->begin)};
+    *name = field->name;
     if (name->length == 0)
         return set_fault(b, CSV_EMPTY, row, n, *name);
     if (field->doubled) {
@@ -141,7 +127,7 @@ static bool name_of(struct batch *b, const struct csv_field *field, const char *
     const size_t length = csv_bin_name(bin, name->text, name->length, binned);
     if (length == 0)
         return set_fault(b, bin->kind == CSV_BIN_NUMBER ? CSV_UNBINNED : CSV_TIME, row, n,
-                         (struct name){field->begin, (size_t)(field->end - field->begin)});
+                         field->name);
     b->own->binned[n] = b->own->binned[n] || !csv_bin_is_compact(name->text, name->length);
     *name = (struct name){binned, length};
     b->copied += length;
@@ -149,29 +135,35 @@ static bool name_of(struct batch *b, const struct csv_field *field, const char *
 }
 
 /* A number, or an unknown entry: an empty field, as pandas writes it, or a word for it. */
-static bool value_of(struct batch *b, const struct csv_field *field, const char *row, double *value)
+static bool value_of(struct batch *b, struct name field, const char *row, double *value)
 {
-    if (number_parse(field->begin, field->end, value) == field->end && isfinite(*value))
+    const char *end = field.text + field.length;
+    if (number_parse(field.text, end, value) == end && isfinite(*value))
         return true;
     *value = COO_UNKNOWN;
-    if (field->begin == field->end || number_parse_unknown(field->begin, field->end) == field->end)
+    if (field.length == 0 || number_parse_unknown(field.text, end) == end)
         return true;
-    return set_fault(b, CSV_VALUE, row, b->columns->modes,
-                     (struct name){field->begin, (size_t)(field->end - field->begin)});
+    return set_fault(b, CSV_VALUE, row, b->columns->modes, field);
 }
 
 /* Adds a row to the batch. */
 static bool take_row(struct batch *b, const struct csv_field *field, const char *row)
 {
     const struct csv_columns *c = b->columns;
+    struct section_names *own = b->own;
     size_t copies = 0; /* bytes of copies that the row may take */
     for (int n = 0; n < c->modes; n++) {
-        copies += field[n].doubled ? (size_t)(field[n].end - field[n].begin) : 0;
+        copies += field[n].doubled ? field[n].name.length : 0;
         copies += c->mode[n].bin.kind != CSV_BIN_NONE ? CSV_BIN_ROOM : 0;
     }
-    if (b->rows == BATCH || b->own->copies_room - b->copied < copies)
-        if (!end_batch(b) || !make_copies_room(b, copies))
+    if ((b->rows == BATCH || own->copies_room - b->copied < copies) && !end_batch(b))
+        return false;
+    if (own->copies_room - b->copied < copies) { /* and the batch is empty */
+        const size_t room = 2 * copies + LEAST_COPIES;
+        if (memory_resize(&own->copies, room, 1, &own->error) != STATUS_OK)
             return false;
+        own->copies_room = room;
+    }
     const int i = b->rows;
     double *value = &b->x->value[b->first + (uint64_t)i];
     *value = 1;
@@ -183,7 +175,7 @@ static bool take_row(struct batch *b, const struct csv_field *field, const char 
         b->hash[i][n] = name_hash(name->text, name->length);
         name_table_prefetch(&c->mode[n].names, b->hash[i][n]);
     }
-    if (c->value >= 0 && !value_of(b, &field[c->modes], row, value))
+    if (c->value >= 0 && !value_of(b, field[c->modes].name, row, value))
         return false;
     b->rows++;
     return true;
@@ -265,17 +257,18 @@ static enum status parse_window(struct csv_reading *r, struct error *error)
                      r->used + t->section[i].first_line);
     for (size_t i = 0; i < t->sections; i++) {
         const struct section_names *own = &r->own[i];
-        if (own->error.status != STATUS_OK)
-            return error_set(error, own->error.status, "%s", own->error.message);
+        *error = own->error;
+        TRY(error->status);
         if (own->fault.kind != CSV_SOUND)
             return csv_text_explain(t, &own->fault, error);
     }
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
     for (int n = 0; n < modes; n++)
         add_names(r, n, &failure[n]);
-    for (int n = 0; n < modes; n++)
-        if (failure[n].status != STATUS_OK)
-            return error_set(error, failure[n].status, "%s", failure[n].message);
+    for (int n = 0; n < modes; n++) {
+        *error = failure[n];
+        TRY(error->status);
+    }
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
     for (size_t i = 0; i < t->sections; i++) {
         const struct section_names *own = &r->own[i];
@@ -289,8 +282,8 @@ static enum status parse_window(struct csv_reading *r, struct error *error)
     /* closes the gaps that text lines without an entry left */
     struct coo *x = &r->reader->piece;
     uint64_t at = r->used;
-    for (size_t i = 0; i < r->text.sections; i++) {
-        coo_move(x, at, x, r->used + r->text.section[i].first_line, r->own[i].rows);
+    for (size_t i = 0; i < t->sections; i++) {
+        coo_move(x, at, x, r->used + t->section[i].first_line, r->own[i].rows);
         at += r->own[i].rows;
     }
     r->used = at;
@@ -303,7 +296,7 @@ static enum status check_times(const struct csv_reading *r, struct error *error)
 {
     const struct csv_columns *c = &r->columns;
     for (int n = 0; n < c->modes; n++) {
-        const struct csv_field *name = &c->name[c->mode[n].column];
+        const struct name name = c->format.name[c->mode[n].column];
         const enum csv_bin_kind kind = c->mode[n].bin.kind;
         bool binned = kind != CSV_BIN_TIME && kind != CSV_BIN_HOUR_OF_WEEK;
         for (size_t i = 0; i < r->room; i++)
@@ -313,8 +306,7 @@ static enum status check_times(const struct csv_reading *r, struct error *error)
                              "%s: column %d (%.*s): all fields read as dates without hyphens, "
                              "expected 2026-11-23 for 20261123; numbers that are no dates have "
                              "bins of a width without a unit, as --bin COLUMN=3600",
-                             c->path, c->mode[n].column + 1, (int)(name->end - name->begin),
-                             name->begin);
+                             c->path, c->mode[n].column + 1, (int)name.length, name.text);
     }
     return STATUS_OK;
 }
@@ -379,14 +371,6 @@ static enum status open_text(struct csv_reading *r, const char **begin, const ch
     return STATUS_OK;
 }
 
-/* From now on messages name the columns. */
-static void name_columns(struct csv_reading *r)
-{
-    r->text.separator = r->columns.format.separator;
-    r->text.column = r->columns.name;
-    r->text.columns = r->columns.count;
-}
-
 /* --- the format --- */
 
 /* Whether bytes[0..count), the first of a file, begin with a header for sure: a text line of
@@ -433,7 +417,7 @@ static enum status csv_open(struct tensor_reader *t, struct error *error)
     TRY(open_text(r, &begin, &end, error));
     TRY(csv_columns_read(&r->columns, r->text.name, begin, end, error));
     TRY(csv_columns_choose(&r->columns, t->csv, error));
-    name_columns(r);
+    r->text.format = &r->columns.format; /* from now on messages name the columns */
     return check_names(r, error);
 }
 
@@ -484,7 +468,7 @@ static enum status csv_next(struct tensor_reader *t, struct error *error)
         r->used = 0;
         TRY(open_text(r, &begin, &end, error));
         progress_stage(r->reader->progress, "reading %s again", r->text.name);
-        name_columns(r);
+        r->text.format = &r->columns.format;
         TRY(read_rows(r, &full, error));
     }
     t->piece.nnz = r->used;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/names/name_table.h"
 #include "formats/tns/foreign_file.h"
 #include "formats/tns/tns_text.h"
 #include "tensor/shape.h"
@@ -46,7 +45,7 @@ static inline const char *find_special(char separator, const char *at, const cha
 static const char *read_quoted(char separator, const char *at, const char *end,
                                struct csv_field *field, enum csv_fault_kind *kind)
 {
-    *field = (struct csv_field){.begin = at, .end = end};
+    *field = (struct csv_field){.name.text = at};
     const char *quote = memchr(at, '"', (size_t)(end - at));
     while (quote && quote + 1 < end && quote[1] == '"') {
         field->doubled = true;
@@ -55,7 +54,7 @@ static const char *read_quoted(char separator, const char *at, const char *end,
     *kind = CSV_UNCLOSED;
     if (!quote || quote + 1 == end)
         return NULL;
-    field->end = quote++;
+    field->name.length = (size_t)(quote++ - at);
     if (*quote == '\r' && quote + 1 < end && quote[1] == '\n')
         quote++;
     *kind = CSV_AFTER;
@@ -68,9 +67,9 @@ static inline const char *read_field(char separator, const char *at, const char 
     if (*at == '"')
         return read_quoted(separator, at + 1, end, field, kind);
     const char *stop = find_special(separator, at, end);
-    *field = (struct csv_field){.begin = at, .end = stop};
+    *field = (struct csv_field){.name = {at, (size_t)(stop - at)}};
     if (*stop == '\n' && stop > at && stop[-1] == '\r')
-        field->end--;
+        field->name.length--;
     *kind = CSV_STRAY;
     return *stop != '"' ? stop : NULL;
 }
@@ -90,14 +89,14 @@ const char *csv_record_read(const struct csv_format *f, const char *at, const ch
         struct csv_field *to = &field[column < f->columns ? f->slot[column] : f->wanted];
         at = read_field(f->separator, at, end, to, &kind);
         if (!at) {
-            *fault = (struct csv_fault){kind, row, column, *to};
+            *fault = (struct csv_fault){kind, row, column, to->name};
             return NULL;
         }
         if (*at++ != '\n')
             continue;
         if (column + 1 == f->columns)
             return at;
-        *fault = (struct csv_fault){CSV_COLUMNS, row, column + 1, *to};
+        *fault = (struct csv_fault){CSV_COLUMNS, row, column + 1, to->name};
         return NULL;
     }
 }
@@ -117,12 +116,13 @@ const char *csv_record_skip_blank(const char *at, const char *end)
 
 size_t csv_field_copy(const struct csv_field *field, char *to)
 {
-    char *out = to;
-    for (const char *p = field->begin; p < field->end; p++) {
-        *out++ = *p;
+    const char *end = field->name.text + field->name.length;
+    char *copy = to;
+    for (const char *p = field->name.text; p < end; p++) {
+        *copy++ = *p;
         p += field->doubled && *p == '"';
     }
-    return (size_t)(out - to);
+    return (size_t)(copy - to);
 }
 
 char *csv_field_write(const char *text, size_t length, char *to)
@@ -287,15 +287,17 @@ static enum status keep_rest(struct csv_text *t, struct error *error)
 static enum status check_rest(const struct csv_text *t, bool over, struct error *error)
 {
     struct csv_fault fault = {.row = t->rest};
-    const char separator = t->separator ? t->separator : ',', *at = t->rest;
-    if (!t->separator && !over)
+    struct csv_field field = {0};
+    const char separator = t->format ? t->format->separator : ',', *at = t->rest;
+    if (!t->format && !over)
         return STATUS_OK;
     for (; at && at < t->rest_end; at++) {
-        at = csv_field_read(separator, at, t->rest_end, &fault.field, &fault.kind);
+        at = csv_field_read(separator, at, t->rest_end, &field, &fault.kind);
         if (!at)
             break;
         fault.column++;
     }
+    fault.name = field.name;
     if (!over && (at || fault.kind == CSV_UNCLOSED))
         return STATUS_OK;
     return csv_text_explain(t, &fault, error);
@@ -358,21 +360,6 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
 #define SHOWN      40 /* bytes of a field         */
 #define SHOWN_NAME 80 /* bytes of a column's name */
 
-/* text = "column 2 (item): ", without the name where the header lacks the column, and empty where
- * the header is not read yet. */
-static void column_text(const struct csv_text *t, int column, char *text, size_t room)
-{
-    text[0] = '\0';
-    if (t->columns > 0)
-        snprintf(text, room, "column %d: ", column + 1);
-    if (column >= t->columns)
-        return;
-    const struct csv_field *name = &t->column[column];
-    const size_t length = (size_t)(name->end - name->begin);
-    snprintf(text, room, "column %d (%.*s): ", column + 1,
-             (int)(length < SHOWN_NAME ? length : SHOWN_NAME), name->begin);
-}
-
 enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *fault,
                              struct error *error)
 {
@@ -389,25 +376,28 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
         [CSV_UNBINNED] = "expected a number, for a bin of --bin",
         [CSV_TIME] = "expected a date as 2026-11-23T14:05, or seconds since 1970",
         [CSV_UNLISTED] = "expected a name that the file of --order lists"};
+    const struct csv_format *f = t->format;
+    const struct name name = fault->name; /* in the text, unless it is a copy */
     const bool in_row = fault->kind == CSV_COLUMNS;
-    const struct csv_field *field = &fault->field; /* in the text, unless it is a copy */
-    const bool in_text = !in_row && field->begin >= fault->row && field->begin < t->rest_end;
-    const uint64_t number =
-        t->lines + 1 + line_count(t->begin, in_text ? field->begin : fault->row);
+    const bool in_text = !in_row && name.text >= fault->row && name.text < t->rest_end;
+    const uint64_t number = t->lines + 1 + line_count(t->begin, in_text ? name.text : fault->row);
     char column[128] = "", shown[4 * SHOWN + 8] = "";
-    const size_t length = (size_t)(fault->field.end - fault->field.begin);
     if (in_row)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %d column%s, expected %d, as in the header", t->name,
-                         number, fault->column, fault->column == 1 ? "" : "s", t->columns);
-    column_text(t, fault->column, column, sizeof column);
+                         number, fault->column, fault->column == 1 ? "" : "s", f->columns);
+    if (f && fault->column < f->columns)
+        snprintf(column, sizeof column, "column %d (%.*s): ", fault->column + 1,
+                 name_shown(f->name[fault->column], SHOWN_NAME), f->name[fault->column].text);
+    else if (f) /* which the header lacks */
+        snprintf(column, sizeof column, "column %d: ", fault->column + 1);
     if (fault->kind == CSV_LONG)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most", t->name,
-                         number, column, length, NAME_LONGEST);
+                         number, column, name.length, NAME_LONGEST);
     if (fault->kind >= CSV_VALUE)
-        snprintf(shown, sizeof shown, "'%.*s%s', ", (int)(length < SHOWN ? length : SHOWN),
-                 fault->field.begin, length < SHOWN ? "" : "...");
+        snprintf(shown, sizeof shown, "'%.*s%s', ", name_shown(name, SHOWN), name.text,
+                 name.length < SHOWN ? "" : "...");
     return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %s%s%s", t->name, number, column, shown,
                      wrong[fault->kind]);
 }

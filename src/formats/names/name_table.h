@@ -31,6 +31,12 @@ struct name {
     size_t length;
 };
 
+/* How many bytes of the name a message shows, for "%.*s": `most` at most. */
+static inline int name_shown(struct name name, size_t most)
+{
+    return (int)(name.length < most ? name.length : most);
+}
+
 /* The hash of a name, by which the table finds it. */
 uint32_t name_hash(const char *text, size_t length);
 
