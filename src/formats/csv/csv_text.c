@@ -177,12 +177,11 @@ static const char *next_row(const char *at, const char *end, bool inside)
     return end;
 }
 
-/* Cuts [begin, end) into sections, and counts the quotes before each. Returns whether the text ends
+/* Cuts the text into sections, and counts the quotes before each. *inside = whether the text ends
  * inside a quoted field. */
-static enum status count_quotes(struct csv_text *t, const char *begin, const char *end,
-                                bool *inside, struct error *error)
+static enum status count_quotes(struct csv_text *t, bool *inside, struct error *error)
 {
-    const size_t bytes = (size_t)(end - begin), most = bytes / t->section_bytes + 1;
+    const size_t bytes = (size_t)(t->rest_end - t->begin), most = bytes / t->section_bytes + 1;
     if (most > t->section_room) {
         TRY(memory_resize(&t->section, most, sizeof *t->section, error));
         t->section_room = most;
@@ -190,8 +189,8 @@ static enum status count_quotes(struct csv_text *t, const char *begin, const cha
     t->sections = (bytes + t->section_bytes - 1) / t->section_bytes;
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
     for (size_t i = 0; i < t->sections; i++) {
-        const char *at = begin + i * t->section_bytes;
-        const char *stop = i + 1 < t->sections ? at + t->section_bytes : end;
+        const char *at = t->begin + i * t->section_bytes;
+        const char *stop = i + 1 < t->sections ? at + t->section_bytes : t->rest_end;
         t->section[i] = (struct csv_section){.at = at, .quotes = byte_count(at, stop, '"')};
     }
     *inside = false;
@@ -202,12 +201,12 @@ static enum status count_quotes(struct csv_text *t, const char *begin, const cha
     return STATUS_OK;
 }
 
-/* Where the last row of [begin, end) begins, which ends inside a quoted field. */
-static const char *last_row(const struct csv_text *t, const char *begin, const char *end)
+/* Where the last row of the text begins, which ends inside a quoted field. */
+static const char *last_row(const struct csv_text *t)
 {
     for (size_t i = t->sections; i-- > 0;) {
         const struct csv_section *s = &t->section[i];
-        const char *stop = i + 1 < t->sections ? s[1].at : end, *last = NULL;
+        const char *stop = i + 1 < t->sections ? s[1].at : t->rest_end, *last = NULL;
         bool inside = s->inside;
         for (const char *p = s->at; p < stop; p++) {
             inside ^= *p == '"';
@@ -217,7 +216,7 @@ static const char *last_row(const struct csv_text *t, const char *begin, const c
         if (last)
             return last;
     }
-    return begin;
+    return t->begin;
 }
 
 const char *csv_text_take_row(struct csv_text *t, const char *row)
@@ -242,44 +241,6 @@ static enum status refuse_long(const struct csv_text *t, struct error *error)
                      "%s:%" PRIu64 ": a row of more than %zu bytes, expected a shorter one: does a "
                      "quoted field lack its closing quote?",
                      t->name, t->lines + 1, line_reader_window_bytes(t->reader));
-}
-
-/* [*begin, *end) = the rest of the last window and this one. */
-static enum status join(struct csv_text *t, const struct line_window *window, const char **begin,
-                        const char **end, struct error *error)
-{
-    const size_t rest = (size_t)(t->rest_end - t->rest),
-                 more = (size_t)(window->end - window->begin);
-    *begin = window->begin;
-    *end = window->end;
-    t->is_joined = rest > 0;
-    if (rest == 0)
-        return STATUS_OK;
-    if (rest > line_reader_window_bytes(t->reader))
-        return refuse_long(t, error);
-    if (more > 0)
-        memcpy(t->joined + rest, window->begin, more);
-    *begin = t->joined;
-    *end = t->joined + rest + more;
-    return STATUS_OK;
-}
-
-/* Keeps the rest where the next window cannot overwrite it, with room for that window. */
-static enum status keep_rest(struct csv_text *t, struct error *error)
-{
-    const size_t rest = (size_t)(t->rest_end - t->rest),
-                 at = t->is_joined ? (size_t)(t->rest - t->joined) : 0,
-                 needed = at + rest + line_reader_window_bytes(t->reader) + 1;
-    if (rest == 0)
-        return STATUS_OK;
-    if (needed > t->joined_room) {
-        TRY(memory_resize(&t->joined, needed, 1, error));
-        t->joined_room = needed;
-    }
-    memmove(t->joined, t->is_joined ? t->joined + at : t->rest, rest);
-    t->rest = t->joined;
-    t->rest_end = t->joined + rest;
-    return STATUS_OK;
 }
 
 /* The rest begins a row that has an open quote at its end. STATUS_INPUT where that row is at fault
@@ -310,7 +271,15 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
     do {
         struct line_window window;
         bool inside = false;
-        TRY(keep_rest(t, error));
+        const size_t rest = (size_t)(t->rest_end - t->rest),
+                     most = line_reader_window_bytes(t->reader);
+        if (rest > most)
+            return refuse_long(t, error);
+        if (rest > 0 && !t->joined)
+            t->joined = memory_array(2, most, error);
+        TRY(error->status);
+        if (rest > 0) /* the next window may overwrite it */
+            memmove(t->joined, t->rest, rest);
         TRY(line_reader_next(t->reader, &window, error));
         if (!t->begun) {
             t->begun = true;
@@ -324,9 +293,17 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
         if (window.overlong)
             return refuse_long(t, error);
         const bool over = window.begin == window.end;
-        TRY(join(t, &window, &t->begin, &t->rest_end, error));
-        TRY(count_quotes(t, t->begin, t->rest_end, &inside, error));
-        t->rest = t->end = inside ? last_row(t, t->begin, t->rest_end) : t->rest_end;
+        if (rest > 0) {
+            const size_t more = (size_t)(window.end - window.begin);
+            if (more > 0)
+                memcpy(t->joined + rest, window.begin, more);
+            window.begin = t->joined;
+            window.end = t->joined + rest + more;
+        }
+        t->begin = window.begin;
+        t->rest_end = window.end;
+        TRY(count_quotes(t, &inside, error));
+        t->rest = t->end = inside ? last_row(t) : t->rest_end;
         /* each section gets the rows that begin in it */
 #pragma omp parallel for schedule(dynamic) num_threads(t->threads)
         for (size_t i = 0; i < t->sections; i++) {

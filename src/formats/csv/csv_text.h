@@ -105,10 +105,7 @@ struct csv_text {
     bool begun;
     const char *rest; /* after the whole rows, up to `rest_end` */
     const char *rest_end;
-    char *joined; /* (joined_room) a row that windows of the file share, and what
-                   * follows it; owned                                        */
-    size_t joined_room;
-    bool is_joined;        /* the window is in `joined`    */
+    char *joined;          /* the rest and the window after it, with room for two windows; owned */
     uint64_t window_lines; /* text lines of the whole rows */
 };
 
