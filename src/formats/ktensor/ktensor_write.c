@@ -80,41 +80,11 @@ done:
     return error->status;
 }
 
-/* Opens and writes the maps of the locked stem that are to be replaced, file[*count] and those
- * after it; *count grows. */
-static enum status write_maps(struct outfile *file, int *count, const struct labels *names,
-                              const struct stem_lock *lock, struct error *error)
+/* Writes the rows of a piece to `outputs`, one for each format, of which the last has none. */
+static enum status put_piece(void *outputs, const struct ktensor *piece, struct error *error)
 {
-    for (int i = 0; i < NAME_MAPS; i++) {
-        bool same;
-        if (!map_exists(names, i))
-            continue;
-        char *path = name_maps_path(lock->stem, i, error);
-        if (!path)
-            return error->status;
-        if (map_is_same(&same, path, names, i, error) == STATUS_OK && !same)
-            outfile_open(&file[(*count)++], path, error);
-        memory_free(path);
-        TRY(error->status);
-        if (!same)
-            TRY(map_write(&file[*count - 1], names, i, error));
-    }
-    return STATUS_OK;
-}
-
-/* The opened files of a model in all formats. */
-struct outputs {
-    int count;
-    const struct ktensor_format *format[KTENSOR_FORMAT_COUNT];
-    struct ktensor_output output[KTENSOR_FORMAT_COUNT];
-};
-
-/* Writes the rows of a piece in all formats. */
-static enum status put_piece(void *context, const struct ktensor *piece, struct error *error)
-{
-    struct outputs *o = context;
-    for (int i = 0; i < o->count; i++)
-        TRY(o->format[i]->put(&o->output[i], piece, error));
+    for (struct ktensor_output *o = outputs; o->format; o++)
+        TRY(o->format->put(o, piece, error));
     return STATUS_OK;
 }
 
@@ -122,18 +92,16 @@ static enum status put_piece(void *context, const struct ktensor *piece, struct 
 static enum status write_model(struct outfile *file, const struct ktensor_source *model,
                                const struct labels *names, unsigned formats, struct error *error)
 {
-    struct outputs o = {0};
-    for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++) {
-        const struct ktensor_format *format = &ktensor_formats[i];
-        if (!(formats & format->flag))
+    struct ktensor_output output[KTENSOR_FORMAT_COUNT + 1] = {0}, *o = output;
+    for (const struct ktensor_format *f = ktensor_formats;
+         f < ktensor_formats + KTENSOR_FORMAT_COUNT; f++) {
+        if (!(formats & f->flag))
             continue;
-        o.format[o.count] = format;
-        o.output[o.count] =
-            (struct ktensor_output){.file = file, .whole = model->k, .names = names};
-        TRY(format->begin(&o.output[o.count++], error));
-        file += ktensor_format_files(format, model->k->shape.order);
+        *o = (struct ktensor_output){.format = f, .file = file, .whole = model->k, .names = names};
+        TRY(f->begin(o++, error));
+        file += ktensor_format_files(f, model->k->shape.order);
     }
-    return ktensor_pieces(model, ktensor_rows_of_bytes(PIECE, model->k->rank), put_piece, &o,
+    return ktensor_pieces(model, ktensor_rows_of_bytes(PIECE, model->k->rank), put_piece, output,
                           error);
 }
 
@@ -149,7 +117,7 @@ enum status ktensor_write(const struct ktensor_source *model, const struct label
     TRY_OR(done, write_model(file, model, names, formats, error));
     if (names)
         TRY_OR(done, ktensor_files_add_maps(files, lock->stem, names, error));
-    TRY_OR(done, write_maps(file, &count, names, lock, error));
+    TRY_OR(done, maps_write(file, &count, names, NAME_MAPS, lock->stem, error));
     TRY_OR(done, take_older_away(file, &count, files, lock, error));
     if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
         outfile_set_keep(lock, file, count);

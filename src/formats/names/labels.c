@@ -231,16 +231,6 @@ static size_t next_piece(struct map_text *t)
     return (size_t)(at - t->piece);
 }
 
-enum status map_write(struct outfile *f, const struct labels *names, int i, struct error *error)
-{
-    struct map_text t;
-    TRY(begin_text(&t, names, i, error));
-    for (size_t size; error->status == STATUS_OK && (size = next_piece(&t)) > 0;)
-        outfile_write(f, t.piece, size, error);
-    memory_free(t.piece);
-    return error->status;
-}
-
 enum status map_is_same(bool *same, const char *path, const struct labels *names, int i,
                         struct error *error)
 {
@@ -258,4 +248,33 @@ enum status map_is_same(bool *same, const char *path, const struct labels *names
 done:
     fclose(file);
     return error->status;
+}
+
+/* Appends the text of file i to an open file. */
+static enum status map_write(struct outfile *f, const struct labels *names, int i,
+                             struct error *error)
+{
+    struct map_text t;
+    TRY(begin_text(&t, names, i, error));
+    for (size_t size; error->status == STATUS_OK && (size = next_piece(&t)) > 0;)
+        outfile_write(f, t.piece, size, error);
+    memory_free(t.piece);
+    return error->status;
+}
+
+enum status maps_write(struct outfile *file, int *count, const struct labels *names, int maps,
+                       const char *stem, struct error *error)
+{
+    for (int i = 0; i < maps; i++) {
+        bool same;
+        if (!map_exists(names, i))
+            continue;
+        char *path = name_maps_path(stem, i, error);
+        if (path && map_is_same(&same, path, names, i, error) == STATUS_OK && !same &&
+            outfile_open(&file[(*count)++], path, error) == STATUS_OK)
+            map_write(&file[*count - 1], names, i, error);
+        memory_free(path);
+        TRY(error->status);
+    }
+    return STATUS_OK;
 }

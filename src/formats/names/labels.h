@@ -68,11 +68,14 @@ void labels_free(struct labels *l);
  * any other is, with empty text lines for modes that have no name. */
 bool map_exists(const struct labels *names, int i);
 
-/* Appends the text of file i to an open file. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status map_write(struct outfile *f, const struct labels *names, int i, struct error *error);
-
 /* *same = whether the file `path` exists and has exactly the text of file i. STATUS_MEMORY. */
 enum status map_is_same(bool *same, const char *path, const struct labels *names, int i,
                         struct error *error);
+
+/* Writes those of the first `maps` files of the stem that are not there with the same text to new
+ * files, file[*count] and those after it; *count grows. The caller commits or discards them, after
+ * a failure too. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status maps_write(struct outfile *file, int *count, const struct labels *names, int maps,
+                       const char *stem, struct error *error);
 
 #endif
