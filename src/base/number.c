@@ -184,7 +184,7 @@ static bool scale_exact(const struct decimal *d, double *value)
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     if (d->mantissa > UINT64_C(1) << 53 || d->exponent < -22 || d->exponent > 22)
         return false;
-    double mantissa = (double)d->mantissa;
+    const double mantissa = (double)d->mantissa;
     *value = d->exponent < 0 ? mantissa / power[-d->exponent] : mantissa * power[d->exponent];
     return true;
 }
@@ -257,18 +257,11 @@ static double scale_any(const struct decimal *d)
 /* Parses inf, infinity and nan in any case; NULL where text begins with none of them. */
 static const char *parse_special(const char *text, const char *end, double *value)
 {
-    static const struct {
-        const char *name;
-        size_t length;
-        double value;
-    } special[] = {{"infinity", 8, INFINITY}, {"inf", 3, INFINITY}, {"nan", 3, NAN}};
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        if ((size_t)(end - text) >= special[i].length &&
-            strncasecmp(text, special[i].name, special[i].length) == 0) {
-            *value = special[i].value;
-            return text + special[i].length;
-        }
-    return NULL;
+    const bool nan = end - text >= 3 && strncasecmp(text, "nan", 3) == 0;
+    if (!nan && (end - text < 3 || strncasecmp(text, "inf", 3) != 0))
+        return NULL;
+    *value = nan ? NAN : INFINITY;
+    return text + (end - text >= 8 && strncasecmp(text, "infinity", 8) == 0 ? 8 : 3);
 }
 
 const char *number_parse(const char *text, const char *end, double *value)
@@ -393,27 +386,6 @@ char *number_format_unsigned(uint64_t value, char *text)
     return write_digits(value, count_digits(value), text);
 }
 
-static char *write_zeros(int count, char *text)
-{
-    if (count > 0) {
-        memset(text, '0', (size_t)count);
-        text += count;
-    }
-    return text;
-}
-
-/* Writes the digits with a point after the first `whole` (1 or more) digits; zeros fill up to the
- * point where there are fewer digits. */
-static char *write_with_point(uint64_t digits, int count, int whole, char *text)
-{
-    if (count <= whole)
-        return write_zeros(whole - count, write_digits(digits, count, text));
-    write_digits(digits, count, text + 1);
-    memmove(text, text + 1, (size_t)whole);
-    text[whole] = '.';
-    return text + count + 1;
-}
-
 static char *write_decimal(struct shortest decimal, char *text)
 {
     /* Trailing zeros (at most 16) go in few steps, because short numbers have many. */
@@ -427,35 +399,41 @@ static char *write_decimal(struct shortest decimal, char *text)
             decimal.digits /= step[i].power;
             decimal.exponent += step[i].zeros;
         }
-    int count = count_digits(decimal.digits);
-    int leading = decimal.exponent + count - 1; /* exponent of the first digit */
-    if (leading >= 0 && leading <= PLAIN_MAX)
-        return write_with_point(decimal.digits, count, leading + 1, text);
+    const int count = count_digits(decimal.digits);
+    const int leading = decimal.exponent + count - 1; /* exponent of the first digit */
     if (leading < 0 && leading >= PLAIN_MIN) {
-        memcpy(text, "0.", 2);
-        text = write_zeros(-leading - 1, text + 2);
+        text = mempcpy(text, "0.0000", (size_t)(1 - leading));
         return write_digits(decimal.digits, count, text);
     }
-    text = write_with_point(decimal.digits, count, 1, text);
+    const bool plain = leading >= 0 && leading <= PLAIN_MAX;
+    const int whole = plain ? leading + 1 : 1; /* digits before the point */
+    if (count <= whole) {
+        text = write_digits(decimal.digits, count, text);
+        memset(text, '0', (size_t)(whole - count));
+        text += whole - count;
+    } else {
+        write_digits(decimal.digits, count, text + 1);
+        memmove(text, text + 1, (size_t)whole);
+        text[whole] = '.';
+        text += count + 1;
+    }
+    if (plain)
+        return text;
     *text++ = 'e';
     if (leading < 0)
         *text++ = '-';
-    return number_format_unsigned((uint64_t)(leading < 0 ? -leading : leading), text);
+    return number_format_unsigned((uint64_t)abs(leading), text);
 }
 
 char *number_format(double value, char *text)
 {
-    if (isnan(value)) {
-        memcpy(text, "nan", 3);
-        return text + 3;
-    }
+    if (isnan(value))
+        return mempcpy(text, "nan", 3);
     if (signbit(value))
         *text++ = '-';
     double magnitude = fabs(value);
-    if (isinf(magnitude)) {
-        memcpy(text, "inf", 3);
-        return text + 3;
-    }
+    if (isinf(magnitude))
+        return mempcpy(text, "inf", 3);
     /* Whole numbers below 2^53 need all their digits: their neighbours are at most 1 away. */
     if (magnitude < 0x1p53 && magnitude == (double)(uint64_t)magnitude)
         return number_format_unsigned((uint64_t)magnitude, text);
@@ -480,11 +458,8 @@ const char *number_size(uint64_t bytes, char *text)
     int unit = 0;
     for (; amount >= 999.5 && unit < 5; unit++) /* 999.5 would be written as 1000 */
         amount /= 1000;
-    snprintf(text, NUMBER_SIZE_TEXT, "%.*f %s",
-             amount < 9.995   ? 2
-             : amount < 99.95 ? 1
-                              : 0,
-             amount, units[unit]);
+    const int decimals = (amount < 9.995) + (amount < 99.95);
+    snprintf(text, NUMBER_SIZE_TEXT, "%.*f %s", decimals, amount, units[unit]);
     return text;
 }
 

@@ -111,29 +111,27 @@ bool printable_as_it_is(const char *text, size_t length)
     return (code & 0xfffe) != 0xfffe; /* the last two of each plane */
 }
 
-const char *printable(const char *text, char *out, size_t size)
+size_t printable_length(const char *text)
+{
+    const size_t length = utf8_length(text);
+    return length > 0 && printable_as_it_is(text, length) ? length : 0;
+}
+
+const char *printable(const char *text, char *copy, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
-    char *to = out, *end = out + size - 1;
+    char *to = copy, *end = copy + size - 1;
     while (*text) {
-        size_t length = utf8_length(text), room = (size_t)(end - to);
-        if (length > 0 && printable_as_it_is(text, length)) {
-            if (length > room)
-                break;
-            memcpy(to, text, length);
-            to += length;
-            text += length;
-        } else {
-            if (room < 4)
-                break;
-            unsigned char byte = (unsigned char)*text++;
-            const char escaped[4] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-            memcpy(to, escaped, 4);
-            to += 4;
-        }
+        const size_t length = printable_length(text);
+        const unsigned char byte = (unsigned char)*text;
+        const char escaped[4] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+        if ((length ? length : sizeof escaped) > (size_t)(end - to))
+            break;
+        to = length ? mempcpy(to, text, length) : mempcpy(to, escaped, sizeof escaped);
+        text += length ? length : 1;
     }
     *to = '\0';
-    return out;
+    return copy;
 }
 
 size_t printable_cut(const char *text, size_t most)

@@ -38,7 +38,7 @@ static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo
             return error->status;
         memory_copy(b->value, x->value, x->nnz * sizeof *b->value);
     }
-    return radix_sort(s->line, (uint64_t *)(void *)b->value, x->nnz, b->ordering.line_bits, error);
+    return radix_sort(s->line, (uint64_t *)(void *)b->value, x->nnz, error);
 }
 
 /* Fills s->position. */

@@ -331,9 +331,8 @@ enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_
     part.nnz = count;
     int word = 0;
     do {
-        int bits = o->line_bits - 64 * word;
         TRY(ordering_line_words(o, &part, word, position, key, error));
-        TRY(radix_sort(key, position, count, bits < 64 ? bits : 64, error));
+        TRY(radix_sort(key, position, count, error));
         word++;
     } while (64 * word < o->line_bits);
     return STATUS_OK;
