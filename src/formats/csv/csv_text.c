@@ -222,14 +222,8 @@ static const char *last_row(const struct csv_text *t)
 const char *csv_text_take_row(struct csv_text *t, const char *row)
 {
     const char *at = next_row(row, t->end, false);
-    for (size_t i = 0; i < t->sections; i++) {
-        struct csv_section *s = &t->section[i];
-        const char *begin = s->begin > at ? s->begin : at < s->end ? at : s->end;
-        const uint64_t skipped = line_count(s->begin, begin);
-        s->begin = begin;
-        s->lines -= skipped;
-        s->first_line += skipped;
-    }
+    for (size_t i = 0; i < t->sections && t->section[i].begin < at; i++)
+        t->section[i].begin = at < t->section[i].end ? at : t->section[i].end;
     return at;
 }
 
