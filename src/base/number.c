@@ -30,65 +30,34 @@ static inline int power_of_ten_log2(int k)
     return (k * 1741647) >> 19;
 }
 
-/* A natural number of 960 bits, least significant word first. */
-#define WORDS 15
-
 static struct power_of_ten table[POWER_MAX - POWER_MIN + 1];
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 
-/* The 64 bits from bit `position` (0 or more) upwards. */
-static uint64_t bits_from(const uint64_t *n, int position)
-{
-    int word = position / 64, shift = position % 64;
-    uint64_t bits = n[word] >> shift;
-    if (shift && word + 1 < WORDS)
-        bits |= n[word + 1] << (64 - shift);
-    return bits;
-}
-
-/* The uppermost 128 bits of n, which has more than 128 bits, plus one where bits follow: further
- * bits of n, or, where n is not exact, of the number that was cut off to n. */
-static struct power_of_ten upper_bits(const uint64_t *n, bool exact)
-{
-    int word = WORDS - 1;
-    while (!n[word])
-        word--;
-    int lowest = 64 * word + 63 - __builtin_clzll(n[word]) - 127;
-    struct power_of_ten power = {bits_from(n, lowest + 64), bits_from(n, lowest)};
-    bool more = !exact || (n[lowest / 64] & ((UINT64_C(1) << lowest % 64) - 1)) != 0;
-    for (int i = 0; i < lowest / 64; i++)
-        more |= n[i] != 0;
-    if (more)
-        power.hi += ++power.lo == 0;
-    return power;
-}
-
-/* 10^k and 5^k differ by a power of two, so the table holds the upper bits of 5^k. For k >= 0 these
- * come from 2^128 * 5^k, which is exact. For k < 0 they come from floor(2^959 / 5^-k), which
- * repeated division finds, since floor(floor(x / 5) / 5) = floor(x / 25); a remainder is always cut
- * off. */
+/* 10^k and 5^k differ by a power of two, so the table holds the upper bits of 5^k. From k = 0 on up
+ * and down, 256 bits of 5^k, in two halves of which the upper begins with a one, are multiplied by
+ * 5 / 8 or divided by 5, cut off, and moved up. What is cut off in all steps is less than 2^13 in
+ * the lowest place. Only if the lower half had ones everywhere but there would the upper half, plus
+ * one where the lower is not zero, be wrong; no power is so. */
 static void fill_table(void)
 {
-    uint64_t n[WORDS] = {[2] = 1};
-    for (int k = 0; k <= POWER_MAX; k++) {
-        table[k - POWER_MIN] = upper_bits(n, true);
-        uint64_t carry = 0;
-        for (int i = 0; i < WORDS; i++) {
-            uint128 product = (uint128)n[i] * 5 + carry;
-            n[i] = (uint64_t)product;
-            carry = (uint64_t)(product >> 64);
+    for (int step = -1; step <= 1; step += 2) {
+        uint128 upper = (uint128)1 << 127, lower = 0;
+        for (int k = 0; k >= POWER_MIN && k <= POWER_MAX; k += step) {
+            const uint128 rounded = upper + (lower != 0);
+            table[k - POWER_MIN] =
+                (struct power_of_ten){(uint64_t)(rounded >> 64), (uint64_t)rounded};
+            if (step > 0) { /* a half and an eighth */
+                const uint128 half = lower >> 1 | upper << 127, eighth = lower >> 3 | upper << 125;
+                lower = half + eighth;
+                upper = (upper >> 1) + (upper >> 3) + (lower < half);
+            } else { /* 2^128 is 1 more than a multiple of 5 */
+                const uint128 rest = upper % 5, fifth = ~(uint128)0 / 5;
+                lower = rest * fifth + lower / 5 + (lower % 5 + rest) / 5;
+                upper /= 5;
+            }
+            for (; !(upper >> 127); lower <<= 1)
+                upper = upper << 1 | lower >> 127;
         }
-    }
-    for (int i = 0; i < WORDS; i++)
-        n[i] = i == WORDS - 1 ? UINT64_C(1) << 63 : 0;
-    for (int k = -1; k >= POWER_MIN; k--) {
-        uint64_t remainder = 0;
-        for (int i = WORDS - 1; i >= 0; i--) {
-            uint128 dividend = (uint128)remainder << 64 | n[i];
-            n[i] = (uint64_t)(dividend / 5);
-            remainder = (uint64_t)(dividend % 5);
-        }
-        table[k - POWER_MIN] = upper_bits(n, false);
     }
 }
 

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/error.h"
 
@@ -106,21 +105,5 @@ struct outfile_extent {
  * file. The first error of any thread wins, and the threads leave the rest. STATUS_OUTPUT. */
 enum status outfile_write_extents(const struct outfile_extent *extents, int count,
                                   struct error *error);
-
-/* --- A stream of stdio that writes to an output file, for text that fprintf makes. --- */
-
-struct outfile_stream {
-    FILE *stream;
-    struct outfile *file; /* borrowed */
-    struct error *error;
-};
-
-/* Opens s->stream, which appends to the open file f. *s stays where it is, and f and error outlive
- * it, until outfile_stream_close. STATUS_MEMORY. */
-enum status outfile_stream_open(struct outfile_stream *s, struct outfile *f, struct error *error);
-
-/* Writes what is left and closes the stream, not the file; *error has the first failure of writing.
- * Accepts one that is not open. STATUS_OUTPUT. */
-enum status outfile_stream_close(struct outfile_stream *s);
 
 #endif

@@ -269,62 +269,49 @@ static enum status write_log(struct stem_lock *lock, struct outfile *files, int 
     return append(lock, text, error);
 }
 
-enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
-                                struct error *error)
+/* Brings the new files onto the disk, and then under their names. */
+static enum status put_all(struct stem_lock *lock, struct outfile *files, int count,
+                           struct error *error)
 {
     for (int i = 0; i < count; i++) /* the disk works on all of them at a time */
         if (files[i].old != OLD_GONE)
             outfile_begin_sync(&files[i], 0, 0);
     for (int i = 0; i < count; i++)
         if (files[i].old != OLD_GONE)
-            TRY_OR(failed, outfile_complete(&files[i], error));
-    TRY_OR(failed, write_log(lock, files, count, error));
+            TRY(outfile_complete(&files[i], error));
+    TRY(write_log(lock, files, count, error));
     /* Each old file that is replaced gets another name, so that a reader who does not know the log
      * finds a file at any time. Without hard links put_new() renames the old file. */
     for (int i = 0; i < count; i++)
         if (files[i].old == OLD_THERE && link(files[i].path, files[i].saved) != 0)
             continue;
-    TRY_OR(failed, outfile_sync_folder(&files[0], error));
-    TRY_OR(failed, append(lock, "replace\n", error));
+    TRY(outfile_sync_folder(&files[0], error));
+    TRY(append(lock, "replace\n", error));
     for (int i = 0; i < count; i++)
-        TRY_OR(failed, put_new(&files[i], error));
-    TRY_OR(failed, outfile_sync_folder(&files[0], error));
+        TRY(put_new(&files[i], error));
+    TRY(outfile_sync_folder(&files[0], error));
     return STATUS_OK;
-failed:
-    outfile_set_discard(lock, files, count);
-    return error->status;
 }
 
-/* Forgets the files of a set and empties its log. */
-static void end(struct stem_lock *lock, struct outfile *files, int count)
+enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
+                                struct error *error)
 {
-    struct error ignored = {0};
+    struct error back = {0}, cleared = {0}; /* ignored: the next holder repeats what is done */
+    const bool replaced = put_all(lock, files, count, error) == STATUS_OK;
+    const bool begun = lock->used > lock->head; /* the log has the files */
+    if (begun && !replaced)
+        append(lock, "back\n", &back);
     for (int i = 0; i < count; i++) {
-        files[i].named = 0;
+        if (replaced)
+            unlink(files[i].saved);
+        else if (begun)
+            put_old(&files[i]);
+        files[i].named &= !begun;
         outfile_discard(&files[i]);
     }
-    clear(lock, &ignored); /* where that fails, the next holder repeats what is done */
-}
-
-void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count)
-{
-    for (int i = 0; i < count; i++)
-        unlink(files[i].saved);
-    end(lock, files, count);
-}
-
-void outfile_set_discard(struct stem_lock *lock, struct outfile *files, int count)
-{
-    struct error ignored = {0};
-    bool begun = lock->used > lock->head;
     if (begun)
-        append(lock, "back\n", &ignored);
-    for (int i = 0; begun && i < count; i++)
-        put_old(&files[i]);
-    for (int i = 0; !begun && i < count; i++)
-        outfile_discard(&files[i]);
-    if (begun)
-        end(lock, files, count);
+        clear(lock, &cleared);
+    return error->status;
 }
 
 /* Which name of f has the contents that count; NULL where the file does not count. */

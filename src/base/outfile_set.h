@@ -57,13 +57,10 @@ enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct er
 enum status outfile_set_take_away(struct outfile *f, const char *path, struct error *error);
 
 /* Gives `count` files of the lock's stem their final names, or takes them away; there is one at
- * least. The old files are kept until outfile_set_keep makes the new ones final, or
- * outfile_set_discard puts the old ones back. On failure the old ones have been put back, and the
- * files are discarded. STATUS_OUTPUT, STATUS_MEMORY. */
+ * least. On failure the old files have been put back. In any case the files are discarded.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
                                 struct error *error);
-void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count);
-void outfile_set_discard(struct stem_lock *lock, struct outfile *files, int count);
 
 /* *path = the name of the file that counts as STEM.SUFFIX: this name, unless the log of a killed
  * process says otherwise; NULL where there is no such file, or the log says that there is none.

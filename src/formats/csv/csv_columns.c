@@ -152,31 +152,32 @@ static enum status choose_modes(struct csv_columns *c, const char *columns, stru
 }
 
 /* *mode = the one whose column's name begins `setting`, COLUMN=..., and *rest what follows the
- * sign; of several the longest name. */
+ * sign; of several the longest name. `had`: the modes that the option has had so far. */
 static enum status find_mode(struct csv_columns *c, const char *option, const char *setting,
-                             struct csv_mode **mode, const char **rest, struct error *error)
+                             bool *had, struct csv_mode **mode, const char **rest,
+                             struct error *error)
 {
-    *mode = NULL;
+    struct name name = {0};
+    int found = -1;
     for (int n = 0; n < c->modes; n++) {
-        const struct name name = c->format.name[c->mode[n].column];
-        if (strncmp(setting, name.text, name.length) != 0 || setting[name.length] != '=' ||
-            (*mode && setting + name.length < *rest))
+        const struct name other = c->format.name[c->mode[n].column];
+        if (strncmp(setting, other.text, other.length) != 0 || setting[other.length] != '=' ||
+            (found >= 0 && other.length <= name.length))
             continue;
-        *mode = &c->mode[n];
-        *rest = setting + name.length + 1;
+        found = n;
+        name = other;
     }
-    if (*mode)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "%s: '%s', expected COLUMN=... with a column of --columns", option, setting);
-}
-
-static enum status refuse_twice(const struct csv_columns *c, const struct csv_mode *mode,
-                                const char *option, struct error *error)
-{
-    const struct name name = c->format.name[mode->column];
-    return error_set(error, STATUS_INPUT, "%s: '%.*s' twice, expected each column once", option,
-                     name_shown(name, SHOWN_BYTES), name.text);
+    if (found < 0)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected COLUMN=... with a column of --columns", option,
+                         setting);
+    if (had[found])
+        return error_set(error, STATUS_INPUT, "%s: '%.*s' twice, expected each column once", option,
+                         name_shown(name, SHOWN_BYTES), name.text);
+    had[found] = true;
+    *mode = &c->mode[found];
+    *rest = setting + name.length + 1;
+    return STATUS_OK;
 }
 
 /* Numbers the names that are listed before the file is read. */
@@ -226,6 +227,7 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
             suggest_columns(c, columns));
     }
     const int count = c->format.columns;
+    bool is_binned[MAX_ORDER] = {false}, is_ordered[MAX_ORDER] = {false};
     c->format.slot = memory_array((size_t)count, sizeof *c->format.slot, error);
     if (!c->format.slot)
         return error->status;
@@ -240,9 +242,7 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
     for (int i = 0; i < options->bins; i++) {
         struct csv_mode *mode;
         const char *width;
-        TRY(find_mode(c, "--bin", options->bin[i], &mode, &width, error));
-        if (mode->bin.kind != CSV_BIN_NONE)
-            return refuse_twice(c, mode, "--bin", error);
+        TRY(find_mode(c, "--bin", options->bin[i], is_binned, &mode, &width, error));
         if (!csv_bin_parse(&mode->bin, width))
             return error_set(error, STATUS_INPUT,
                              "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
@@ -256,14 +256,11 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
     for (int i = 0; i < options->orders; i++) {
         struct csv_mode *mode;
         const char *how;
-        TRY(find_mode(c, "--order", options->order[i], &mode, &how, error));
+        TRY(find_mode(c, "--order", options->order[i], is_ordered, &mode, &how, error));
         if (*how == '\0')
             return error_set(error, STATUS_INPUT,
                              "--order: '%s', expected COLUMN=sorted, COLUMN=number or COLUMN=FILE",
                              options->order[i]);
-        if (mode->is_ordered)
-            return refuse_twice(c, mode, "--order", error);
-        mode->is_ordered = true;
         mode->order = strcmp(how, "sorted") == 0   ? CSV_SORTED
                       : strcmp(how, "number") == 0 ? CSV_BY_NUMBER
                                                    : CSV_LISTED;

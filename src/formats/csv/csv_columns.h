@@ -17,7 +17,6 @@ struct csv_mode {
     int column; /* of the file, from 0 */
     struct csv_bin bin;
     enum csv_order order;
-    bool is_ordered;         /* by --order                                                     */
     const char *file;        /* CSV_LISTED: the file of --order, or NULL: a list of blco's own */
     struct name_table names; /* owned                                                          */
 };

@@ -119,8 +119,7 @@ enum status ktensor_write(const struct ktensor_source *model, const struct label
         TRY_OR(done, ktensor_files_add_maps(files, lock->stem, names, error));
     TRY_OR(done, maps_write(file, &count, names, NAME_MAPS, lock->stem, error));
     TRY_OR(done, take_older_away(file, &count, files, lock, error));
-    if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
-        outfile_set_keep(lock, file, count);
+    outfile_set_replace(lock, file, count, error);
 done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);

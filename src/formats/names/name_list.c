@@ -13,34 +13,28 @@
 
 /* --- bytes that files have in another way --- */
 
-static const struct escape {
-    char byte, text[NAME_ESCAPE + 1];
-} escapes[] = {{'\n', "\\x0a"}, {'\r', "\\x0d"}, {'\\', "\\x5c"}};
+#define ESCAPED "\n\r\\" /* each is \x and two digits in a file */
 
-#define ESCAPES (sizeof escapes / sizeof *escapes)
-
-/* The escape that begins [at, end), or NULL. */
-static const struct escape *escape_at(const char *at, const char *end)
+/* The byte whose escape begins [at, end); 0 where none does. */
+static char escaped_at(const char *at, const char *end)
 {
-    for (size_t i = 0; i < ESCAPES && end - at >= NAME_ESCAPE; i++)
-        if (memcmp(at, escapes[i].text, NAME_ESCAPE) == 0)
-            return &escapes[i];
-    return NULL;
+    char text[NAME_ESCAPE + 1];
+    for (const char *byte = ESCAPED; *byte && end - at >= NAME_ESCAPE; byte++) {
+        snprintf(text, sizeof text, "\\x%02x", *byte);
+        if (memcmp(at, text, NAME_ESCAPE) == 0)
+            return *byte;
+    }
+    return 0;
 }
 
 char *name_escape(struct name name, char *to)
 {
     const char *end = name.text + name.length;
-    for (const char *at = name.text; at < end; at++) {
-        const struct escape *escape = NULL;
-        for (size_t i = 0; i < ESCAPES; i++)
-            if (*at == escapes[i].byte && (*at != '\\' || escape_at(at, end)))
-                escape = &escapes[i];
-        if (escape)
-            to = stpcpy(to, escape->text);
+    for (const char *at = name.text; at < end; at++)
+        if (*at == '\n' || *at == '\r' || (*at == '\\' && escaped_at(at, end)))
+            to += sprintf(to, "\\x%02x", *at);
         else
             *to++ = *at;
-    }
     return to;
 }
 
@@ -52,9 +46,9 @@ size_t name_of_line(const char *begin, const char *end, bool first, char *to)
     if (end > begin && end[-1] == '\r')
         end--;
     while (begin < end) {
-        const struct escape *escape = *begin == '\\' ? escape_at(begin, end) : NULL;
-        *to++ = escape ? escape->byte : *begin;
-        begin += escape ? NAME_ESCAPE : 1;
+        const char escaped = *begin == '\\' ? escaped_at(begin, end) : '\0';
+        *to++ = escaped ? escaped : *begin;
+        begin += escaped ? NAME_ESCAPE : 1;
     }
     return (size_t)(to - name);
 }
