@@ -13,13 +13,12 @@
 
 #define NAME_BYTES 1024
 
-/* The map that is guarded. The handler reads it while a thread may change it: `end` is set last and
- * cleared first. */
+/* The map that is guarded. The handler reads it while a thread may change it: `begin`, which is 0
+ * where there is none, is set first and cleared last, `end` the other way round. */
 static struct {
-    atomic_flag taken;
     atomic_uintptr_t begin, end;
     char name[NAME_BYTES];
-} guarded = {.taken = ATOMIC_FLAG_INIT};
+} guarded;
 
 static int exit_status;
 static struct sigaction before;
@@ -59,10 +58,10 @@ enum status filemap_open(struct filemap *f, const char *path, struct error *erro
     if (size == 0)
         return STATUS_OK;
     *f = (struct filemap){.bytes = bytes, .size = size};
-    if (atomic_flag_test_and_set(&guarded.taken))
+    uintptr_t none = 0;
+    if (!atomic_compare_exchange_strong(&guarded.begin, &none, (uintptr_t)bytes))
         return STATUS_OK;
     strncpy(guarded.name, path, NAME_BYTES - 1);
-    atomic_store(&guarded.begin, (uintptr_t)bytes);
     atomic_store(&guarded.end, (uintptr_t)bytes + size);
     return STATUS_OK;
 }
@@ -79,9 +78,9 @@ void filemap_let_go(const struct filemap *f, size_t begin, size_t end)
 void filemap_close(struct filemap *f)
 {
     const uintptr_t begin = (uintptr_t)f->bytes;
-    if (atomic_load(&guarded.end) && atomic_load(&guarded.begin) == begin) {
+    if (atomic_load(&guarded.begin) == begin) {
         atomic_store(&guarded.end, 0);
-        atomic_flag_clear(&guarded.taken);
+        atomic_store(&guarded.begin, 0);
     }
     if (f->size > 0)
         munmap((void *)begin, f->size);

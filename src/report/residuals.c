@@ -458,7 +458,7 @@ enum status prediction_file_append(struct prediction_file *f, const struct coo *
         }
     }
     const struct outfile_extent extent =
-        npy_extent(&f->array, 0, columns, form->residuals ? f->row : model, f->count, x->nnz);
+        npy_extent(&f->array, columns, form->residuals ? f->row : model, f->count, x->nnz);
     f->count += x->nnz;
     return outfile_write_extents(&extent, 1, error);
 }

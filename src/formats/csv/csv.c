@@ -421,11 +421,10 @@ static enum status csv_open(struct tensor_reader *t, struct error *error)
     return check_names(r, error);
 }
 
-/* Parses windows into the piece until it is full (*full) or the file ends. */
-static enum status read_rows(struct csv_reading *r, bool *full, struct error *error)
+/* Parses windows into the piece until it is full, which leaves a window, or the file ends. */
+static enum status read_rows(struct csv_reading *r, struct error *error)
 {
     struct tensor_reader *t = r->reader;
-    *full = false;
     while (r->text.begin < r->text.end) {
         const struct csv_section *last = &r->text.section[r->text.sections - 1];
         const uint64_t lines = last->first_line + last->lines;
@@ -433,10 +432,8 @@ static enum status read_rows(struct csv_reading *r, bool *full, struct error *er
             tensor_reader_most(t, r->columns.modes, csv_columns_bytes(&r->columns));
         const double read = r->names_only ? 0 : line_reader_fraction(r->text.reader);
         if (r->used > 0 && r->used + lines > most) {
-            if (!r->names_only && !csv_columns_wait(&r->columns)) {
-                *full = true;
+            if (!r->names_only && !csv_columns_wait(&r->columns))
                 return STATUS_OK;
-            }
             TRY(take_names_only(r, error));
         }
         TRY(tensor_reader_make_room(t, r->columns.modes, r->used, lines, most, read, error));
@@ -456,9 +453,8 @@ static enum status read_rows(struct csv_reading *r, bool *full, struct error *er
 static enum status csv_next(struct tensor_reader *t, struct error *error)
 {
     struct csv_reading *r = t->state;
-    bool full;
     r->used = 0;
-    TRY(read_rows(r, &full, error));
+    TRY(read_rows(r, error));
     if (r->names_only) { /* begin the file again now that all names have their numbers */
         struct coo none = {0};
         const char *begin = NULL, *end = NULL;
@@ -469,15 +465,16 @@ static enum status csv_next(struct tensor_reader *t, struct error *error)
         TRY(open_text(r, &begin, &end, error));
         progress_stage(r->reader->progress, "reading %s again", r->text.name);
         r->text.format = &r->columns.format;
-        TRY(read_rows(r, &full, error));
+        TRY(read_rows(r, error));
     }
+    const bool over = r->text.begin == r->text.end;
     t->piece.nnz = r->used;
-    if (!full)
+    if (over)
         TRY(csv_columns_number(&r->columns, &t->piece, error));
     for (int n = 0; n < r->columns.modes; n++)
         t->piece.shape.dims[n] = r->columns.mode[n].names.count;
     t->bytes = line_reader_bytes(r->text.reader);
-    tensor_reader_set_piece(t, r->used, !full);
+    tensor_reader_set_piece(t, r->used, over);
     return STATUS_OK;
 }
 

@@ -61,8 +61,8 @@ static const char *read_quoted(char separator, const char *at, const char *end,
     return *quote == separator || *quote == '\n' ? quote : NULL;
 }
 
-static inline const char *read_field(char separator, const char *at, const char *end,
-                                     struct csv_field *field, enum csv_fault_kind *kind)
+const char *csv_field_read(char separator, const char *at, const char *end, struct csv_field *field,
+                           enum csv_fault_kind *kind)
 {
     if (*at == '"')
         return read_quoted(separator, at + 1, end, field, kind);
@@ -74,12 +74,6 @@ static inline const char *read_field(char separator, const char *at, const char 
     return *stop != '"' ? stop : NULL;
 }
 
-const char *csv_field_read(char separator, const char *at, const char *end, struct csv_field *field,
-                           enum csv_fault_kind *kind)
-{
-    return read_field(separator, at, end, field, kind);
-}
-
 const char *csv_record_read(const struct csv_format *f, const char *at, const char *end,
                             struct csv_field *field, struct csv_fault *fault)
 {
@@ -87,7 +81,7 @@ const char *csv_record_read(const struct csv_format *f, const char *at, const ch
     enum csv_fault_kind kind;
     for (int column = 0;; column++) {
         struct csv_field *to = &field[column < f->columns ? f->slot[column] : f->wanted];
-        at = read_field(f->separator, at, end, to, &kind);
+        at = csv_field_read(f->separator, at, end, to, &kind);
         if (!at) {
             *fault = (struct csv_fault){kind, row, column, to->name};
             return NULL;
