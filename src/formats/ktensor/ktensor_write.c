@@ -17,27 +17,23 @@ static bool is_file(const char *path)
     return lstat(path, &s) == 0 && !S_ISDIR(s.st_mode);
 }
 
-/* The tensor that has the stem, and whose names its maps are, too; the caller frees the path. NULL
- * where there is none. */
-static char *find_tensor(const char *stem, struct error *error)
+/* *tensor = the tensor that has the stem, and whose names its maps are, too, or NULL; the caller
+ * frees the path. *owned = whether the maps are those of a model that blco wrote, not the tensor's
+ * and not the user's: STEM.modes.map is there. */
+static enum status find_owner(char **tensor, bool *owned, const char *stem, struct error *error)
 {
     static const char *const endings[] = {"blco", "tns", "tns.gz"};
+    *tensor = NULL;
+    *owned = false;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        char *path = memory_text(error, "%s.%s", stem, endings[i]);
-        if (!path || is_file(path))
-            return path;
-        memory_free(path);
+        *tensor = memory_text(error, "%s.%s", stem, endings[i]);
+        if (!*tensor || is_file(*tensor))
+            return error->status;
+        memory_free(*tensor);
     }
-    return NULL;
-}
-
-/* *owned = whether the maps of the stem are those of a model that blco wrote, not the tensor's,
- * which may be `tensor`, and not the user's: STEM.modes.map is there. */
-static enum status find_owner(bool *owned, const char *stem, const char *tensor,
-                              struct error *error)
-{
+    *tensor = NULL;
     char *modes = name_maps_path(stem, NAME_MAPS_MODES, error);
-    *owned = modes && !tensor && is_file(modes);
+    *owned = modes && is_file(modes);
     memory_free(modes);
     return error->status;
 }
@@ -45,11 +41,10 @@ static enum status find_owner(bool *owned, const char *stem, const char *tensor,
 /* The names of all files that a model of the stem may have. */
 static enum status name_all(struct ktensor_files *all, const char *stem, struct error *error)
 {
-    bool owned = false;
+    bool owned;
+    char *tensor;
     *all = (struct ktensor_files){0};
-    char *tensor = find_tensor(stem, error);
-    if (error->status == STATUS_OK)
-        find_owner(&owned, stem, tensor, error);
+    find_owner(&tensor, &owned, stem, error);
     memory_free(tensor);
     TRY(error->status);
     TRY(ktensor_files_name(all, MAX_ORDER, stem, KTENSOR_FORMATS, error));
@@ -150,10 +145,9 @@ static enum status check_map(const char *map, const char *tensor, const struct l
 
 enum status ktensor_check_maps(const char *stem, const struct labels *names, struct error *error)
 {
-    bool owned = true;
-    char *tensor = find_tensor(stem, error);
-    TRY(error->status);
-    find_owner(&owned, stem, tensor, error);
+    bool owned;
+    char *tensor;
+    find_owner(&tensor, &owned, stem, error);
     for (int i = 0; i < NAME_MAPS && !owned && error->status == STATUS_OK; i++) {
         char *map = name_maps_path(stem, i, error);
         if (map)

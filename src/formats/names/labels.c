@@ -16,7 +16,7 @@
 static const char *parse_mode(const char *text, uint64_t *mode)
 {
     const char *end = text + strlen(text), *rest = number_parse_unsigned(text, end, mode);
-    return rest && rest > text && *rest == '=' ? rest + 1 : NULL;
+    return rest && *rest == '=' ? rest + 1 : NULL;
 }
 
 /* The comma that ends the file's name, or the end of the text. */

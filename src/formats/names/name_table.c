@@ -126,7 +126,7 @@ static enum status grow_slots(struct name_table *t, struct error *error)
     return STATUS_OK;
 }
 
-enum status name_table_append(struct name_table *t, struct name name, struct error *error)
+inline enum status name_table_append(struct name_table *t, struct name name, struct error *error)
 {
     if (t->count == t->place_room) {
         uint64_t room = t->place_room + t->place_room / 2 + LEAST_SLOTS;
