@@ -75,7 +75,7 @@ static void put_string(struct json *j, const char *value)
         size_t length = utf8_length(at);
         if (length == 0)
             put_text(j, "\\ufffd");
-        else if (*at == '"' || *at == '\\' || !printable_as_it_is(at, length))
+        else if (*at == '"' || *at == '\\' || printable_length(at) == 0)
             put_escaped(j, utf8_code_point(at, length));
         else
             put(j, at, length);

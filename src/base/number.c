@@ -131,10 +131,7 @@ static const char *scan_decimal(const char *text, const char *end, struct decima
         const char *fraction = p + 1;
         p = scan_digits(fraction, end, d);
         d->exponent = fraction - p;
-        if (p > fraction)
-            digits = true;
-        else if (!digits)
-            return NULL;
+        digits |= p > fraction;
     }
     d->end = p;
     if (!digits)

@@ -83,7 +83,7 @@ size_t utf8_fit(const char *text, size_t width)
     return measure(text, width, &used);
 }
 
-bool printable_as_it_is(const char *text, size_t length)
+size_t printable_length(const char *text)
 {
     static const struct {
         uint32_t first, last;
@@ -94,17 +94,12 @@ bool printable_as_it_is(const char *text, size_t length)
         {0x202a, 0x202e}, {0x2066, 0x2069}, /* embeddings, overrides, isolates          */
         {0xfdd0, 0xfdef},                   /* noncharacters                            */
     };
-    uint32_t code = utf8_code_point(text, length);
+    const size_t length = utf8_length(text);
+    const uint32_t code = utf8_code_point(text, length);
     for (size_t i = 0; i < sizeof escaped / sizeof *escaped; i++)
         if (code >= escaped[i].first && code <= escaped[i].last)
-            return false;
-    return (code & 0xfffe) != 0xfffe; /* the last two of each plane */
-}
-
-size_t printable_length(const char *text)
-{
-    const size_t length = utf8_length(text);
-    return length > 0 && printable_as_it_is(text, length) ? length : 0;
+            return 0;
+    return (code & 0xfffe) != 0xfffe ? length : 0; /* not the last two of each plane */
 }
 
 const char *printable(const char *text, char *copy, size_t size)

@@ -26,13 +26,10 @@ size_t utf8_fit(const char *text, size_t width);
 /* The most bytes that printable() writes for a text of so many bytes. */
 #define PRINTABLE_ROOM(bytes) (4 * (bytes) + 1)
 
-/* Whether the character at `text`, `length` bytes of valid UTF-8, can be shown as it is: no control
- * character, none that separates lines or paragraphs or sets the direction of text (Unicode's
- * property Bidi_Control), and no noncharacter, which HTML and XML do not allow. */
-bool printable_as_it_is(const char *text, size_t length);
-
-/* The bytes of the character at `text`, a terminated string, if it is UTF-8 and can be shown as it
- * is; else 0. */
+/* Bytes of the character at `text`, a terminated string, if it is UTF-8 and can be shown as it is,
+ * else 0: a control character, one that separates lines or paragraphs or sets the direction of text
+ * (Unicode's property Bidi_Control), and a noncharacter, which HTML and XML do not allow, cannot.
+ */
 size_t printable_length(const char *text);
 
 /* Copies the text to copy[0..size), terminated, with each byte of a character that cannot be shown

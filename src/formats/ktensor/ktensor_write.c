@@ -195,9 +195,9 @@ enum status ktensor_writable(const char *stem, unsigned formats, struct error *e
     TRY_OR(done, ktensor_files_name(&files, 1, stem, formats, error));
     TRY_OR(done, try_file(files.path[0], error));
     TRY_OR(done, name_all(&all, stem, error));
-    for (int i = 0; i < all.count; i++)
-        if (lstat(all.path[i], &s) == 0 && try_file(all.path[i], error) != STATUS_OK)
-            goto done;
+    for (int i = 0; i < all.count && error->status == STATUS_OK; i++)
+        if (lstat(all.path[i], &s) == 0)
+            try_file(all.path[i], error);
 done:
     ktensor_files_free(&files);
     ktensor_files_free(&all);
