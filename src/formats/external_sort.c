@@ -205,14 +205,14 @@ static enum status refill(struct merger *m, uint64_t k, struct error *error)
     uint64_t room = m->length - m->filled[k], left = spill->count - spill->read;
     uint64_t count = room < left ? room : left, to = k * m->length + m->filled[k];
     uint64_t at = spill->offset;
-    for (int n = 0; n < x->shape.order && count > 0; n++) {
-        TRY(outfile_read_at(&m->spills->file, x->index[n] + to, count * sizeof *x->index[n],
-                            at + spill->read * sizeof *x->index[n], error));
-        at += spill->count * sizeof *x->index[n];
+    for (int column = 0; column < COO_COLUMNS && count > 0; column++) {
+        const size_t size = coo_column_bytes(column);
+        if (!x->column[column])
+            continue;
+        TRY(outfile_read_at(&m->spills->file, coo_at(x, column, to), count * size,
+                            at + spill->read * size, error));
+        at += spill->count * size;
     }
-    if (count > 0)
-        TRY(outfile_read_at(&m->spills->file, x->value + to, count * sizeof *x->value,
-                            at + spill->read * sizeof *x->value, error));
     spill->read += count;
     m->filled[k] += count;
     return STATUS_OK;
@@ -343,7 +343,7 @@ static enum status spill_merge(struct spills *s, uint64_t memory, struct entry_s
     const struct shape *shape = &m.sums->writer->pending.shape;
     uint64_t spills = m.spills->count;
     m.alto = &m.sums->writer->alto.ordering;
-    m.length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
+    m.length = memory / spills / (coo_bytes(shape->order, 1) + EXTERNAL_SORT_OVERHEAD);
     if (m.length < LEAST_WINDOW)
         m.length = LEAST_WINDOW;
     m.filled = memory_zeros(2 * spills, sizeof *m.filled, error);
@@ -411,22 +411,14 @@ enum status external_sort_spill(struct external_sort *s, const struct coo *piece
         TRY_OR(done, outfile_open_scratch(&all->file, s->path, error));
     TRY_OR(done, ordering_sort(&alto, piece, position, piece->nnz, key, error));
     all->spill[all->count] = (struct spill){.offset = all->bytes, .count = piece->nnz};
-    uint32_t *index = (uint32_t *)(void *)key; /* scratch */
-    double *value = (double *)(void *)key;
-    for (int n = 0; n < piece->shape.order; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < piece->nnz; i++)
-            index[i] = piece->index[n][position[i]];
-        TRY_OR(done, outfile_write_at(&s->spills.file, index, piece->nnz * sizeof *index,
-                                      s->spills.bytes, error));
-        s->spills.bytes += piece->nnz * sizeof *index;
+    for (int k = 0; k < COO_COLUMNS; k++) {
+        const uint64_t bytes = piece->nnz * coo_column_bytes(k);
+        if (!piece->column[k])
+            continue;
+        coo_gather(key, piece, k, position, piece->nnz); /* the keys are not needed any more */
+        TRY_OR(done, outfile_write_at(&all->file, key, bytes, all->bytes, error));
+        all->bytes += bytes;
     }
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < piece->nnz; i++)
-        value[i] = piece->value[position[i]];
-    TRY_OR(done, outfile_write_at(&s->spills.file, value, piece->nnz * sizeof *value,
-                                  s->spills.bytes, error));
-    s->spills.bytes += piece->nnz * sizeof *value;
     all->count++;
 done:
     memory_free(position);

@@ -52,10 +52,10 @@ static enum status gather_sample(struct comm *c, struct coo *sample, struct erro
     for (int k = 0; k < c->size; k++) {
         uint64_t its[2] = {mine, own};
         TRY(comm_bcast(c, k, its, sizeof its, error));
-        for (int n = 0; n < sample->shape.order; n++)
-            TRY(comm_bcast(c, k, sample->index[n] + its[0], its[1] * sizeof *sample->index[n],
-                           error));
-        TRY(comm_bcast(c, k, sample->value + its[0], its[1] * sizeof *sample->value, error));
+        for (int column = 0; column < COO_COLUMNS; column++)
+            if (sample->column[column])
+                TRY(comm_bcast(c, k, coo_at(sample, column, its[0]),
+                               its[1] * coo_column_bytes(column), error));
     }
     return STATUS_OK;
 }

@@ -49,7 +49,7 @@ static enum status blco_open(struct tensor_reader *r, struct error *error)
  * but at least one. */
 static uint64_t segments_within(const struct blco_file *f, uint64_t memory)
 {
-    const uint64_t fit = memory / (4 * (uint64_t)f->shape.order + 8);
+    const uint64_t fit = memory / coo_bytes(f->shape.order, 1);
     const uint64_t enough = (uint64_t)omp_get_max_threads() * NNZ_A_THREAD;
     const uint64_t segments = least_of(fit, enough) / f->header->segment_nnz;
     return segments > 0 ? segments : 1;

@@ -104,7 +104,7 @@ void tensor_reader_close(struct tensor_reader *r)
 
 uint64_t tensor_reader_most(const struct tensor_reader *r, int order, uint64_t taken)
 {
-    return (r->memory - taken) / (4 * (uint64_t)order + 8 + r->overhead);
+    return (r->memory - taken) / (coo_bytes(order, 1) + r->overhead);
 }
 
 enum status tensor_reader_make_room(struct tensor_reader *r, int order, uint64_t used,
@@ -118,7 +118,7 @@ enum status tensor_reader_make_room(struct tensor_reader *r, int order, uint64_t
         return STATUS_OK;
     uint64_t room = needed + needed / 2;
     const double expected = read > 0 ? (double)needed * MARGIN / read : 0;
-    const bool fits = expected * (4 * order + 8) < (double)machine_memory_available();
+    const bool fits = expected * (double)coo_bytes(order, 1) < (double)machine_memory_available();
     if (fits && room < (uint64_t)expected)
         room = (uint64_t)expected;
     if (room > most)

@@ -89,9 +89,9 @@ static enum status tns_next(struct tensor_reader *r, struct error *error)
                                     line_reader_fraction(text->reader), error));
         /* the threads that parse write neighbouring parts of each array */
         page_touch_begin(&pages);
-        for (int n = 0; n < order; n++)
-            page_touch_add(&pages, r->piece.index[n] + used, lines * sizeof *r->piece.index[n]);
-        page_touch_add(&pages, r->piece.value + used, lines * sizeof *r->piece.value);
+        for (int k = 0; k < COO_COLUMNS; k++)
+            if (r->piece.column[k])
+                page_touch_add(&pages, coo_at(&r->piece, k, used), lines * coo_column_bytes(k));
         page_touch_now(&pages);
         TRY(tns_text_parse(text, window, &r->piece, &used, error));
         t->waits = false;
