@@ -1,13 +1,11 @@
 #include "formats/csv/csv_text.h"
 
 #include <inttypes.h>
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "formats/names/name_table.h"
-#include "formats/tns/foreign_file.h"
 #include "formats/tns/tns_text.h"
 #include "tensor/shape.h"
 
@@ -146,18 +144,15 @@ char *csv_field_write(const char *text, size_t length, char *to)
 enum status csv_text_open(struct csv_text *t, const char *path, const struct tns_sizes *sizes,
                           struct error *error)
 {
-    *t = (struct csv_text){.section_bytes = sizes->section ? sizes->section : TNS_SECTION};
-    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW, error));
-    t->name = line_reader_name(t->reader);
-    /* the reader's thread counts among the threads that the user allows */
-    t->threads = omp_get_max_threads() - line_reader_threaded(t->reader);
-    t->threads = t->threads > 1 ? t->threads : 1;
+    *t = (struct csv_text){.section_bytes = sizes->section ? sizes->section : LINE_SECTION};
+    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : LINE_WINDOW, error));
+    t->reader.is_tensor = true;
     return STATUS_OK;
 }
 
 void csv_text_close(struct csv_text *t)
 {
-    line_reader_close(t->reader);
+    line_reader_close(&t->reader);
     memory_free(t->section);
     memory_free(t->joined);
     *t = (struct csv_text){0};
@@ -188,7 +183,7 @@ static enum status count_quotes(struct csv_text *t, const char *begin, const cha
         t->section_room = most;
     }
     t->sections = (bytes + t->section_bytes - 1) / t->section_bytes;
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (size_t i = 0; i < t->sections; i++) {
         const char *at = begin + i * t->section_bytes;
         const char *stop = i + 1 < t->sections ? at + t->section_bytes : end;
@@ -241,7 +236,7 @@ static enum status refuse_long(const struct csv_text *t, struct error *error)
     return error_set(error, STATUS_INPUT,
                      "%s:%" PRIu64 ": a row of more than %zu bytes, expected a shorter one: does a "
                      "quoted field lack its closing quote?",
-                     t->name, t->lines + 1, line_reader_window_bytes(t->reader));
+                     t->reader.name, t->lines + 1, t->reader.window_bytes);
 }
 
 /* [*begin, *end) = the rest of the last window and this one. */
@@ -255,7 +250,7 @@ static enum status join(struct csv_text *t, const struct line_window *window, co
     t->is_joined = rest > 0;
     if (rest == 0)
         return STATUS_OK;
-    if (rest > line_reader_window_bytes(t->reader))
+    if (rest > t->reader.window_bytes)
         return refuse_long(t, error);
     if (more > 0)
         memcpy(t->joined + rest, window->begin, more);
@@ -269,7 +264,7 @@ static enum status keep_rest(struct csv_text *t, struct error *error)
 {
     const size_t rest = (size_t)(t->rest_end - t->rest),
                  at = t->is_joined ? (size_t)(t->rest - t->joined) : 0,
-                 needed = at + rest + line_reader_window_bytes(t->reader) + 1;
+                 needed = at + rest + t->reader.window_bytes + 1;
     if (rest == 0)
         return STATUS_OK;
     if (needed > t->joined_room) {
@@ -309,16 +304,7 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
         struct line_window window;
         bool inside = false;
         TRY(keep_rest(t, error));
-        TRY(line_reader_next(t->reader, &window, error));
-        if (!t->begun) {
-            t->begun = true;
-            const size_t count = window.overlong ? line_reader_window_bytes(t->reader)
-                                                 : (size_t)(window.end - window.begin);
-            const bool gzip = line_reader_gzip(t->reader);
-            TRY(foreign_file_refuse(t->name, window.begin, count, gzip, error));
-            if (count >= UTF8_MARK_BYTES && memcmp(window.begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-                window.begin += UTF8_MARK_BYTES;
-        }
+        TRY(line_reader_next(&t->reader, &window, error));
         if (window.overlong)
             return refuse_long(t, error);
         const bool over = window.begin == window.end;
@@ -326,7 +312,7 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
         TRY(count_quotes(t, t->begin, t->rest_end, &inside, error));
         t->rest = t->end = inside ? last_row(t, t->begin, t->rest_end) : t->rest_end;
         /* each section gets the rows that begin in it */
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
         for (size_t i = 0; i < t->sections; i++) {
             struct csv_section *s = &t->section[i];
             const bool begins = i == 0 || (!s->inside && s->at[-1] == '\n');
@@ -334,7 +320,7 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
                        : s->at < t->end ? next_row(s->at, t->end, s->inside)
                                         : t->end;
         }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
         for (size_t i = 0; i < t->sections; i++) {
             struct csv_section *s = &t->section[i];
             s->end = i + 1 < t->sections ? s[1].begin : t->end;
@@ -397,17 +383,17 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
     char column[128] = "", shown[4 * SHOWN + 8] = "";
     const size_t length = (size_t)(fault->field.end - fault->field.begin);
     if (in_row)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %d column%s, expected %d, as in the header", t->name,
-                         number, fault->column, fault->column == 1 ? "" : "s", t->columns);
+        return error_set(
+            error, STATUS_INPUT, "%s:%" PRIu64 ": %d column%s, expected %d, as in the header",
+            t->reader.name, number, fault->column, fault->column == 1 ? "" : "s", t->columns);
     column_text(t, fault->column, column, sizeof column);
     if (fault->kind == CSV_LONG)
         return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most", t->name,
-                         number, column, length, NAME_LONGEST);
+                         "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most",
+                         t->reader.name, number, column, length, NAME_LONGEST);
     if (fault->kind >= CSV_VALUE)
         snprintf(shown, sizeof shown, "'%.*s%s', ", (int)(length < SHOWN ? length : SHOWN),
                  fault->field.begin, length < SHOWN ? "" : "...");
-    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %s%s%s", t->name, number, column, shown,
-                     wrong[fault->kind]);
+    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %s%s%s", t->reader.name, number, column,
+                     shown, wrong[fault->kind]);
 }

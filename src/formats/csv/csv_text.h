@@ -88,12 +88,10 @@ struct csv_section {
 };
 
 struct csv_text {
-    struct line_reader *reader;     /* owned                                               */
-    const char *name;               /* for messages: the path, or "standard input"         */
+    struct line_reader reader;
     char separator;                 /* of fields; 0 until the header is read               */
     const struct csv_field *column; /* (columns) the header's names; NULL until then; borrowed */
     int columns;
-    int threads;             /* that read sections                                  */
     size_t section_bytes;    /* about                                               */
     const char *begin, *end; /* the whole rows of the window; empty: end of the file */
     uint64_t lines;          /* text lines before the window                        */
@@ -102,7 +100,6 @@ struct csv_text {
     size_t sections, section_room;
 
     /* for csv_text_next */
-    bool begun;
     const char *rest; /* after the whole rows, up to `rest_end` */
     const char *rest_end;
     char *joined; /* (joined_room) a row that windows of the file share, and what

@@ -69,8 +69,7 @@ enum status labels_add(struct labels *l, const char *text, struct error *error)
 /* --- the files --- */
 
 struct label_file {
-    struct line_reader *reader;
-    const char *name;
+    struct line_reader reader;
     uint64_t lines;      /* text lines so far                    */
     uint64_t used, room; /* bytes of the labels' text, and space */
 };
@@ -79,7 +78,7 @@ static enum status refuse_long(const struct label_file *f, uint64_t line, struct
 {
     return error_set(error, STATUS_INPUT,
                      "%s:%" PRIu64 ": a label of more than %zu bytes, expected a shorter one",
-                     f->name, line, NAME_LONGEST);
+                     f->reader.name, line, NAME_LONGEST);
 }
 
 /* Takes the text line [begin, end) without its line end. Labels beyond the mode's length are only
@@ -91,7 +90,7 @@ static enum status take_line(struct label_file *f, struct mode_labels *m, const 
     if (memchr(begin, 0, (size_t)(end - begin)))
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": a byte of value 0, expected a label: text, plain or gzip",
-                         f->name, f->lines);
+                         f->reader.name, f->lines);
     if (f->lines > m->count)
         return STATUS_OK;
     const size_t length = name_of_line(begin, end, f->lines == 1, m->text + f->used);
@@ -109,13 +108,12 @@ static enum status read_file(struct mode_labels *m, uint64_t count, const char *
 {
     struct label_file f = {0};
     TRY(line_reader_open(&f.reader, m->path, WINDOW, error));
-    f.name = line_reader_name(f.reader);
     struct line_window window = {0};
     m->first = memory_array(count, sizeof *m->first, error);
     TRY_OR(done, error->status);
     m->count = count;
     do {
-        TRY_OR(done, line_reader_next(f.reader, &window, error));
+        TRY_OR(done, line_reader_next(&f.reader, &window, error));
         if (window.overlong)
             TRY_OR(done, refuse_long(&f, f.lines + 1, error));
         /* a terminated label takes no more bytes than its text line */
@@ -132,12 +130,12 @@ static enum status read_file(struct mode_labels *m, uint64_t count, const char *
     } while (window.begin < window.end);
     if (f.lines != count)
         error_set(error, STATUS_INPUT,
-                  "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each %s", f.name, f.lines,
-                  f.lines == 1 ? "" : "s", count, of);
+                  "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each %s", f.reader.name,
+                  f.lines, f.lines == 1 ? "" : "s", count, of);
 done:
     if (error->status != STATUS_OK)
         m->count = 0;
-    line_reader_close(f.reader);
+    line_reader_close(&f.reader);
     return error->status;
 }
 

@@ -69,15 +69,15 @@ struct list {
 
 enum status name_list_read(struct name_table *t, const char *path, struct error *error)
 {
-    struct line_reader *reader = NULL;
+    struct line_reader reader = {0};
     struct line_window window;
     struct list l = {.text = memory_array(WINDOW, 1, error)};
     if (!l.text)
         return error->status;
     TRY_OR(done, line_reader_open(&reader, path, WINDOW, error));
-    l.name = line_reader_name(reader);
+    l.name = reader.name;
     do {
-        TRY_OR(done, line_reader_next(reader, &window, error));
+        TRY_OR(done, line_reader_next(&reader, &window, error));
         if (window.overlong)
             TRY_OR(done, error_set(error, STATUS_INPUT,
                                    "%s:%" PRIu64
@@ -112,7 +112,7 @@ enum status name_list_read(struct name_table *t, const char *path, struct error 
         error_set(error, STATUS_INPUT, "%s: is empty, expected names, one on each text line",
                   l.name);
 done:
-    line_reader_close(reader);
+    line_reader_close(&reader);
     memory_free(l.text);
     return error->status;
 }
