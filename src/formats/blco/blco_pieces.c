@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/least.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "formats/blco/blco_writer.h"
 #include "formats/blco/segment_pack.h"
 #include "formats/names/name_table.h"
@@ -98,9 +99,17 @@ static enum status blco_next(struct tensor_reader *r, struct error *error)
 
 static enum status blco_end(struct tensor_reader *r, struct error *error)
 {
-    const struct blco_reading *b = r->state;
-    TRY(blco_file_check_listed(b->file, &r->listed, error));
-    blco_file_note_read(b->file, clock_now() - r->start, r->progress);
+    const struct blco_file *f = ((const struct blco_reading *)r->state)->file;
+    const uint64_t bytes = f->header->file_bytes;
+    char how_fast[PACE_TEXT];
+    if (r->listed.unknown != f->listed.unknown || r->listed.zeros != f->listed.zeros)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: %ju unknown entries and %ju zeros, expected %ju and %ju as "
+                         "in the header",
+                         f->name, (uintmax_t)r->listed.unknown, (uintmax_t)r->listed.zeros,
+                         (uintmax_t)f->listed.unknown, (uintmax_t)f->listed.zeros);
+    progress_done(r->progress, "%ju nonzeros, %s%s", (uintmax_t)f->header->nnz, NUMBER_SIZE(bytes),
+                  pace_bytes(bytes, "", clock_now() - r->start, how_fast));
     return STATUS_OK;
 }
 
@@ -125,6 +134,15 @@ const struct tensor_format tensor_blco = {.name = "blco",
                                           .end = blco_end,
                                           .names = blco_names,
                                           .close = blco_close};
+
+enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
+                           struct error *error)
+{
+    struct tensor_reader r = {.format = &tensor_blco, .file = f, .progress = progress};
+    tensor_reader_whole(&r, x, error);
+    tensor_reader_close(&r);
+    return error->status;
+}
 
 enum status blco_pieces_hash(const struct blco_file *f, int share, int shares, uint64_t *hash,
                              struct error *error)
