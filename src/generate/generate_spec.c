@@ -250,13 +250,10 @@ const struct generate_preset generate_presets[] = {
 
 enum status place_sort(struct coo *x, const struct ordering *o, struct error *error)
 {
-    uint64_t *position = memory_array(x->nnz, sizeof *position, error);
+    uint64_t *position = ordering_positions(x->nnz, error);
     uint64_t *key = position ? memory_array(x->nnz, sizeof *key, error) : NULL;
     if (!key)
         goto done;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        position[i] = i;
     TRY_OR(done, ordering_sort(o, x, position, x->nnz, key, error));
     for (int n = 0; n < x->shape.order; n++) { /* values come later */
         coo_gather(key, x, n, position, x->nnz);

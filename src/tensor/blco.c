@@ -13,7 +13,7 @@
 /* The nonzeros in line order, before the lines are cut. Lines of one word are sorted themselves,
  * with the values; for longer lines, positions in x are sorted. */
 struct sorted {
-    const struct coo *x; /* NULL where the nonzeros come from a presort         */
+    const struct coo *x; /* NULL where only lines are needed                     */
     uint64_t nnz;
     uint64_t *line;     /* (nnz); NULL where lines are longer than a word */
     uint64_t *position; /* (nnz); NULL where lines are one word           */
@@ -45,14 +45,10 @@ static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo
 static enum status sort_long_lines(const struct blco *b, struct sorted *s, struct error *error)
 {
     uint64_t nnz = s->x->nnz;
-    s->position = memory_array(nnz, sizeof *s->position, error);
+    s->position = ordering_positions(nnz, error);
     uint64_t *key = memory_array(nnz, sizeof *key, error);
-    TRY_OR(done, error->status);
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < nnz; i++)
-        s->position[i] = i;
-    ordering_sort(&b->ordering, s->x, s->position, nnz, key, error);
-done:
+    if (s->position && key)
+        ordering_sort(&b->ordering, s->x, s->position, nnz, key, error);
     memory_free(key);
     return error->status;
 }
@@ -237,53 +233,6 @@ done:
     return error->status;
 }
 
-/* Fills s->line and b->value from a presort. */
-static enum status move_lines(struct blco *b, struct sorted *s, struct blco_presort *presort,
-                              bool take, struct error *error)
-{
-    const struct ordering *from = &presort->line_order;
-    if (take && b->ordering.kind == from->kind) {
-        s->line = presort->line;
-        b->value = presort->value;
-        presort->line = NULL;
-        presort->value = NULL;
-        return STATUS_OK;
-    }
-    s->line = memory_array(b->nnz, sizeof *s->line, error);
-    b->value = memory_array(b->nnz, sizeof *b->value, error);
-    if (!s->line || !b->value)
-        return error->status;
-    struct bit_moves moves;
-    ordering_moves_create(&moves, from, &b->ordering, ORDERING_LINE, 0);
-    const struct sort_keys keys = {&moves, ordering_sorted_bits(from, &b->ordering),
-                                   from->line_bits};
-    return radix_sort_moved(&keys,
-                            (struct pairs){presort->line, (uint64_t *)(void *)presort->value},
-                            (struct pairs){s->line, (uint64_t *)(void *)b->value}, b->nnz, error);
-}
-
-enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mode, bool take,
-                            struct error *error)
-{
-    *b = (struct blco){.shape = presort->shape, .nnz = presort->nnz, .norm_sq = presort->norm_sq};
-    ordering_create(&b->ordering, mode, &b->shape, 64);
-    struct sorted s = {.nnz = b->nnz};
-    TRY_OR(done, move_lines(b, &s, presort, take, error));
-    TRY_OR(done, cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error));
-    store_short_lines(b, &s);
-done:
-    memory_free(s.line);
-    if (error->status != STATUS_OK)
-        blco_free(b);
-    return error->status;
-}
-
-void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate)
-{
-    uint64_t index[2] = {b->index[0][i], b->index[1] ? b->index[1][i] : 0};
-    ordering_decode(&b->ordering, index, b->block[block].base, coordinate);
-}
-
 uint64_t blco_block_of(const struct blco *b, uint64_t i)
 {
     uint64_t low = 0, high = b->nblocks;
@@ -347,11 +296,6 @@ void blco_free(struct blco *b)
     memset(b, 0, sizeof *b);
 }
 
-bool blco_presort_possible(const struct shape *shape)
-{
-    return ordering_line_bits(shape) <= 64;
-}
-
 static bool ascends(const uint64_t *line, uint64_t nnz)
 {
     uint64_t descents = 0;
@@ -361,29 +305,39 @@ static bool ascends(const uint64_t *line, uint64_t nnz)
     return descents == 0;
 }
 
-enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct coo *spent,
-                                struct error *error)
+/* Fills b->index[0], b->value and the block table from lines of the ordering `from`, which carry
+ * the values; the lowest `low` bits of b's lines need no sorting. */
+static enum status build_moved(struct blco *b, const struct ordering *from, struct pairs lines,
+                               int low, struct error *error)
 {
-    *s = (struct blco_presort){.shape = x->shape, .nnz = x->nnz, .norm_sq = coo_norm_sq(x)};
-    ordering_common(&s->line_order, &x->shape);
+    struct bit_moves moves;
+    b->index[0] = memory_array(b->nnz, sizeof *b->index[0], error);
+    b->value = memory_array(b->nnz, sizeof *b->value, error);
+    TRY(error->status);
+    ordering_moves_create(&moves, from, &b->ordering, ORDERING_LINE, 0);
+    const struct sort_keys keys = {&moves, low, b->ordering.line_bits};
+    TRY(radix_sort_moved(&keys, lines, (struct pairs){b->index[0], (uint64_t *)(void *)b->value},
+                         b->nnz, error));
+    const struct sorted s = {.nnz = b->nnz, .line = b->index[0]};
+    return cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error);
+}
+
+enum status blco_build_common(struct blco *b, const struct coo *x, struct coo *spent,
+                              struct error *error)
+{
+    *b = (struct blco){.shape = x->shape, .nnz = x->nnz, .norm_sq = coo_norm_sq(x)};
+    ordering_common(&b->ordering, &x->shape);
 
     struct ordering natural; /* files are often sorted along its lines already */
     ordering_natural(&natural, &x->shape);
     uint64_t *line = memory_array(x->nnz, sizeof *line, error);
-    if (!line)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, ordering_line_words(&natural, x, 0, NULL, line, error));
     if (spent)
         coo_free_indices(spent);
-    s->line = memory_array(x->nnz, sizeof *s->line, error);
-    s->value = memory_array(x->nnz, sizeof *s->value, error);
-    TRY_OR(done, error->status);
-    struct bit_moves moves;
-    ordering_moves_create(&moves, &natural, &s->line_order, ORDERING_LINE, 0);
-    int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &s->line_order) : 0;
-    const struct sort_keys keys = {&moves, low, s->line_order.line_bits};
-    radix_sort_moved(&keys, (struct pairs){line, (uint64_t *)(void *)x->value},
-                     (struct pairs){s->line, (uint64_t *)(void *)s->value}, x->nnz, error);
+    int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &b->ordering) : 0;
+    const struct pairs lines = {line, (uint64_t *)(void *)x->value};
+    build_moved(b, &natural, lines, low, error);
 done:
     memory_free(line);
     if (spent) {
@@ -391,13 +345,23 @@ done:
         spent->value = NULL;
     }
     if (error->status != STATUS_OK)
-        blco_presort_free(s);
+        blco_free(b);
     return error->status;
 }
 
-void blco_presort_free(struct blco_presort *s)
+enum status blco_build_from(struct blco *b, struct blco *common, int mode, bool take,
+                            struct error *error)
 {
-    memory_free(s->line);
-    memory_free(s->value);
-    memset(s, 0, sizeof *s);
+    const struct ordering *from = &common->ordering;
+    if (take && mode == from->kind) {
+        *b = *common;
+        *common = (struct blco){0};
+        return STATUS_OK;
+    }
+    *b = (struct blco){.shape = common->shape, .nnz = common->nnz, .norm_sq = common->norm_sq};
+    ordering_create(&b->ordering, mode, &b->shape, 64);
+    const struct pairs lines = {common->index[0], (uint64_t *)(void *)common->value};
+    if (build_moved(b, from, lines, ordering_sorted_bits(from, &b->ordering), error) != STATUS_OK)
+        blco_free(b);
+    return error->status;
 }

@@ -273,72 +273,6 @@ static bool misses_word(const struct ordering *o, int n, int word)
     return bits == 0 || o->place[n][0] / 64 > word || o->place[n][bits - 1] / 64 < word;
 }
 
-/* One word of the lines of an ordering. */
-struct line_word {
-    const struct ordering *ordering;
-    int word;
-    const struct line_table *table; /* NULL where bits move by shifts alone */
-};
-
-/* Writes the word of `count` nonzeros, at most PART, to key[0..count): of the nonzeros
- * position[0..count), or, where position is NULL, of those from `first` on. */
-static void encode_part(const struct line_word *w, const struct coo *x, const uint64_t *position,
-                        uint64_t first, uint64_t count, uint64_t *key)
-{
-    const struct ordering *o = w->ordering;
-    uint32_t gathered[PART];
-    memset(key, 0, count * sizeof *key);
-    for (int n = 0; n < o->order; n++) {
-        if (misses_word(o, n, w->word))
-            continue;
-        const uint32_t *coordinate = x->index[n] + first;
-        if (position) {
-            for (uint64_t i = 0; i < count; i++)
-                gathered[i] = x->index[n][position[i]];
-            coordinate = gathered;
-        }
-        if (w->table)
-            add_by_table(w->table, n, o->mode_bits[n], coordinate, count, key);
-        else
-            add_by_shift(o->place[n][0] - 64 * w->word, coordinate, count, key);
-    }
-}
-
-enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
-                                const uint64_t *position, uint64_t *key, struct error *error)
-{
-    struct line_table *table = NULL;
-    if (!moves_by_shifts(o)) {
-        table = memory_array(1, sizeof *table, error);
-        if (!table)
-            return error->status;
-        fill_table(table, o, word);
-    }
-    const struct line_word w = {o, word, table};
-#pragma omp parallel for schedule(static)
-    for (uint64_t first = 0; first < x->nnz; first += PART) {
-        uint64_t count = x->nnz - first < PART ? x->nnz - first : PART;
-        encode_part(&w, x, position ? position + first : NULL, first, count, key + first);
-    }
-    memory_free(table);
-    return STATUS_OK;
-}
-
-enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
-                          uint64_t count, uint64_t *key, struct error *error)
-{
-    struct coo part = *x; /* borrows the arrays; one key for each position */
-    part.nnz = count;
-    int word = 0;
-    do {
-        int bits = o->line_bits - 64 * word;
-        TRY(ordering_line_words(o, &part, word, position, key, error));
-        TRY(radix_sort(key, position, count, bits < 64 ? bits : 64, error));
-        word++;
-    } while (64 * word < o->line_bits);
-    return STATUS_OK;
-}
-
 enum status line_encoder_create(struct line_encoder *e, const struct ordering *o,
                                 struct error *error)
 {
@@ -352,17 +286,90 @@ enum status line_encoder_create(struct line_encoder *e, const struct ordering *o
     return error->status;
 }
 
-void line_encoder_words(const struct line_encoder *e, const struct coo *x, int word, uint64_t first,
-                        uint64_t count, uint64_t *key)
-{
-    const struct line_word w = {&e->ordering, word, e->table ? &e->table[word] : NULL};
-    encode_part(&w, x, NULL, first, count, key);
-}
-
 void line_encoder_free(struct line_encoder *e)
 {
     memory_free(e->table);
     *e = (struct line_encoder){0};
+}
+
+/* Writes the word of all nonzeros of x, at most PART, to key[0..x->nnz), or, where position is not
+ * NULL, of the nonzeros position[0..x->nnz). */
+static void encode_part(const struct line_encoder *e, const struct coo *x, int word,
+                        const uint64_t *position, uint64_t *key)
+{
+    const struct ordering *o = &e->ordering;
+    uint32_t gathered[PART];
+    memset(key, 0, x->nnz * sizeof *key);
+    for (int n = 0; n < o->order; n++) {
+        if (misses_word(o, n, word))
+            continue;
+        const uint32_t *coordinate = x->index[n];
+        if (position) {
+            for (uint64_t i = 0; i < x->nnz; i++)
+                gathered[i] = x->index[n][position[i]];
+            coordinate = gathered;
+        }
+        if (e->table)
+            add_by_table(&e->table[word], n, o->mode_bits[n], coordinate, x->nnz, key);
+        else
+            add_by_shift(o->place[n][0] - 64 * word, coordinate, x->nnz, key);
+    }
+}
+
+void line_encoder_words(const struct line_encoder *e, const struct coo *x, int word, uint64_t first,
+                        uint64_t count, uint64_t *key)
+{
+    const struct coo part = coo_slice(x, first, count);
+    encode_part(e, &part, word, NULL, key);
+}
+
+static void encode_all(const struct line_encoder *e, const struct coo *x, int word,
+                       const uint64_t *position, uint64_t *key)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t first = 0; first < x->nnz; first += PART) {
+        struct coo part = position ? *x : coo_slice(x, first, PART);
+        part.nnz = x->nnz - first < PART ? x->nnz - first : PART;
+        encode_part(e, &part, word, position ? position + first : NULL, key + first);
+    }
+}
+
+enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
+                                const uint64_t *position, uint64_t *key, struct error *error)
+{
+    struct line_encoder e;
+    TRY(line_encoder_create(&e, o, error));
+    encode_all(&e, x, word, position, key);
+    line_encoder_free(&e);
+    return STATUS_OK;
+}
+
+uint64_t *ordering_positions(uint64_t count, struct error *error)
+{
+    uint64_t *position = memory_array(count, sizeof *position, error);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < (position ? count : 0); i++)
+        position[i] = i;
+    return position;
+}
+
+enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
+                          uint64_t count, uint64_t *key, struct error *error)
+{
+    struct line_encoder e;
+    struct coo part = *x; /* borrows the arrays; one key for each position */
+    part.nnz = count;
+    int word = 0;
+    TRY(line_encoder_create(&e, o, error));
+    do {
+        int bits = o->line_bits - 64 * word;
+        encode_all(&e, &part, word, position, key);
+        TRY_OR(done, radix_sort(key, position, count, bits < 64 ? bits : 64, error));
+        word++;
+    } while (64 * word < o->line_bits);
+done:
+    line_encoder_free(&e);
+    return error->status;
 }
 
 void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64_t *index,
@@ -373,15 +380,6 @@ void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64
         const struct field *f = &o->field[n];
         index[f->word] |= (coordinate[n] & f->mask) << f->shift;
         base[n] = coordinate[n] & (uint32_t)~f->mask;
-    }
-}
-
-void ordering_decode(const struct ordering *o, const uint64_t *index, const uint32_t *base,
-                     uint32_t *coordinate)
-{
-    for (int n = 0; n < o->order; n++) {
-        const struct field *f = &o->field[n];
-        coordinate[n] = base[n] | (uint32_t)((index[f->word] >> f->shift) & f->mask);
     }
 }
 

@@ -84,6 +84,9 @@ bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32
 enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
                                 const uint64_t *position, uint64_t *key, struct error *error);
 
+/* The numbers 0 to count - 1, for sorting. The caller frees the array. NULL and STATUS_MEMORY. */
+uint64_t *ordering_positions(uint64_t count, struct error *error);
+
 /* Sorts position[0..count), which names nonzeros of x, by the lines of these nonzeros, of any
  * number of words; stable. key[0..count) receives the uppermost words of the lines, in the same
  * order. Takes count * 16 bytes while it runs. By all OpenMP threads. STATUS_MEMORY leaves position
@@ -112,10 +115,6 @@ void line_encoder_free(struct line_encoder *e);
 /* Splits coordinates (order) into the index (o->words words) and the base (order). */
 void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64_t *index,
                     uint32_t *base);
-
-/* Joins index (o->words words) and base (order) to coordinates (order). */
-void ordering_decode(const struct ordering *o, const uint64_t *index, const uint32_t *base,
-                     uint32_t *coordinate);
 
 /* Bits that a mode of this length needs: ceil(log2 length), 0 for length 1. */
 int ordering_bits(uint64_t length);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "support/decoded.h"
 #include "support/naive.h"
 #include "tensor/ordering.h"
 #include "support/packed_tensors.h"
@@ -53,6 +54,9 @@ static void random_entries(struct coo *x, const struct shape *shape, uint64_t nn
 static void test_bits(void **state)
 {
     (void)state;
+    const uint64_t dims[] = {UINT64_C(1) << 32, UINT64_C(1) << 32, 2};
+    assert_int_equal(ordering_line_bits(SHAPE(2, dims)), 64);
+    assert_int_equal(ordering_line_bits(SHAPE(3, dims)), 65);
     assert_int_equal(ordering_bits(1), 0);
     assert_int_equal(ordering_bits(2), 1);
     assert_int_equal(ordering_bits(3), 2);
@@ -213,7 +217,7 @@ static void test_places_two_tiles(void **state)
     assert_int_equal(base[1], 20);
     assert_int_equal(base[3], 8);
     assert_int_equal(index >> o.field[3].shift & o.field[3].mask, 1);
-    ordering_decode(&o, &index, base, decoded);
+    decode_index(&o, &index, base, decoded);
     assert_memory_equal(decoded, coordinate, sizeof decoded);
     ordering_encode(&o, coordinate, &line);
     assert_int_equal(line >> o.cut, 5 << 2 | 2);
@@ -241,7 +245,7 @@ static void test_places_of_cache_tiles(void **state)
                 assert_int_equal(o.place[n][k], expected[way][n][k]);
         ordering_split(&o, coordinate, &index, base);
         assert_int_equal(base[1], 20);
-        ordering_decode(&o, &index, base, decoded);
+        decode_index(&o, &index, base, decoded);
         assert_memory_equal(decoded, coordinate, sizeof decoded);
         ordering_encode(&o, coordinate, &line);
         assert_int_equal(line >> o.cut, 5);
@@ -357,7 +361,7 @@ static void test_round_trip(void **state)
             uint64_t index[2] = {0};
             random_coordinate(coordinate, order, dims, &seed);
             ordering_split(&o, coordinate, index, base);
-            ordering_decode(&o, index, base, decoded);
+            decode_index(&o, index, base, decoded);
             assert_memory_equal(decoded, coordinate, (size_t)order * sizeof *coordinate);
         }
     }
