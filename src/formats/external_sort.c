@@ -41,12 +41,7 @@ struct sorted {
 
 static bool repeats(const struct sorted *s, uint64_t i)
 {
-    if (s->key[i] != s->key[i - 1])
-        return false;
-    for (int n = 0; n < s->x->shape.order; n++)
-        if (s->x->index[n][s->position[i]] != s->x->index[n][s->position[i - 1]])
-            return false;
-    return true;
+    return s->key[i] == s->key[i - 1] && coo_compare(s->x, s->position[i], s->position[i - 1]) == 0;
 }
 
 static void entry_sum_add(struct entry_sum *sum, double value, enum coo_zeros zeros)

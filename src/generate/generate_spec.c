@@ -261,9 +261,7 @@ enum status place_sort(struct coo *x, const struct ordering *o, struct error *er
     }
     uint64_t kept = 0;
     for (uint64_t i = 0; i < x->nnz; i++) { /* drops places that repeat the one before them */
-        bool same = kept > 0;
-        for (int n = 0; same && n < x->shape.order; n++)
-            same = x->index[n][i] == x->index[n][kept - 1];
+        const bool same = kept > 0 && coo_compare(x, i, kept - 1) == 0;
         for (int n = 0; !same && n < x->shape.order; n++)
             x->index[n][kept] = x->index[n][i];
         kept += !same;

@@ -64,9 +64,8 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
                         struct error *error)
 {
     struct coo_pieces pieces = share_pieces(s);
-    uint64_t stride = s->total > SAMPLE ? (s->total + SAMPLE - 1) / SAMPLE : 1;
-    uint64_t every = s->total > COUNTED ? (s->total + COUNTED - 1) / COUNTED : 1;
-    coo_pieces_census_every(&pieces, stride, every, census, error);
+    coo_pieces_census(&pieces, coo_census_stride(s->total, SAMPLE),
+                      coo_census_stride(s->total, COUNTED), census, error);
     TRY_OR(done, comm_allreduce_error(c, error));
     for (int n = 0; n < s->shape.order; n++)
         TRY_OR(done, rank_census_sum(c, census->count[n], s->shape.dims[n], error));

@@ -41,18 +41,6 @@ static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo
     return radix_sort(s->line, (uint64_t *)(void *)b->value, x->nnz, b->ordering.line_bits, error);
 }
 
-/* Fills s->position. */
-static enum status sort_long_lines(const struct blco *b, struct sorted *s, struct error *error)
-{
-    uint64_t nnz = s->x->nnz;
-    s->position = ordering_positions(nnz, error);
-    uint64_t *key = memory_array(nnz, sizeof *key, error);
-    if (s->position && key)
-        ordering_sort(&b->ordering, s->x, s->position, nnz, key, error);
-    memory_free(key);
-    return error->status;
-}
-
 /* Whether nonzero i > 0 of the line order has another block key than nonzero i - 1. */
 static bool changes_key(const struct ordering *o, const struct sorted *s, uint64_t i)
 {
@@ -215,7 +203,12 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
         TRY_OR(done, cut_blocks(b, &s, most, error));
         store_short_lines(b, &s);
     } else {
-        TRY_OR(done, sort_long_lines(b, &s, error));
+        s.position = ordering_positions(b->nnz, error);
+        uint64_t *key = memory_array(b->nnz, sizeof *key, error);
+        if (s.position && key)
+            ordering_sort(&b->ordering, x, s.position, b->nnz, key, error);
+        memory_free(key);
+        TRY_OR(done, error->status);
         if (options->index_bits == 0) {
             /* two index words, where one would leave blocks of only a few nonzeros */
             uint64_t before[PARTS], keys = count_keys(&b->ordering, &s, before);

@@ -63,6 +63,15 @@ static inline void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *co
         coordinate[n] = x->index[n][i];
 }
 
+/* Lexicographic order of the coordinates of entries i and j: negative, 0 or positive. */
+static inline int coo_compare(const struct coo *x, uint64_t i, uint64_t j)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        if (x->index[n][i] != x->index[n][j])
+            return x->index[n][i] < x->index[n][j] ? -1 : 1;
+    return 0;
+}
+
 /* Copies entry `from` of x to place `at` of *to, which may be x. */
 static inline void coo_put(struct coo *to, uint64_t at, const struct coo *x, uint64_t from)
 {

@@ -35,14 +35,14 @@ static bool all_zero(const char *bytes, uint64_t count)
  * tensor. */
 static enum status read_page(struct blco_file *f, struct error *error)
 {
-    const uint64_t size = f->in.size, some = size < BLCO_PAGE ? size : BLCO_PAGE;
+    const uint64_t size = f->in.size, length = size < BLCO_PAGE ? size : BLCO_PAGE;
     f->page = memory_zeros(BLCO_PAGE, 1, error);
     if (!f->page)
         return error->status;
-    TRY(infile_read(&f->in, f->page, some, 0, error));
+    TRY(infile_read(&f->in, f->page, length, 0, error));
     const struct blco_file_header *h = f->header = (const void *)f->page;
     f->modes = (const void *)(f->page + BLCO_NAMES_OFFSET);
-    if (!blco_file_magic(f->page, some))
+    if (!blco_file_magic(f->page, length))
         return error_set(error, STATUS_INPUT, "%s: not a .blco file", f->name);
     if (size < BLCO_PAGE)
         return error_set(error, STATUS_INPUT, "%s: cut off: %ju bytes, expected at least %d",

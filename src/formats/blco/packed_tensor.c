@@ -88,27 +88,6 @@ done:
     return error->status;
 }
 
-/* Reads the segments and checks each while it is in cache. The error is the first segment's. */
-static void read_segments(struct packed_tensor *p, const struct blco_file *f, struct error *error)
-{
-    uint64_t bad = p->nsegments;
-    int line_bits = ordering_line_bits(&p->shape);
-#pragma omp parallel for schedule(dynamic)
-    for (uint64_t s = 0; s < p->nsegments; s++) {
-        struct error own = {0};
-        struct blco_file_segment *segment = &p->segment[s];
-        *segment = f->segment[s];
-        segment->offset -= f->header->data_offset;
-        if (blco_file_segment(f, s, line_bits, p->bytes + segment->offset, &own) == STATUS_OK)
-            continue;
-#pragma omp critical(packed_tensor_error)
-        if (s < bad) {
-            bad = s;
-            *error = own;
-        }
-    }
-}
-
 /* A tensor of the file's shape without the arrays of segments. */
 static struct packed_tensor without_segments(const struct blco_file *f)
 {
@@ -148,12 +127,27 @@ done:
 enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *f,
                                struct progress *progress, struct error *error)
 {
+    const int line_bits = ordering_line_bits(&f->shape);
     *p = without_segments(f);
+    uint64_t bad = p->nsegments; /* the first damaged one; the error is about it */
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_pages(p->size, error);
     TRY_OR(done, error->status);
-    read_segments(p, f, error);
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t s = 0; s < p->nsegments; s++) { /* checks each while it is in cache */
+        struct error own = {0};
+        struct blco_file_segment *segment = &p->segment[s];
+        *segment = f->segment[s];
+        segment->offset -= f->header->data_offset;
+        if (blco_file_segment(f, s, line_bits, p->bytes + segment->offset, &own) == STATUS_OK)
+            continue;
+#pragma omp critical(packed_tensor_error)
+        if (s < bad) {
+            bad = s;
+            *error = own;
+        }
+    }
 done:
     if (error->status != STATUS_OK)
         packed_tensor_free(p);

@@ -371,10 +371,10 @@ static enum status npy_next(struct tensor_reader *r, struct error *error)
     const uint64_t first = t->next, count = least_of(t->end - first, most);
     TRY(tensor_reader_make_room(r, t->order, 0, count, count, 0, error));
     for (uint64_t i = 0; i < count; i += STEP) {
-        const uint64_t some = least_of(count - i, STEP);
-        TRY(read_entries(t, first + i, some, &r->piece, i, error));
-        progress_update(r->progress, (double)(first + i + some) / (double)t->entries,
-                        "%" PRIu64 " entries", first + i + some);
+        const uint64_t step = least_of(count - i, STEP);
+        TRY(read_entries(t, first + i, step, &r->piece, i, error));
+        progress_update(r->progress, (double)(first + i + step) / (double)t->entries,
+                        "%" PRIu64 " entries", first + i + step);
     }
     t->next += count;
     r->piece.shape = shape_with(t, t->largest);

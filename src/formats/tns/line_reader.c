@@ -70,34 +70,21 @@ static enum status refill(struct byte_reader *f, size_t wanted, struct error *er
     return STATUS_OK;
 }
 
-/* Leaves the file open. Accepts a closed or zeroed reader. */
-static void byte_reader_close(struct byte_reader *f)
-{
-    memory_free(f->input);
-    memory_free(f->inflate);
-    f->input = NULL;
-    f->inflate = NULL;
-}
-
-/* Reads the first bytes and finds out whether the file is gzip. The caller closes *f, which is
- * closed on failure. `name` outlives *f. STATUS_INPUT if the file cannot be read, STATUS_MEMORY. */
+/* Reads the first bytes and finds out whether the file is gzip. The caller frees the arrays of *f,
+ * after a failure too. `name` outlives *f. STATUS_INPUT if the file cannot be read, STATUS_MEMORY.
+ */
 static enum status byte_reader_open(struct byte_reader *f, int fd, const char *name,
                                     struct error *error)
 {
     *f = (struct byte_reader){.name = name, .fd = fd};
     f->input = memory_array(INPUT_BYTES, 1, error);
-    if (!f->input)
-        goto done;
-    TRY_OR(done, refill(f, 2, error));
-    if (!byte_reader_is_gzip(f->input, f->count))
-        goto done;
-    f->gzip = true;
-    f->inflate = memory_array(1, sizeof *f->inflate, error);
+    TRY(error->status);
+    TRY(refill(f, 2, error));
+    f->gzip = byte_reader_is_gzip(f->input, f->count);
+    if (f->gzip)
+        f->inflate = memory_array(1, sizeof *f->inflate, error);
     if (f->inflate)
         isal_inflate_init(f->inflate);
-done:
-    if (error->status != STATUS_OK)
-        byte_reader_close(f);
     return error->status;
 }
 
@@ -106,10 +93,9 @@ static enum status damaged(const struct byte_reader *f, const char *how, struct 
     return error_set(error, STATUS_INPUT, "%s: damaged gzip: %s", f->name, how);
 }
 
-/* Begins the next member. *more is false at the end of the file, which zero bytes may pad. */
-static enum status begin_member(struct byte_reader *f, bool *more, struct error *error)
+/* Begins the next member, if there is one: zero bytes may pad the end of the file. */
+static enum status begin_member(struct byte_reader *f, struct error *error)
 {
-    *more = false;
     TRY(refill(f, MEMBER_START, error));
     while (f->count > 0 && f->input[f->first] == 0) {
         f->first++;
@@ -124,7 +110,7 @@ static enum status begin_member(struct byte_reader *f, bool *more, struct error 
         return damaged(f, "invalid header: reserved flags are set", error);
     isal_inflate_reset(f->inflate);
     f->inflate->crc_flag = ISAL_GZIP;
-    f->in_member = *more = true;
+    f->in_member = true;
     return STATUS_OK;
 }
 
@@ -158,30 +144,23 @@ static enum status inflate_some(struct byte_reader *f, char *bytes, size_t room,
     return STATUS_OK;
 }
 
-static enum status read_gzip(struct byte_reader *f, char *bytes, size_t room, size_t *got,
-                             struct error *error)
-{
-    *got = 0;
-    while (*got < room) {
-        bool more = true;
-        size_t some = 0;
-        if (!f->in_member)
-            TRY(begin_member(f, &more, error));
-        if (!more)
-            return STATUS_OK;
-        TRY(inflate_some(f, bytes + *got, room - *got, &some, error));
-        *got += some;
-    }
-    return STATUS_OK;
-}
-
 /* Fills bytes[0..room); *got is less than room only at the end of the file. STATUS_INPUT, with the
  * name of the file, on a read error and if gzip data are damaged or cut off. */
 static enum status byte_reader_read(struct byte_reader *f, char *bytes, size_t room, size_t *got,
                                     struct error *error)
 {
+    *got = 0;
+    while (f->gzip && *got < room) {
+        size_t inflated = 0;
+        if (!f->in_member)
+            TRY(begin_member(f, error));
+        if (!f->in_member)
+            return STATUS_OK;
+        TRY(inflate_some(f, bytes + *got, room - *got, &inflated, error));
+        *got += inflated;
+    }
     if (f->gzip)
-        return read_gzip(f, bytes, room, got, error);
+        return STATUS_OK;
     size_t ready = f->count < room ? f->count : room, rest;
     memcpy(bytes, f->input + f->first, ready);
     f->first += ready;
@@ -501,7 +480,8 @@ static void stop_thread(struct read_ahead *a)
         pthread_cancel(a->thread);
         pthread_join(a->thread, NULL);
     }
-    byte_reader_close(&a->file);
+    memory_free(a->file.input);
+    memory_free(a->file.inflate);
     for (int k = 0; k < 2; k++)
         memory_free(a->slot[k].bytes);
     pthread_cond_destroy(&a->changed);

@@ -61,17 +61,17 @@ static bool read_unsigned(struct token token, uint64_t *value)
  * print are escaped. Returns text. */
 static const char *quote(struct token token, char *text)
 {
-    char *out = text;
-    *out++ = '\'';
+    char *end = text;
+    *end++ = '\'';
     const char *p = token.begin;
     for (; p < token.end && p < token.begin + QUOTED_LENGTH; p++) {
         unsigned char c = (unsigned char)*p;
         if (c < ' ' || c > '~')
-            out += sprintf(out, "\\x%02x", c);
+            end += sprintf(end, "\\x%02x", c);
         else
-            *out++ = *p;
+            *end++ = *p;
     }
-    strcpy(out, p < token.end ? "...'" : "'");
+    strcpy(end, p < token.end ? "...'" : "'");
     return text;
 }
 
