@@ -190,17 +190,6 @@ bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile
     return o->words == 1;
 }
 
-void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line)
-{
-    memset(line, 0, (size_t)(o->line_bits + 63) / 64 * sizeof *line);
-    for (int n = 0; n < o->order; n++) {
-        for (int k = 0; k < o->mode_bits[n]; k++) {
-            uint64_t bit = (coordinate[n] >> k) & 1;
-            line[o->place[n][k] / 64] |= bit << (o->place[n][k] % 64);
-        }
-    }
-}
-
 /* a comes first where b has the uppermost bit in which the lines differ. */
 bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b)
 {

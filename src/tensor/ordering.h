@@ -73,9 +73,6 @@ bool tile_has(const struct tile *tile, int mode);
 bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile, int lowest,
                            const struct shape *shape);
 
-/* Writes the line of coordinates (order) to line[0..ceil(B/64)), least significant word first. */
-void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line);
-
 /* Whether coordinates a (order) come before coordinates b (order) on the line. */
 bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b);
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "support/decoded.h"
+#include "support/lines.h"
 #include "support/naive.h"
 #include "tensor/blco.h"
 #include "tensor/ordering.h"
@@ -25,7 +25,7 @@ static struct blco build(const struct coo *x, int kind, int index_bits, uint64_t
     return b;
 }
 
-/* Lines as ordering_encode gives them, most significant word first. */
+/* Lines as encode_line gives them, most significant word first. */
 struct line {
     uint64_t word[MAX_LINE_WORDS];
     double value;
@@ -35,7 +35,7 @@ static struct line line_of(const struct ordering *o, const uint32_t *coordinate,
 {
     uint64_t low_first[MAX_LINE_WORDS] = {0};
     struct line line = {.value = value};
-    ordering_encode(o, coordinate, low_first);
+    encode_line(o, coordinate, low_first);
     for (int w = 0; w < MAX_LINE_WORDS; w++)
         line.word[w] = low_first[MAX_LINE_WORDS - 1 - w];
     return line;

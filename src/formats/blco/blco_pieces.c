@@ -189,36 +189,29 @@ static uint64_t first_group(const struct blco_file *f, uint64_t s, uint64_t ever
     return (every - before) % every;
 }
 
-/* Reads entry k of the segment's table of groups, and the words of that group, to their places in
- * `bytes`; the decoder checks them. False where they cannot be read, or lie outside. */
-static bool read_group(const struct blco_file *f, uint64_t s, uint64_t k, int line_bits,
-                       uint8_t *bytes)
-{
-    const struct blco_file_segment *segment = &f->segment[s];
-    const uint64_t stride = blco_group_stride(line_bits), entry = k * stride;
-    struct packed_group g;
-    struct error unread = {0};
-    if (entry + stride > segment->bytes)
-        return false;
-    if (infile_read(&f->in, bytes + entry, stride, segment->offset + entry, &unread) != STATUS_OK)
-        return false;
-    segment_group_load(bytes, (uint32_t)k, line_bits, &g, NULL);
-    uint64_t words = blco_group_words(&g) * sizeof(uint32_t);
-    if (g.at > segment->bytes || words > segment->bytes - g.at)
-        return false;
-    return infile_read(&f->in, bytes + g.at, words, segment->offset + g.at, &unread) == STATUS_OK;
-}
-
-/* Decodes the groups of segment s to x, each from a multiple of PACKED_GROUP_NNZ on. False where a
- * group is damaged. */
+/* Reads and decodes the groups of segment s to x, each from a multiple of PACKED_GROUP_NNZ on: the
+ * entry of the table of groups and the words of the group, to their places in `bytes`; the decoder
+ * checks them. False where a group cannot be read, lies outside or is damaged. */
 static bool take_groups(const struct sampling *w, uint64_t s)
 {
     const struct blco_file *f = w->file;
     const struct blco_file_segment *segment = &f->segment[s];
+    const int line_bits = w->decoder.line_bits;
+    const uint64_t stride = blco_group_stride(line_bits);
     uint8_t *bytes = w->room + (uint64_t)omp_get_thread_num() * f->most_bytes;
     uint64_t to = w->place[s - w->begin];
     for (uint64_t k = first_group(f, s, w->every); k < segment->ngroups; k += w->every, to++) {
-        if (!read_group(f, s, k, w->decoder.line_bits, bytes))
+        const uint64_t entry = k * stride;
+        struct packed_group g;
+        struct error unread = {0};
+        if (entry + stride > segment->bytes ||
+            infile_read(&f->in, bytes + entry, stride, segment->offset + entry, &unread) !=
+                STATUS_OK)
+            return false;
+        segment_group_load(bytes, (uint32_t)k, line_bits, &g, NULL);
+        const uint64_t words = blco_group_words(&g) * sizeof(uint32_t);
+        if (g.at > segment->bytes || words > segment->bytes - g.at ||
+            infile_read(&f->in, bytes + g.at, words, segment->offset + g.at, &unread) != STATUS_OK)
             return false;
         w->count[to] = segment_unpack_group(&w->decoder, bytes, segment, (uint32_t)k, w->x,
                                             to * PACKED_GROUP_NNZ);

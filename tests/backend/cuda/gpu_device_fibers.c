@@ -12,7 +12,7 @@
 #include "backend/cuda/tensor/device_fibers.h"
 #include "numerics/fiber_sample.h"
 #include "plan/tile_choice.h"
-#include "support/decoded.h"
+#include "support/lines.h"
 #include "support/gpu_pool.h"
 
 #define MAP_BITS (UINT64_C(1) << FIBER_MAP_BITS)
@@ -78,7 +78,7 @@ static void check_nonzeros(const struct device_blco *b, const struct coo *x)
         decode_index(o, &index[i], b->block[0].base, coordinate);
         coo_coordinates(x, from, expected);
         assert_memory_equal(coordinate, expected, (size_t)o->order * sizeof *expected);
-        ordering_encode(o, coordinate, &line);
+        encode_line(o, coordinate, &line);
         assert_true(i == 0 || line > before);
         before = line;
     }

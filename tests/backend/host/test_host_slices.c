@@ -9,7 +9,7 @@
 
 #include "backend/host/host_slices.h"
 #include "base/memory.h"
-#include "support/decoded.h"
+#include "support/lines.h"
 #include "support/naive.h"
 
 static struct blco ordering_of(const struct coo *x, int mode, struct blco_options cut)

@@ -1,8 +1,23 @@
-/* Coordinates decoded one nonzero at a time, as the comment at the top of ordering.h says. */
-#ifndef BLCO_DECODED_H
-#define BLCO_DECODED_H
+/* Coordinates encoded and decoded bit by bit, one nonzero at a time, as the comment at the top of
+ * ordering.h says. */
+#ifndef BLCO_LINES_H
+#define BLCO_LINES_H
+
+#include <string.h>
 
 #include "tensor/blco.h"
+
+/* Writes the line of coordinates (order) to line[0..ceil(B/64)), least significant word first. */
+static inline void encode_line(const struct ordering *o, const uint32_t *coordinate, uint64_t *line)
+{
+    memset(line, 0, (size_t)(o->line_bits + 63) / 64 * sizeof *line);
+    for (int n = 0; n < o->order; n++) {
+        for (int k = 0; k < o->mode_bits[n]; k++) {
+            uint64_t bit = (coordinate[n] >> k) & 1;
+            line[o->place[n][k] / 64] |= bit << (o->place[n][k] % 64);
+        }
+    }
+}
 
 static inline void decode_index(const struct ordering *o, const uint64_t *index,
                                 const uint32_t *base, uint32_t *coordinate)
