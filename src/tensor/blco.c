@@ -91,20 +91,6 @@ static uint64_t count_keys(const struct ordering *o, const struct sorted *s, uin
     return keys;
 }
 
-/* The base of nonzero i of the line order: the bits of its coordinates above the cut. */
-static void base_of(const struct ordering *o, const struct sorted *s, uint64_t i, uint32_t *base)
-{
-    memset(base, 0, MAX_ORDER * sizeof *base);
-    if (s->position) {
-        uint32_t coordinate[MAX_ORDER];
-        uint64_t index[2];
-        coo_coordinates(s->x, s->position[i], coordinate);
-        ordering_split(o, coordinate, index, base);
-        return;
-    }
-    ordering_base(o, &s->line[i], base);
-}
-
 /* Fills the block table: one block a key, or several where a key has more than `most` nonzeros. */
 static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t most,
                               struct error *error)
@@ -130,8 +116,18 @@ static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t m
             b->block[filled++].count = left < most ? left : most;
         }
 #pragma omp parallel for schedule(static)
-    for (uint64_t k = 0; k < b->nblocks; k++)
-        base_of(&b->ordering, s, b->block[k].first, b->block[k].base);
+    for (uint64_t k = 0; k < b->nblocks; k++) { /* the coordinate bits above the cut */
+        struct blco_block *block = &b->block[k];
+        uint32_t coordinate[MAX_ORDER];
+        uint64_t index[2];
+        memset(block->base, 0, sizeof block->base);
+        if (s->line) {
+            ordering_base(&b->ordering, &s->line[block->first], block->base);
+        } else {
+            coo_coordinates(s->x, s->position[block->first], coordinate);
+            ordering_split(&b->ordering, coordinate, index, block->base);
+        }
+    }
 done:
     memory_free(start);
     return error->status;

@@ -113,22 +113,6 @@ static bool assign_words(const int *bits, int order, int *word)
     return true;
 }
 
-/* Packs each word from its low end, the modes in the order of their lowest line bits. */
-static void pack_fields(struct ordering *o, const int *bits, const int *word)
-{
-    int used[MAX_WORDS] = {0};
-    memset(o->field, 0, sizeof o->field);
-    for (int place = 0; place < o->cut; place++) {
-        for (int n = 0; n < o->order; n++) {
-            if (bits[n] == 0 || o->place[n][0] != place)
-                continue;
-            int w = word[n];
-            o->field[n] = (struct field){w, used[w], (UINT64_C(1) << bits[n]) - 1};
-            used[w] += bits[n];
-        }
-    }
-}
-
 /* *o without places and fields. */
 static void begin(struct ordering *o, int kind, const struct shape *shape)
 {
@@ -141,10 +125,11 @@ static void begin(struct ordering *o, int kind, const struct shape *shape)
     }
 }
 
-/* The index has at most `index_bits` bits, all below the cut. */
+/* The index has at most `index_bits` bits, all below the cut. Each word is packed from its low end,
+ * the modes in the order of their lowest line bits. */
 static void cut(struct ordering *o, int index_bits)
 {
-    int bits[MAX_ORDER], word[MAX_ORDER] = {0};
+    int bits[MAX_ORDER], word[MAX_ORDER] = {0}, used[MAX_WORDS] = {0};
     o->cut = index_bits < o->line_bits ? index_bits : o->line_bits;
     o->words = o->cut > 64 ? 2 : 1;
     for (;; o->cut--) {
@@ -153,7 +138,16 @@ static void cut(struct ordering *o, int index_bits)
         if (o->words == 1 || assign_words(bits, o->order, word))
             break;
     }
-    pack_fields(o, bits, word);
+    memset(o->field, 0, sizeof o->field);
+    for (int place = 0; place < o->cut; place++) {
+        for (int n = 0; n < o->order; n++) {
+            if (bits[n] == 0 || o->place[n][0] != place)
+                continue;
+            int w = word[n];
+            o->field[n] = (struct field){w, used[w], (UINT64_C(1) << bits[n]) - 1};
+            used[w] += bits[n];
+        }
+    }
 }
 
 void ordering_create_lowest(struct ordering *o, int kind, int lowest, const struct shape *shape,

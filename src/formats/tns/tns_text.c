@@ -385,27 +385,6 @@ static enum status header_order(struct tns_head *h, struct token token, uint64_t
     return STATUS_OK;
 }
 
-static enum status header_lengths(struct tns_head *h, const struct token *token, uint64_t columns,
-                                  uint64_t number, struct error *error)
-{
-    char quoted[QUOTED_BYTES];
-    if (columns != (uint64_t)h->shape.order)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d length%s",
-                         h->name, number, columns, columns == 1 ? "" : "s", h->shape.order,
-                         h->shape.order == 1 ? "" : "s");
-    for (int n = 0; n < h->shape.order; n++)
-        if (!read_unsigned(token[n], &h->shape.dims[n]) || h->shape.dims[n] < 1 ||
-            h->shape.dims[n] > MAX_LENGTH)
-            return error_set(error, STATUS_INPUT,
-                             "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32, h->name,
-                             number, n + 1, quote(token[n], quoted), MAX_LENGTH);
-    if (h->dialect == TNS_HEADER_DIMS)
-        return ready(h, h->shape.order, "the header", error);
-    h->awaited = TNS_AWAIT_COUNT;
-    return STATUS_OK;
-}
-
 /* A text line of one column cannot be an entry, so it begins a header, unless it can be an index
  * without a value; any other is the first entry. */
 static enum status head_begins(struct tns_head *h, const struct token *token, uint64_t columns,
@@ -457,7 +436,22 @@ enum status tns_head_line(struct tns_head *h, const char *line, const char *end,
     case TNS_AWAIT_ORDER:
         return header_order(h, token[0], columns, number, error);
     case TNS_AWAIT_LENGTHS:
-        return header_lengths(h, token, columns, number, error);
+        if (columns != (uint64_t)h->shape.order)
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d "
+                             "length%s",
+                             h->name, number, columns, columns == 1 ? "" : "s", h->shape.order,
+                             h->shape.order == 1 ? "" : "s");
+        for (int n = 0; n < h->shape.order; n++)
+            if (!read_unsigned(token[n], &h->shape.dims[n]) || h->shape.dims[n] < 1 ||
+                h->shape.dims[n] > MAX_LENGTH)
+                return error_set(error, STATUS_INPUT,
+                                 "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32,
+                                 h->name, number, n + 1, quote(token[n], quoted), MAX_LENGTH);
+        if (h->dialect == TNS_HEADER_DIMS)
+            return ready(h, h->shape.order, "the header", error);
+        h->awaited = TNS_AWAIT_COUNT;
+        return STATUS_OK;
     case TNS_AWAIT_COUNT:
         if (columns != 1 || !read_unsigned(token[0], &h->count) || h->count > MAX_NNZ)
             return error_set(error, STATUS_INPUT,
