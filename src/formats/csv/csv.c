@@ -251,7 +251,7 @@ static enum status parse_window(struct csv_reading *r, struct error *error)
         memset(r->own + r->room, 0, (t->sections - r->room) * sizeof *r->own);
         r->room = t->sections;
     }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (size_t i = 0; i < t->sections; i++)
         read_section(&r->columns, &t->section[i], &r->own[i], &r->reader->piece,
                      r->used + t->section[i].first_line);
@@ -262,14 +262,14 @@ static enum status parse_window(struct csv_reading *r, struct error *error)
         if (own->fault.kind != CSV_SOUND)
             return csv_text_explain(t, &own->fault, error);
     }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (int n = 0; n < modes; n++)
         add_names(r, n, &failure[n]);
     for (int n = 0; n < modes; n++) {
         *error = failure[n];
         TRY(error->status);
     }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (size_t i = 0; i < t->sections; i++) {
         const struct section_names *own = &r->own[i];
         for (int n = 0; n < modes; n++) {
@@ -326,7 +326,7 @@ static enum status check_names(const struct csv_reading *r, struct error *error)
         error, STATUS_MEMORY,
         "%s: the names take more than %s, the part of the memory that is theirs: allow "
         "more with --host-memory",
-        r->text.name, NUMBER_SIZE(most));
+        r->text.reader.name, NUMBER_SIZE(most));
 }
 
 /* The piece is full, but while names wait to be sorted, it cannot be handed over: then only names
@@ -342,7 +342,7 @@ static enum status take_names_only(struct csv_reading *r, struct error *error)
                          "%s: more than %" PRIu64 " entries, for which there is not enough memory "
                          "while names wait to be sorted: give a file, which can be read twice, or "
                          "allow more with --host-memory",
-                         r->text.name, r->used);
+                         r->text.reader.name, r->used);
     r->names_only = true;
     r->used = 0;
     return STATUS_OK;
@@ -356,15 +356,15 @@ static enum status open_text(struct csv_reading *r, const char **begin, const ch
     struct tns_sizes sizes = r->reader->tns->sizes;
     const uint64_t part = r->reader->memory / WINDOW_PART;
     if (sizes.window == 0)
-        sizes.window = part < LEAST_WINDOW      ? LEAST_WINDOW
-                       : part < TNS_MOST_WINDOW ? (size_t)part
-                                                : TNS_MOST_WINDOW;
+        sizes.window = part < LEAST_WINDOW  ? LEAST_WINDOW
+                       : part < LINE_WINDOW ? (size_t)part
+                                            : LINE_WINDOW;
     TRY(csv_text_open(&r->text, r->reader->path, &sizes, error));
     do {
         TRY(csv_text_next(&r->text, error));
         if (r->text.begin == r->text.end)
             return error_set(error, STATUS_INPUT, "%s: is empty, expected a header of names",
-                             r->text.name);
+                             r->text.reader.name);
         *begin = csv_record_skip_blank(r->text.begin, r->text.end);
     } while (*begin == r->text.end);
     *end = csv_text_take_row(&r->text, *begin);
@@ -415,7 +415,7 @@ static enum status csv_open(struct tensor_reader *t, struct error *error)
     TRY(error->status);
     r->reader = t;
     TRY(open_text(r, &begin, &end, error));
-    TRY(csv_columns_read(&r->columns, r->text.name, begin, end, error));
+    TRY(csv_columns_read(&r->columns, r->text.reader.name, begin, end, error));
     TRY(csv_columns_choose(&r->columns, t->csv, error));
     r->text.format = &r->columns.format; /* from now on messages name the columns */
     return check_names(r, error);
@@ -430,7 +430,7 @@ static enum status read_rows(struct csv_reading *r, struct error *error)
         const uint64_t lines = last->first_line + last->lines;
         const uint64_t most =
             tensor_reader_most(t, r->columns.modes, csv_columns_bytes(&r->columns));
-        const double read = r->names_only ? 0 : line_reader_fraction(r->text.reader);
+        const double read = r->names_only ? 0 : line_reader_fraction(&r->text.reader);
         if (r->used > 0 && r->used + lines > most) {
             if (!r->names_only && !csv_columns_wait(&r->columns))
                 return STATUS_OK;
@@ -439,14 +439,14 @@ static enum status read_rows(struct csv_reading *r, struct error *error)
         TRY(tensor_reader_make_room(t, r->columns.modes, r->used, lines, most, read, error));
         TRY(parse_window(r, error));
         TRY(check_names(r, error));
-        const uint64_t bytes = line_reader_bytes(r->text.reader);
+        const uint64_t bytes = r->text.reader.text_bytes;
         const double rate = (double)bytes / (clock_now() - t->start);
-        progress_update(t->progress, line_reader_fraction(r->text.reader), "%s, %s/s",
+        progress_update(t->progress, line_reader_fraction(&r->text.reader), "%s, %s/s",
                         NUMBER_SIZE(bytes), NUMBER_SIZE(number_whole(rate)));
         TRY(csv_text_next(&r->text, error));
     }
     if (t->entries + r->used == 0)
-        return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.name);
+        return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.reader.name);
     return check_times(r, error);
 }
 
@@ -463,7 +463,7 @@ static enum status csv_next(struct tensor_reader *t, struct error *error)
         r->names_only = false;
         r->used = 0;
         TRY(open_text(r, &begin, &end, error));
-        progress_stage(r->reader->progress, "reading %s again", r->text.name);
+        progress_stage(r->reader->progress, "reading %s again", r->text.reader.name);
         r->text.format = &r->columns.format;
         TRY(read_rows(r, error));
     }
@@ -473,7 +473,7 @@ static enum status csv_next(struct tensor_reader *t, struct error *error)
         TRY(csv_columns_number(&r->columns, &t->piece, error));
     for (int n = 0; n < r->columns.modes; n++)
         t->piece.shape.dims[n] = r->columns.mode[n].names.count;
-    t->bytes = line_reader_bytes(r->text.reader);
+    t->bytes = r->text.reader.text_bytes;
     tensor_reader_set_piece(t, r->used, over);
     return STATUS_OK;
 }
@@ -485,7 +485,7 @@ static enum status csv_end(struct tensor_reader *t, struct error *error)
     t->shape = (struct shape){.order = r->columns.modes};
     for (int n = 0; n < r->columns.modes; n++)
         t->shape.dims[n] = r->columns.mode[n].names.count;
-    t->gzip = line_reader_gzip(r->text.reader);
+    t->gzip = r->text.reader.gzip;
     progress_done(t->progress, "%" PRIu64 " row%s, %s of CSV%s", t->entries,
                   t->entries == 1 ? "" : "s", number_size(t->bytes, size),
                   pace_bytes(t->bytes, "", clock_now() - t->start, how_fast));

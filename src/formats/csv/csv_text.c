@@ -1,12 +1,10 @@
 #include "formats/csv/csv_text.h"
 
 #include <inttypes.h>
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/tns/foreign_file.h"
 #include "formats/tns/tns_text.h"
 #include "tensor/shape.h"
 
@@ -140,18 +138,15 @@ char *csv_field_write(const char *text, size_t length, char *to)
 enum status csv_text_open(struct csv_text *t, const char *path, const struct tns_sizes *sizes,
                           struct error *error)
 {
-    *t = (struct csv_text){.section_bytes = sizes->section ? sizes->section : TNS_SECTION};
-    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW, error));
-    t->name = line_reader_name(t->reader);
-    /* the reader's thread counts among the threads that the user allows */
-    t->threads = omp_get_max_threads() - line_reader_threaded(t->reader);
-    t->threads = t->threads > 1 ? t->threads : 1;
+    *t = (struct csv_text){.section_bytes = sizes->section ? sizes->section : LINE_SECTION};
+    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : LINE_WINDOW, error));
+    t->reader.is_tensor = true;
     return STATUS_OK;
 }
 
 void csv_text_close(struct csv_text *t)
 {
-    line_reader_close(t->reader);
+    line_reader_close(&t->reader);
     memory_free(t->section);
     memory_free(t->joined);
     *t = (struct csv_text){0};
@@ -181,7 +176,7 @@ static enum status count_quotes(struct csv_text *t, bool *inside, struct error *
         t->section_room = most;
     }
     t->sections = (bytes + t->section_bytes - 1) / t->section_bytes;
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (size_t i = 0; i < t->sections; i++) {
         const char *at = t->begin + i * t->section_bytes;
         const char *stop = i + 1 < t->sections ? at + t->section_bytes : t->rest_end;
@@ -228,7 +223,7 @@ static enum status refuse_long(const struct csv_text *t, struct error *error)
     return error_set(error, STATUS_INPUT,
                      "%s:%" PRIu64 ": a row of more than %zu bytes, expected a shorter one: does a "
                      "quoted field lack its closing quote?",
-                     t->name, t->lines + 1, line_reader_window_bytes(t->reader));
+                     t->reader.name, t->lines + 1, t->reader.window_bytes);
 }
 
 /* The rest begins a row that has an open quote at its end. STATUS_INPUT where that row is at fault
@@ -259,8 +254,7 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
     do {
         struct line_window window;
         bool inside = false;
-        const size_t rest = (size_t)(t->rest_end - t->rest),
-                     most = line_reader_window_bytes(t->reader);
+        const size_t rest = (size_t)(t->rest_end - t->rest), most = t->reader.window_bytes;
         if (rest > most)
             return refuse_long(t, error);
         if (rest > 0 && !t->joined)
@@ -268,16 +262,7 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
         TRY(error->status);
         if (rest > 0) /* the next window may overwrite it */
             memmove(t->joined, t->rest, rest);
-        TRY(line_reader_next(t->reader, &window, error));
-        if (!t->begun) {
-            t->begun = true;
-            const size_t count = window.overlong ? line_reader_window_bytes(t->reader)
-                                                 : (size_t)(window.end - window.begin);
-            const bool gzip = line_reader_gzip(t->reader);
-            TRY(foreign_file_refuse(t->name, window.begin, count, gzip, error));
-            if (count >= UTF8_MARK_BYTES && memcmp(window.begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-                window.begin += UTF8_MARK_BYTES;
-        }
+        TRY(line_reader_next(&t->reader, &window, error));
         if (window.overlong)
             return refuse_long(t, error);
         const bool over = window.begin == window.end;
@@ -293,7 +278,7 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
         TRY(count_quotes(t, &inside, error));
         t->rest = t->end = inside ? last_row(t) : t->rest_end;
         /* each section gets the rows that begin in it */
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
         for (size_t i = 0; i < t->sections; i++) {
             struct csv_section *s = &t->section[i];
             const bool begins = i == 0 || (!s->inside && s->at[-1] == '\n');
@@ -301,7 +286,7 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
                        : s->at < t->end ? next_row(s->at, t->end, s->inside)
                                         : t->end;
         }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
         for (size_t i = 0; i < t->sections; i++) {
             struct csv_section *s = &t->section[i];
             s->end = i + 1 < t->sections ? s[1].begin : t->end;
@@ -348,9 +333,9 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
     const uint64_t number = t->lines + 1 + line_count(t->begin, in_text ? name.text : fault->row);
     char column[128] = "", shown[4 * SHOWN + 8] = "";
     if (in_row)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %d column%s, expected %d, as in the header", t->name,
-                         number, fault->column, fault->column == 1 ? "" : "s", f->columns);
+        return error_set(
+            error, STATUS_INPUT, "%s:%" PRIu64 ": %d column%s, expected %d, as in the header",
+            t->reader.name, number, fault->column, fault->column == 1 ? "" : "s", f->columns);
     if (f && fault->column < f->columns)
         snprintf(column, sizeof column, "column %d (%.*s): ", fault->column + 1,
                  name_shown(f->name[fault->column], SHOWN_NAME), f->name[fault->column].text);
@@ -358,11 +343,11 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
         snprintf(column, sizeof column, "column %d: ", fault->column + 1);
     if (fault->kind == CSV_LONG)
         return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most", t->name,
-                         number, column, name.length, NAME_LONGEST);
+                         "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most",
+                         t->reader.name, number, column, name.length, NAME_LONGEST);
     if (fault->kind >= CSV_VALUE)
         snprintf(shown, sizeof shown, "'%.*s%s', ", name_shown(name, SHOWN), name.text,
                  name.length < SHOWN ? "" : "...");
-    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %s%s%s", t->name, number, column, shown,
-                     wrong[fault->kind]);
+    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %s%s%s", t->reader.name, number, column,
+                     shown, wrong[fault->kind]);
 }

@@ -90,10 +90,8 @@ struct csv_section {
 };
 
 struct csv_text {
-    struct line_reader *reader;      /* owned                                               */
-    const char *name;                /* for messages: the path, or "standard input"         */
+    struct line_reader reader;
     const struct csv_format *format; /* NULL until the header is read; borrowed */
-    int threads;                     /* that read sections                                  */
     size_t section_bytes;            /* about                                               */
     const char *begin, *end;         /* the whole rows of the window; empty: end of the file */
     uint64_t lines;                  /* text lines before the window                        */
@@ -102,7 +100,6 @@ struct csv_text {
     size_t sections, section_room;
 
     /* for csv_text_next */
-    bool begun;
     const char *rest; /* after the whole rows, up to `rest_end` */
     const char *rest_end;
     char *joined;          /* the rest and the window after it, with room for two windows; owned */

@@ -99,14 +99,14 @@ static enum status take_line(struct list *l, struct name_table *t, const char *b
 static enum status read_lines(struct list *l, struct name_table *t, const char *path,
                               struct error *error)
 {
-    struct line_reader *reader = NULL;
+    struct line_reader reader = {0};
     struct line_window window;
     l->text = memory_array(WINDOW, 1, error);
     TRY_OR(done, error->status);
     TRY_OR(done, line_reader_open(&reader, path, WINDOW, error));
-    l->file = line_reader_name(reader);
+    l->file = reader.name;
     do {
-        TRY_OR(done, line_reader_next(reader, &window, error));
+        TRY_OR(done, line_reader_next(&reader, &window, error));
         if (window.overlong)
             TRY_OR(done, refuse_long(l, l->lines + 1, error));
         for (const char *at = window.begin; at < window.end;) {
@@ -123,7 +123,7 @@ static enum status read_lines(struct list *l, struct name_table *t, const char *
         error_set(error, STATUS_INPUT, "%s: is empty, expected names, one on each text line",
                   l->file);
 done:
-    line_reader_close(reader);
+    line_reader_close(&reader);
     memory_free(l->text);
     return error->status;
 }
