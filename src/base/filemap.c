@@ -13,13 +13,12 @@
 
 #define NAME_BYTES 1024
 
-/* The maps that are open. The handler reads the table while threads may change it: `end` is set
- * last and cleared first. */
+/* The map that is guarded. The handler reads it while a thread may change it: `begin`, which is 0
+ * where there is none, is set first and cleared last, `end` the other way round. */
 static struct {
-    atomic_flag taken;
     atomic_uintptr_t begin, end;
     char name[NAME_BYTES];
-} map[MAP_GUARD_MAPS] = {{.taken = ATOMIC_FLAG_INIT}};
+} guarded;
 
 static int exit_status;
 static struct sigaction before;
@@ -29,11 +28,10 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     (void)number;
     (void)context;
     uintptr_t at = (uintptr_t)info->si_addr;
-    for (int i = 0; i < MAP_GUARD_MAPS; i++)
-        if (at < atomic_load(&map[i].end) && at >= atomic_load(&map[i].begin)) {
-            last_words(map[i].name, "became shorter while it was read, or its disk failed");
-            _exit(exit_status);
-        }
+    if (at < atomic_load(&guarded.end) && at >= atomic_load(&guarded.begin)) {
+        last_words(guarded.name, "became shorter while it was read, or its disk failed");
+        _exit(exit_status);
+    }
     sigaction(SIGBUS, &before, NULL); /* the access is made again, with the handler before */
 }
 
@@ -60,14 +58,11 @@ enum status filemap_open(struct filemap *f, const char *path, struct error *erro
     if (size == 0)
         return STATUS_OK;
     *f = (struct filemap){.bytes = bytes, .size = size};
-    for (int i = 0; i < MAP_GUARD_MAPS; i++) {
-        if (atomic_flag_test_and_set(&map[i].taken))
-            continue;
-        strncpy(map[i].name, path, NAME_BYTES - 1);
-        atomic_store(&map[i].begin, (uintptr_t)bytes);
-        atomic_store(&map[i].end, (uintptr_t)bytes + size);
-        break;
-    }
+    uintptr_t none = 0;
+    if (!atomic_compare_exchange_strong(&guarded.begin, &none, (uintptr_t)bytes))
+        return STATUS_OK;
+    strncpy(guarded.name, path, NAME_BYTES - 1);
+    atomic_store(&guarded.end, (uintptr_t)bytes + size);
     return STATUS_OK;
 }
 
@@ -83,12 +78,10 @@ void filemap_let_go(const struct filemap *f, size_t begin, size_t end)
 void filemap_close(struct filemap *f)
 {
     const uintptr_t begin = (uintptr_t)f->bytes;
-    for (int i = 0; i < MAP_GUARD_MAPS; i++)
-        if (atomic_load(&map[i].end) && atomic_load(&map[i].begin) == begin) {
-            atomic_store(&map[i].end, 0);
-            atomic_flag_clear(&map[i].taken);
-            break;
-        }
+    if (atomic_load(&guarded.begin) == begin) {
+        atomic_store(&guarded.end, 0);
+        atomic_store(&guarded.begin, 0);
+    }
     if (f->size > 0)
         munmap((void *)begin, f->size);
     *f = (struct filemap){.bytes = ""};

@@ -13,8 +13,7 @@ struct filemap {
 };
 
 /* The caller closes *map. STATUS_INPUT names the file and the reason and leaves *map empty. The
- * guard knows the first MAP_GUARD_MAPS of the maps that are open. */
-#define MAP_GUARD_MAPS 64
+ * guard knows one map at a time: a map that is opened before the guarded one is closed has none. */
 enum status filemap_open(struct filemap *map, const char *path, struct error *error);
 
 /* Gives back the memory of bytes [begin, end), which are still readable: the next access reads

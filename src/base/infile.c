@@ -39,16 +39,15 @@ void infile_close(struct infile *f)
     *f = (struct infile){.fd = -1};
 }
 
-/* Returns 0, the number of the failure, or -1 where the file ends before. */
-static int read_piece(int fd, char *bytes, size_t size, uint64_t offset)
+int infile_read_bytes(int fd, void *bytes, size_t size, uint64_t offset)
 {
-    while (size > 0) {
-        ssize_t got = pread(fd, bytes, size, (off_t)offset);
+    for (char *to = bytes; size > 0;) {
+        ssize_t got = pread(fd, to, size, (off_t)offset);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
             return got < 0 ? errno : -1;
-        bytes += got;
+        to += got;
         size -= (size_t)got;
         offset += (uint64_t)got;
     }
@@ -63,7 +62,7 @@ enum status infile_read(const struct infile *f, void *bytes, size_t size, uint64
 #pragma omp parallel for schedule(dynamic) if (pieces > 1)
     for (size_t p = 0; p < pieces; p++) {
         size_t first = p * PIECE, length = size - first < PIECE ? size - first : PIECE;
-        int code = read_piece(f->fd, (char *)bytes + first, length, offset + first);
+        int code = infile_read_bytes(f->fd, (char *)bytes + first, length, offset + first);
         if (code) {
 #pragma omp atomic write
             failure = code;
@@ -84,15 +83,11 @@ char *infile_whole(const char *path, size_t *size, struct error *error)
     if (infile_open(&f, path, error) != STATUS_OK)
         return NULL;
     bytes = memory_array(f.size, 1, error);
-    if (!bytes)
-        goto done;
-    if (infile_read(&f, bytes, f.size, 0, error) != STATUS_OK) {
-        memory_free(bytes);
-        bytes = NULL;
-        goto done;
-    }
-    *size = f.size;
-done:
+    if (bytes && infile_read(&f, bytes, f.size, 0, error) == STATUS_OK)
+        *size = f.size;
     infile_close(&f);
-    return bytes;
+    if (error->status == STATUS_OK)
+        return bytes;
+    memory_free(bytes);
+    return NULL;
 }

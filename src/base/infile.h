@@ -27,6 +27,10 @@ void infile_close(struct infile *f);
 enum status infile_read(const struct infile *f, void *bytes, size_t size, uint64_t offset,
                         struct error *error);
 
+/* Reads bytes [offset, offset + size) of an open file, by this thread. Returns 0, the number of the
+ * failure, or -1 where the file ends before. */
+int infile_read_bytes(int fd, void *bytes, size_t size, uint64_t offset);
+
 /* The whole file at `path` in a new array, aligned as of memory_array, that the caller frees with
  * memory_free; NULL on failure. STATUS_INPUT, STATUS_MEMORY. */
 char *infile_whole(const char *path, size_t *size, struct error *error);

@@ -75,7 +75,7 @@ static void put_string(struct json *j, const char *value)
         size_t length = utf8_length(at);
         if (length == 0)
             put_text(j, "\\ufffd");
-        else if (*at == '"' || *at == '\\' || !printable_as_it_is(at, length))
+        else if (*at == '"' || *at == '\\' || printable_length(at) == 0)
             put_escaped(j, utf8_code_point(at, length));
         else
             put(j, at, length);
@@ -84,29 +84,13 @@ static void put_string(struct json *j, const char *value)
     put_text(j, "\"");
 }
 
-static void put_number(struct json *j, double value)
-{
-    char text[NUMBER_MAX_TEXT];
-    if (isfinite(value))
-        put(j, text, (size_t)(number_format(value, text) - text));
-    else
-        put_text(j, "null");
-}
-
-static void put_unsigned(struct json *j, uint64_t value)
-{
-    char text[NUMBER_MAX_TEXT];
-    put(j, text, (size_t)(number_format_unsigned(value, text) - text));
-}
-
 /* Puts what stands before a value: comma, newline and indent, name. */
 static void put_lead(struct json *j, const char *name)
 {
-    if (j->depth > 0) {
-        if (j->filled[j->depth])
-            put_text(j, ",");
+    if (j->depth > 0 && j->filled[j->depth])
+        put_text(j, j->on_line ? ", " : ",");
+    if (j->depth > 0 && !j->on_line)
         put_newline(j);
-    }
     j->filled[j->depth] = true;
     if (name) {
         put_string(j, name);
@@ -143,8 +127,9 @@ void json_end(struct json *j)
         return;
     char closing = j->closing[j->depth];
     bool filled = j->filled[j->depth--];
-    if (filled)
+    if (filled && !j->on_line)
         put_newline(j);
+    j->on_line = false;
     put(j, &closing, 1);
     if (j->depth == 0)
         put_text(j, "\n");
@@ -161,14 +146,19 @@ void json_put_string(struct json *j, const char *name, const char *value)
 
 void json_put_number(struct json *j, const char *name, double value)
 {
+    char text[NUMBER_MAX_TEXT];
     put_lead(j, name);
-    put_number(j, value);
+    if (isfinite(value))
+        put(j, text, (size_t)(number_format(value, text) - text));
+    else
+        put_text(j, "null");
 }
 
 void json_put_unsigned(struct json *j, const char *name, uint64_t value)
 {
+    char text[NUMBER_MAX_TEXT];
     put_lead(j, name);
-    put_unsigned(j, value);
+    put(j, text, (size_t)(number_format_unsigned(value, text) - text));
 }
 
 void json_put_bool(struct json *j, const char *name, bool value)
@@ -177,29 +167,29 @@ void json_put_bool(struct json *j, const char *name, bool value)
     put_text(j, value ? "true" : "false");
 }
 
-/* Adds an array on one text line, each value by `put`. */
-#define PUT_ARRAY(put)                                                                             \
-    do {                                                                                           \
-        put_lead(j, name);                                                                         \
-        put_text(j, "[");                                                                          \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            put_text(j, i > 0 ? ", " : "");                                                        \
-            put;                                                                                   \
-        }                                                                                          \
-        put_text(j, "]");                                                                          \
-    } while (0)
-
 void json_put_numbers(struct json *j, const char *name, const double *value, size_t count)
 {
-    PUT_ARRAY(put_number(j, value[i]));
+    json_put_array(j, name);
+    j->on_line = true;
+    for (size_t i = 0; i < count; i++)
+        json_put_number(j, NULL, value[i]);
+    json_end(j);
 }
 
 void json_put_unsigneds(struct json *j, const char *name, const uint64_t *value, size_t count)
 {
-    PUT_ARRAY(put_unsigned(j, value[i]));
+    json_put_array(j, name);
+    j->on_line = true;
+    for (size_t i = 0; i < count; i++)
+        json_put_unsigned(j, NULL, value[i]);
+    json_end(j);
 }
 
 void json_put_counts(struct json *j, const char *name, const int *value, size_t count)
 {
-    PUT_ARRAY(put_unsigned(j, (uint64_t)value[i]));
+    json_put_array(j, name);
+    j->on_line = true;
+    for (size_t i = 0; i < count; i++)
+        json_put_unsigned(j, NULL, (uint64_t)value[i]);
+    json_end(j);
 }

@@ -16,6 +16,7 @@ struct json {
     char *text;                       /* (used), not terminated; owned                   */
     size_t used, room;                /* bytes of text: written, allocated               */
     int depth;                        /* open objects and arrays                         */
+    bool on_line;                     /* the innermost is an array on one text line      */
     bool filled[JSON_MAX_DEPTH + 1];  /* the container at this depth has a member        */
     char closing[JSON_MAX_DEPTH + 1]; /* the bracket that ends the container             */
 };

@@ -1,6 +1,7 @@
 #include "base/machine.h"
 
 #include <math.h>
+#include <mntent.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -97,15 +98,10 @@ static const struct version versions[] = {
 };
 
 /* Whether `word` stands in a list of words with commas between them. */
-static bool has_word(const char *list, const char *word)
+static bool has_word(char *list, const char *word)
 {
-    size_t length = strlen(word);
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, word, length) == 0 && (at[length] == ',' || at[length] == '\0'))
-            return true;
-    }
-    return false;
+    const struct mntent mount = {.mnt_opts = list};
+    return hasmntopt(&mount, word);
 }
 
 static FILE *open_below(const char *root, const char *path)

@@ -30,65 +30,34 @@ static inline int power_of_ten_log2(int k)
     return (k * 1741647) >> 19;
 }
 
-/* A natural number of 960 bits, least significant word first. */
-#define WORDS 15
-
 static struct power_of_ten table[POWER_MAX - POWER_MIN + 1];
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 
-/* The 64 bits from bit `position` (0 or more) upwards. */
-static uint64_t bits_from(const uint64_t *n, int position)
-{
-    int word = position / 64, shift = position % 64;
-    uint64_t bits = n[word] >> shift;
-    if (shift && word + 1 < WORDS)
-        bits |= n[word + 1] << (64 - shift);
-    return bits;
-}
-
-/* The uppermost 128 bits of n, which has more than 128 bits, plus one where bits follow: further
- * bits of n, or, where n is not exact, of the number that was cut off to n. */
-static struct power_of_ten upper_bits(const uint64_t *n, bool exact)
-{
-    int word = WORDS - 1;
-    while (!n[word])
-        word--;
-    int lowest = 64 * word + 63 - __builtin_clzll(n[word]) - 127;
-    struct power_of_ten power = {bits_from(n, lowest + 64), bits_from(n, lowest)};
-    bool more = !exact || (n[lowest / 64] & ((UINT64_C(1) << lowest % 64) - 1)) != 0;
-    for (int i = 0; i < lowest / 64; i++)
-        more |= n[i] != 0;
-    if (more)
-        power.hi += ++power.lo == 0;
-    return power;
-}
-
-/* 10^k and 5^k differ by a power of two, so the table holds the upper bits of 5^k. For k >= 0 these
- * come from 2^128 * 5^k, which is exact. For k < 0 they come from floor(2^959 / 5^-k), which
- * repeated division finds, since floor(floor(x / 5) / 5) = floor(x / 25); a remainder is always cut
- * off. */
+/* 10^k and 5^k differ by a power of two, so the table holds the upper bits of 5^k. From k = 0 on up
+ * and down, 256 bits of 5^k, in two halves of which the upper begins with a one, are multiplied by
+ * 5 / 8 or divided by 5, cut off, and moved up. What is cut off in all steps is less than 2^13 in
+ * the lowest place. Only if the lower half had ones everywhere but there would the upper half, plus
+ * one where the lower is not zero, be wrong; no power is so. */
 static void fill_table(void)
 {
-    uint64_t n[WORDS] = {[2] = 1};
-    for (int k = 0; k <= POWER_MAX; k++) {
-        table[k - POWER_MIN] = upper_bits(n, true);
-        uint64_t carry = 0;
-        for (int i = 0; i < WORDS; i++) {
-            uint128 product = (uint128)n[i] * 5 + carry;
-            n[i] = (uint64_t)product;
-            carry = (uint64_t)(product >> 64);
+    for (int step = -1; step <= 1; step += 2) {
+        uint128 upper = (uint128)1 << 127, lower = 0;
+        for (int k = 0; k >= POWER_MIN && k <= POWER_MAX; k += step) {
+            const uint128 rounded = upper + (lower != 0);
+            table[k - POWER_MIN] =
+                (struct power_of_ten){(uint64_t)(rounded >> 64), (uint64_t)rounded};
+            if (step > 0) { /* a half and an eighth */
+                const uint128 half = lower >> 1 | upper << 127, eighth = lower >> 3 | upper << 125;
+                lower = half + eighth;
+                upper = (upper >> 1) + (upper >> 3) + (lower < half);
+            } else { /* 2^128 is 1 more than a multiple of 5 */
+                const uint128 rest = upper % 5, fifth = ~(uint128)0 / 5;
+                lower = rest * fifth + lower / 5 + (lower % 5 + rest) / 5;
+                upper /= 5;
+            }
+            for (; !(upper >> 127); lower <<= 1)
+                upper = upper << 1 | lower >> 127;
         }
-    }
-    for (int i = 0; i < WORDS; i++)
-        n[i] = i == WORDS - 1 ? UINT64_C(1) << 63 : 0;
-    for (int k = -1; k >= POWER_MIN; k--) {
-        uint64_t remainder = 0;
-        for (int i = WORDS - 1; i >= 0; i--) {
-            uint128 dividend = (uint128)remainder << 64 | n[i];
-            n[i] = (uint64_t)(dividend / 5);
-            remainder = (uint64_t)(dividend % 5);
-        }
-        table[k - POWER_MIN] = upper_bits(n, false);
     }
 }
 
@@ -162,10 +131,7 @@ static const char *scan_decimal(const char *text, const char *end, struct decima
         const char *fraction = p + 1;
         p = scan_digits(fraction, end, d);
         d->exponent = fraction - p;
-        if (p > fraction)
-            digits = true;
-        else if (!digits)
-            return NULL;
+        digits |= p > fraction;
     }
     d->end = p;
     if (!digits)
@@ -184,7 +150,7 @@ static bool scale_exact(const struct decimal *d, double *value)
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     if (d->mantissa > UINT64_C(1) << 53 || d->exponent < -22 || d->exponent > 22)
         return false;
-    double mantissa = (double)d->mantissa;
+    const double mantissa = (double)d->mantissa;
     *value = d->exponent < 0 ? mantissa / power[-d->exponent] : mantissa * power[d->exponent];
     return true;
 }
@@ -257,18 +223,11 @@ static double scale_any(const struct decimal *d)
 /* Parses inf, infinity and nan in any case; NULL where text begins with none of them. */
 static const char *parse_special(const char *text, const char *end, double *value)
 {
-    static const struct {
-        const char *name;
-        size_t length;
-        double value;
-    } special[] = {{"infinity", 8, INFINITY}, {"inf", 3, INFINITY}, {"nan", 3, NAN}};
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        if ((size_t)(end - text) >= special[i].length &&
-            strncasecmp(text, special[i].name, special[i].length) == 0) {
-            *value = special[i].value;
-            return text + special[i].length;
-        }
-    return NULL;
+    const bool nan = end - text >= 3 && strncasecmp(text, "nan", 3) == 0;
+    if (!nan && (end - text < 3 || strncasecmp(text, "inf", 3) != 0))
+        return NULL;
+    *value = nan ? NAN : INFINITY;
+    return text + (end - text >= 8 && strncasecmp(text, "infinity", 8) == 0 ? 8 : 3);
 }
 
 const char *number_parse(const char *text, const char *end, double *value)
@@ -393,27 +352,6 @@ char *number_format_unsigned(uint64_t value, char *text)
     return write_digits(value, count_digits(value), text);
 }
 
-static char *write_zeros(int count, char *text)
-{
-    if (count > 0) {
-        memset(text, '0', (size_t)count);
-        text += count;
-    }
-    return text;
-}
-
-/* Writes the digits with a point after the first `whole` (1 or more) digits; zeros fill up to the
- * point where there are fewer digits. */
-static char *write_with_point(uint64_t digits, int count, int whole, char *text)
-{
-    if (count <= whole)
-        return write_zeros(whole - count, write_digits(digits, count, text));
-    write_digits(digits, count, text + 1);
-    memmove(text, text + 1, (size_t)whole);
-    text[whole] = '.';
-    return text + count + 1;
-}
-
 static char *write_decimal(struct shortest decimal, char *text)
 {
     /* Trailing zeros (at most 16) go in few steps, because short numbers have many. */
@@ -427,35 +365,41 @@ static char *write_decimal(struct shortest decimal, char *text)
             decimal.digits /= step[i].power;
             decimal.exponent += step[i].zeros;
         }
-    int count = count_digits(decimal.digits);
-    int leading = decimal.exponent + count - 1; /* exponent of the first digit */
-    if (leading >= 0 && leading <= PLAIN_MAX)
-        return write_with_point(decimal.digits, count, leading + 1, text);
+    const int count = count_digits(decimal.digits);
+    const int leading = decimal.exponent + count - 1; /* exponent of the first digit */
     if (leading < 0 && leading >= PLAIN_MIN) {
-        memcpy(text, "0.", 2);
-        text = write_zeros(-leading - 1, text + 2);
+        text = mempcpy(text, "0.0000", (size_t)(1 - leading));
         return write_digits(decimal.digits, count, text);
     }
-    text = write_with_point(decimal.digits, count, 1, text);
+    const bool plain = leading >= 0 && leading <= PLAIN_MAX;
+    const int whole = plain ? leading + 1 : 1; /* digits before the point */
+    if (count <= whole) {
+        text = write_digits(decimal.digits, count, text);
+        memset(text, '0', (size_t)(whole - count));
+        text += whole - count;
+    } else {
+        write_digits(decimal.digits, count, text + 1);
+        memmove(text, text + 1, (size_t)whole);
+        text[whole] = '.';
+        text += count + 1;
+    }
+    if (plain)
+        return text;
     *text++ = 'e';
     if (leading < 0)
         *text++ = '-';
-    return number_format_unsigned((uint64_t)(leading < 0 ? -leading : leading), text);
+    return number_format_unsigned((uint64_t)abs(leading), text);
 }
 
 char *number_format(double value, char *text)
 {
-    if (isnan(value)) {
-        memcpy(text, "nan", 3);
-        return text + 3;
-    }
+    if (isnan(value))
+        return mempcpy(text, "nan", 3);
     if (signbit(value))
         *text++ = '-';
     double magnitude = fabs(value);
-    if (isinf(magnitude)) {
-        memcpy(text, "inf", 3);
-        return text + 3;
-    }
+    if (isinf(magnitude))
+        return mempcpy(text, "inf", 3);
     /* Whole numbers below 2^53 need all their digits: their neighbours are at most 1 away. */
     if (magnitude < 0x1p53 && magnitude == (double)(uint64_t)magnitude)
         return number_format_unsigned((uint64_t)magnitude, text);
@@ -480,11 +424,8 @@ const char *number_size(uint64_t bytes, char *text)
     int unit = 0;
     for (; amount >= 999.5 && unit < 5; unit++) /* 999.5 would be written as 1000 */
         amount /= 1000;
-    snprintf(text, NUMBER_SIZE_TEXT, "%.*f %s",
-             amount < 9.995   ? 2
-             : amount < 99.95 ? 1
-                              : 0,
-             amount, units[unit]);
+    const int decimals = (amount < 9.995) + (amount < 99.95);
+    snprintf(text, NUMBER_SIZE_TEXT, "%.*f %s", decimals, amount, units[unit]);
     return text;
 }
 

@@ -15,12 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/infile.h"
 #include "base/memory.h"
 
 #define PREFIX     ".blco-" /* of temporary names */
 #define KEY_DIGITS 16
 
-static enum status cannot_write(const char *path, const char *reason, struct error *error)
+enum status outfile_refuse(const char *path, const char *reason, struct error *error)
 {
     return error_set(error, STATUS_OUTPUT, "%s: cannot be written: %s", path, reason);
 }
@@ -39,20 +40,20 @@ static enum status check_path(const char *path, struct error *error)
     char folder[PATH_MAX], real[PATH_MAX];
     size_t length = strlen(path);
     if (length == 0 || path[length - 1] == '/')
-        return cannot_write(path, "not a file name", error);
+        return outfile_refuse(path, "not a file name", error);
     if (stat(path, &s) != 0)
-        return errno == ENOENT ? STATUS_OK : cannot_write(path, strerror(errno), error);
+        return errno == ENOENT ? STATUS_OK : outfile_refuse(path, strerror(errno), error);
     if (S_ISDIR(s.st_mode))
-        return cannot_write(path, "it is a directory", error);
+        return outfile_refuse(path, "it is a directory", error);
     /* A rename would take /dev/stdout from the system. */
     const bool found =
         snprintf(folder, sizeof folder, "%.*s.", folder_length(path), path) < PATH_MAX &&
         realpath(folder, real);
     if (!S_ISREG(s.st_mode) ||
         (found && (strcmp(real, "/dev") == 0 || strncmp(real, "/proc/", strlen("/proc/")) == 0)))
-        return cannot_write(path, "it is not a regular file", error);
+        return outfile_refuse(path, "it is not a regular file", error);
     if (access(path, W_OK) != 0)
-        return cannot_write(path, strerror(errno), error);
+        return outfile_refuse(path, strerror(errno), error);
     return STATUS_OK;
 }
 
@@ -118,7 +119,7 @@ static enum status check_open(struct outfile *f, const char *path, struct error 
 {
     if (f->fd >= 0)
         return STATUS_OK;
-    cannot_write(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
+    outfile_refuse(path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
     outfile_discard(f);
     return error->status;
 }
@@ -167,56 +168,45 @@ enum status outfile_open_scratch(struct outfile *f, const char *path, struct err
     return check_open(f, path, error);
 }
 
-enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error)
+/* Writes at `offset`, or at the end of what is written where it is negative. */
+static enum status write_bytes(struct outfile *f, const char *bytes, size_t size, off_t offset,
+                               struct error *error)
 {
-    const char *at = bytes;
     while (size > 0) {
-        ssize_t written = write(f->fd, at, size);
+        const ssize_t written =
+            offset < 0 ? write(f->fd, bytes, size) : pwrite(f->fd, bytes, size, offset);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0 && errno == EPIPE && f->fd == STDOUT_FILENO)
             return error_set(error, STATUS_UNREAD, "standard output: nobody reads it any more");
         if (written < 0)
-            return cannot_write(f->path, strerror(errno), error);
-        at += written;
+            return outfile_refuse(f->path, strerror(errno), error);
+        bytes += written;
         size -= (size_t)written;
+        offset += offset < 0 ? 0 : written;
     }
     return STATUS_OK;
+}
+
+enum status outfile_write(struct outfile *f, const void *bytes, size_t size, struct error *error)
+{
+    return write_bytes(f, bytes, size, -1, error);
 }
 
 enum status outfile_write_at(struct outfile *f, const void *bytes, size_t size, size_t offset,
                              struct error *error)
 {
-    const char *at = bytes;
-    while (size > 0) {
-        ssize_t written = pwrite(f->fd, at, size, (off_t)offset);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return cannot_write(f->path, strerror(errno), error);
-        at += written;
-        offset += (size_t)written;
-        size -= (size_t)written;
-    }
-    return STATUS_OK;
+    return write_bytes(f, bytes, size, (off_t)offset, error);
 }
 
 enum status outfile_read_at(const struct outfile *f, void *bytes, size_t size, size_t offset,
                             struct error *error)
 {
-    char *at = bytes;
-    while (size > 0) {
-        ssize_t got = pread(f->fd, at, size, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return error_set(error, STATUS_OUTPUT, "%s: a temporary file cannot be read back: %s",
-                             f->path, got < 0 ? strerror(errno) : "it is too short");
-        at += got;
-        offset += (size_t)got;
-        size -= (size_t)got;
-    }
-    return STATUS_OK;
+    const int failure = infile_read_bytes(f->fd, bytes, size, offset);
+    if (!failure)
+        return STATUS_OK;
+    return error_set(error, STATUS_OUTPUT, "%s: a temporary file cannot be read back: %s", f->path,
+                     failure > 0 ? strerror(failure) : "it is too short");
 }
 
 enum status outfile_resize(struct outfile *f, size_t size, struct error *error)
@@ -224,7 +214,7 @@ enum status outfile_resize(struct outfile *f, size_t size, struct error *error)
     int result;
     while ((result = ftruncate(f->fd, (off_t)size)) != 0 && errno == EINTR)
         ;
-    return result == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
+    return result == 0 ? STATUS_OK : outfile_refuse(f->path, strerror(errno), error);
 }
 
 void outfile_begin_sync(struct outfile *f, size_t size, size_t offset)
@@ -238,9 +228,9 @@ enum status outfile_complete(struct outfile *f, struct error *error)
     while ((result = fsync(f->fd)) != 0 && errno == EINTR)
         ;
     if (result != 0)
-        return cannot_write(f->path, strerror(errno), error);
+        return outfile_refuse(f->path, strerror(errno), error);
     if (!f->named && link_unnamed(f->fd, f->temporary) != 0)
-        return cannot_write(f->path, strerror(errno), error);
+        return outfile_refuse(f->path, strerror(errno), error);
     f->named = 1;
     return STATUS_OK;
 }
@@ -254,13 +244,13 @@ enum status outfile_sync_folder(const struct outfile *f, struct error *error)
     int reason = errno;
     close(fd);
     if (result != 0 && reason == EIO)
-        return cannot_write(f->path, strerror(reason), error);
+        return outfile_refuse(f->path, strerror(reason), error);
     return STATUS_OK;
 }
 
 enum status outfile_rename(struct outfile *f, const char *from, const char *to, struct error *error)
 {
-    return rename(from, to) == 0 ? STATUS_OK : cannot_write(f->path, strerror(errno), error);
+    return rename(from, to) == 0 ? STATUS_OK : outfile_refuse(f->path, strerror(errno), error);
 }
 
 enum status outfile_commit(struct outfile *f, struct error *error)
@@ -290,17 +280,11 @@ void outfile_discard(struct outfile *f)
 /* Whether the name is a temporary one of this host. */
 static bool is_temporary_here(const char *name)
 {
-    static const char digits[] = "0123456789abcdef";
-    uint64_t key = 0;
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || strlen(name) != strlen(PREFIX) + KEY_DIGITS)
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
         return false;
-    for (const char *c = name + strlen(PREFIX); *c; c++) {
-        const char *digit = strchr(digits, *c);
-        if (!digit)
-            return false;
-        key = key << 4 | (uint64_t)(digit - digits);
-    }
-    return key >> 32 == host_mark() >> 32;
+    const char *key = name + strlen(PREFIX);
+    return strlen(key) == KEY_DIGITS && strspn(key, "0123456789abcdef") == KEY_DIGITS &&
+           strtoull(key, NULL, 16) >> 32 == host_mark() >> 32;
 }
 
 enum status outfile_clean(const char *path, struct error *error)
@@ -327,78 +311,33 @@ enum status outfile_clean(const char *path, struct error *error)
 #define WRITERS 4                 /* more are no faster on one disk                              */
 #define PIECE   ((size_t)8 << 20) /* bytes: large for the disk, small beside what is written     */
 
-/* What the writers share. */
-struct writing {
-    const struct outfile_extent *extents;
-    int count;
-    size_t taken[OUTFILE_MOST_EXTENTS]; /* bytes of each extent that a writer has taken */
-    bool failed;
-    struct error *error; /* of the writer that has set `failed` */
-};
-
-/* Writes what no other writer has taken of an extent. */
-static void write_extent(struct writing *w, int i)
-{
-    const struct outfile_extent *x = &w->extents[i];
-    while (!__atomic_load_n(&w->failed, __ATOMIC_ACQUIRE)) {
-        size_t at = __atomic_fetch_add(&w->taken[i], PIECE, __ATOMIC_RELAXED);
-        struct error failure = {0};
-        if (at >= x->size)
-            return;
-        size_t size = x->size - at < PIECE ? x->size - at : PIECE;
-        if (outfile_write_at(x->file, (const char *)x->bytes + at, size, x->offset + at,
-                             &failure) != STATUS_OK) {
-            if (!__atomic_exchange_n(&w->failed, true, __ATOMIC_ACQ_REL))
-                error_set(w->error, failure.status, "%s", failure.message);
-        } else if (x->size > PIECE) {
-            outfile_begin_sync(x->file, size, x->offset + at);
-        }
-    }
-}
-
 /* The writers begin with different extents: a file system may let one thread alone write to a
  * file. */
 enum status outfile_write_extents(const struct outfile_extent *extents, int count,
                                   struct error *error)
 {
-    struct writing w = {.extents = extents, .count = count, .error = error};
-    size_t pieces = 0;
+    size_t taken[OUTFILE_MOST_EXTENTS] = {0}, pieces = 0; /* bytes that a writer has taken */
+    bool failed = false;                                  /* *error has the reason         */
     for (int i = 0; i < count; i++)
         pieces += (extents[i].size + PIECE - 1) / PIECE;
     const int writers = pieces < 1 ? 1 : pieces < WRITERS ? (int)pieces : WRITERS;
 #pragma omp parallel num_threads(writers)
-    for (int i = 0; i < count; i++)
-        write_extent(&w, (omp_get_thread_num() * count / writers + i) % count);
+    for (int i = 0; i < count; i++) {
+        const int k = (omp_get_thread_num() * count / writers + i) % count;
+        const struct outfile_extent *x = &extents[k];
+        while (!__atomic_load_n(&failed, __ATOMIC_ACQUIRE)) {
+            const size_t at = __atomic_fetch_add(&taken[k], PIECE, __ATOMIC_RELAXED);
+            struct error failure = {0};
+            if (at >= x->size)
+                break;
+            const size_t size = x->size - at < PIECE ? x->size - at : PIECE;
+            outfile_write_at(x->file, (const char *)x->bytes + at, size, x->offset + at, &failure);
+            if (failure.status == STATUS_OK && x->size > PIECE)
+                outfile_begin_sync(x->file, size, x->offset + at);
+            if (failure.status != STATUS_OK &&
+                !__atomic_exchange_n(&failed, true, __ATOMIC_ACQ_REL))
+                *error = failure;
+        }
+    }
     return error->status;
-}
-
-/* Returns 0 on failure, as stdio expects. */
-static ssize_t write_bytes(void *cookie, const char *bytes, size_t size)
-{
-    struct outfile_stream *s = cookie;
-    if (s->error->status != STATUS_OK)
-        return 0;
-    if (outfile_write(s->file, bytes, size, s->error) != STATUS_OK)
-        return 0;
-    return (ssize_t)size;
-}
-
-enum status outfile_stream_open(struct outfile_stream *s, struct outfile *f, struct error *error)
-{
-    const cookie_io_functions_t functions = {.write = write_bytes};
-    *s = (struct outfile_stream){.file = f, .error = error};
-    s->stream = memory_hook_fails() ? NULL : fopencookie(s, "w", functions);
-    if (!s->stream)
-        error_set(error, STATUS_MEMORY, "not enough memory to write a file");
-    return error->status;
-}
-
-enum status outfile_stream_close(struct outfile_stream *s)
-{
-    if (!s->stream)
-        return STATUS_OK;
-    if (fclose(s->stream) != 0 && s->error->status == STATUS_OK)
-        error_set(s->error, STATUS_OUTPUT, "%s: cannot be written", s->file->path);
-    s->stream = NULL;
-    return s->error->status;
 }

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/error.h"
 
@@ -68,6 +67,9 @@ enum status outfile_clean(const char *path, struct error *error);
 
 /* The steps of a commit, for outfile_set.c. */
 
+/* Says why the file `path` cannot be written. Returns the status of *error, STATUS_OUTPUT. */
+enum status outfile_refuse(const char *path, const char *reason, struct error *error);
+
 /* A key for hidden names that no file has yet. */
 uint64_t outfile_new_key(void);
 
@@ -103,21 +105,5 @@ struct outfile_extent {
  * file. The first error of any thread wins, and the threads leave the rest. STATUS_OUTPUT. */
 enum status outfile_write_extents(const struct outfile_extent *extents, int count,
                                   struct error *error);
-
-/* --- A stream of stdio that writes to an output file, for text that fprintf makes. --- */
-
-struct outfile_stream {
-    FILE *stream;
-    struct outfile *file; /* borrowed */
-    struct error *error;
-};
-
-/* Opens s->stream, which appends to the open file f. *s stays where it is, and f and error outlive
- * it, until outfile_stream_close. STATUS_MEMORY. */
-enum status outfile_stream_open(struct outfile_stream *s, struct outfile *f, struct error *error);
-
-/* Writes what is left and closes the stream, not the file; *error has the first failure of writing.
- * Accepts one that is not open. STATUS_OUTPUT. */
-enum status outfile_stream_close(struct outfile_stream *s);
 
 #endif

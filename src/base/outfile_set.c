@@ -102,47 +102,147 @@ static void put_old(const struct outfile *f)
     unlink(f->temporary);
 }
 
+/* *f = the file of an entry of the log. The caller ends with outfile_discard. */
+static enum status name_entry(struct outfile *f, const char *stem, const struct entry *e,
+                              struct error *error)
+{
+    char *path = memory_text(error, "%s.%s", stem, e->suffix);
+    if (path && outfile_name(f, path, e->key, error) == STATUS_OK)
+        f->old = (int)e->old;
+    memory_free(path);
+    return error->status;
+}
+
 /* Finishes what the log of a killed process says, for one file. */
 static enum status finish(const struct stem_lock *lock, const struct log *log,
                           const struct entry *e, struct error *error)
 {
     struct outfile f = {.fd = -1};
-    char *path = memory_text(error, "%s.%s", lock->stem, e->suffix);
-    if (!path)
-        return error->status;
-    TRY_OR(done, outfile_name(&f, path, e->key, error));
-    f.old = (int)e->old;
+    TRY(name_entry(&f, lock->stem, e, error));
     if (log->phase == PHASE_BACK)
         put_old(&f);
     else if (log->phase == PHASE_REPLACE && (f.old == OLD_GONE || exists(f.temporary)))
         put_new(&f, error);
     else if (log->phase == PHASE_FILES)
         unlink(f.temporary);
-    TRY_OR(done, error->status);
-    if (outfile_sync_folder(&f, error) == STATUS_OK)
+    if (error->status == STATUS_OK && outfile_sync_folder(&f, error) == STATUS_OK)
         unlink(f.saved);
-done:
     outfile_discard(&f);
-    memory_free(path);
     return error->status;
 }
 
-enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct error *error)
+#define HEAD       "blco, process " /* begins the first line of a lock's file */
+#define MOST_BYTES 8192 /* of a lock's file: a line for each file of a model, and some more */
+
+/* Reads the file into text[0..MOST_BYTES), terminated. False where it cannot be read. */
+static bool read_all(int fd, char *text)
 {
-    char *text = NULL;
-    struct log log;
-    TRY(stem_lock_take(lock, stem, &text, error));
-    if (*text) {
-        parse(&log, text);
-        for (int i = 0; log.phase != PHASE_NONE && i < log.count; i++)
-            TRY_OR(done, finish(lock, &log, &log.entry[i], error));
-        TRY_OR(done, stem_lock_clear(lock, error));
+    ssize_t got, used = 0;
+    while ((got = pread(fd, text + used, (size_t)(MOST_BYTES - 1 - used), used)) > 0)
+        used += got;
+    text[used] = '\0';
+    return got == 0;
+}
+
+/* The head of the file is its first line. */
+static size_t head_length(const char *text)
+{
+    size_t line = strcspn(text, "\n");
+    return line + (text[line] == '\n');
+}
+
+/* Appends `text` to the log, down to the disk: all of the bytes, or none of them. */
+static enum status append(struct stem_lock *l, const char *text, struct error *error)
+{
+    struct outfile file = {.fd = l->fd, .path = l->path};
+    const size_t size = strlen(text);
+    if (outfile_write_at(&file, text, size, l->used, error) == STATUS_OK && fsync(l->fd) != 0)
+        outfile_refuse(l->path, strerror(errno), error);
+    if (error->status == STATUS_OK)
+        l->used += size;
+    else if (ftruncate(l->fd, (off_t)l->used) != 0)
+        return error->status; /* a log that is cut off counts as far as it goes */
+    return error->status;
+}
+
+/* Says who holds the lock. */
+static enum status refuse(const struct stem_lock *l, const char *advice, struct error *error)
+{
+    char text[MOST_BYTES];
+    if (!read_all(l->fd, text) || head_length(text) < 2)
+        snprintf(text, sizeof text, "another process");
+    return error_set(error, STATUS_OUTPUT,
+                     "%s: cannot be written: %.*s writes files of this stem%s", l->path,
+                     (int)strcspn(text, "\n"), text, advice);
+}
+
+/* Opens the file, which may be there already, and locks it. */
+static enum status lock_file(struct stem_lock *l, struct error *error)
+{
+    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+    struct stat locked, named;
+    for (;; close(l->fd)) {
+        l->fd = open(l->path, flags | O_EXCL, 0666);
+        const bool created = l->fd >= 0;
+        if (!created && errno == EEXIST)
+            l->fd = open(l->path, flags | O_NONBLOCK, 0666);
+        if (l->fd < 0)
+            return outfile_refuse(
+                l->path, errno == ENOENT ? "there is no such folder" : strerror(errno), error);
+        if (fstat(l->fd, &locked) != 0 || !S_ISREG(locked.st_mode))
+            return outfile_refuse(l->path, "it is not a regular file", error);
+        if (flock(l->fd, LOCK_EX | LOCK_NB) == 0) {
+            /* The last holder may have removed the file. */
+            if (stat(l->path, &named) == 0 && locked.st_dev == named.st_dev &&
+                locked.st_ino == named.st_ino)
+                return STATUS_OK;
+        } else if (errno == EWOULDBLOCK) {
+            return refuse(l, "", error);
+        } else if (errno != EINTR && !created) {
+            return refuse(l, " (no locks here: remove the file if that process has ended)", error);
+        } else if (errno != EINTR) {
+            return STATUS_OK;
+        }
     }
-    outfile_clean(stem, error);
-done:
-    memory_free(text);
-    if (error->status != STATUS_OK)
-        stem_lock_release(lock);
+}
+
+/* Empties the log, and names this process in the lock's file. */
+static enum status clear(struct stem_lock *l, struct error *error)
+{
+    char host[256] = "", head[320];
+    gethostname(host, sizeof host - 1);
+    snprintf(head, sizeof head, HEAD "%ld on host %s\n", (long)getpid(), host);
+    if (ftruncate(l->fd, 0) != 0)
+        return outfile_refuse(l->path, strerror(errno), error);
+    l->head = l->used = 0;
+    TRY(append(l, head, error));
+    l->head = l->used;
+    return STATUS_OK;
+}
+
+enum status outfile_set_lock(struct stem_lock *l, const char *stem, struct error *error)
+{
+    char text[MOST_BYTES];
+    struct log log;
+    *l = (struct stem_lock){.fd = -1, .used = 1}; /* more than the head: the file is not ours yet */
+    l->stem = memory_text(error, "%s", stem);
+    l->path = memory_text(error, "%s.lock", stem);
+    TRY_OR(failed, error->status);
+    TRY_OR(failed, lock_file(l, error));
+    if (!read_all(l->fd, text))
+        TRY_OR(failed, outfile_refuse(l->path, "it cannot be read back", error));
+    if (text[0] && strncmp(text, HEAD, strlen(HEAD)) != 0)
+        TRY_OR(failed, outfile_refuse(l->path, "it exists, and is no lock of blco", error));
+    l->head = head_length(text);
+    l->used = strlen(text);
+    parse(&log, text + l->head);
+    for (int i = 0; log.phase != PHASE_NONE && i < log.count; i++)
+        TRY_OR(failed, finish(l, &log, &log.entry[i], error));
+    TRY_OR(failed, clear(l, error));
+    if (outfile_clean(stem, error) == STATUS_OK)
+        return STATUS_OK;
+failed:
+    stem_lock_release(l);
     return error->status;
 }
 
@@ -166,65 +266,52 @@ static enum status write_log(struct stem_lock *lock, struct outfile *files, int 
         used += snprintf(text + used, sizeof text - (size_t)used, "%016" PRIx64 " %s %s\n", f->key,
                          old_words[f->old], f->path + strlen(lock->stem) + 1);
     }
-    return stem_lock_append(lock, text, error);
+    return append(lock, text, error);
 }
 
-enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
-                                struct error *error)
+/* Brings the new files onto the disk, and then under their names. */
+static enum status put_all(struct stem_lock *lock, struct outfile *files, int count,
+                           struct error *error)
 {
     for (int i = 0; i < count; i++) /* the disk works on all of them at a time */
         if (files[i].old != OLD_GONE)
             outfile_begin_sync(&files[i], 0, 0);
     for (int i = 0; i < count; i++)
         if (files[i].old != OLD_GONE)
-            TRY_OR(failed, outfile_complete(&files[i], error));
-    TRY_OR(failed, write_log(lock, files, count, error));
+            TRY(outfile_complete(&files[i], error));
+    TRY(write_log(lock, files, count, error));
     /* Each old file that is replaced gets another name, so that a reader who does not know the log
      * finds a file at any time. Without hard links put_new() renames the old file. */
     for (int i = 0; i < count; i++)
         if (files[i].old == OLD_THERE && link(files[i].path, files[i].saved) != 0)
             continue;
-    TRY_OR(failed, outfile_sync_folder(&files[0], error));
-    TRY_OR(failed, stem_lock_append(lock, "replace\n", error));
+    TRY(outfile_sync_folder(&files[0], error));
+    TRY(append(lock, "replace\n", error));
     for (int i = 0; i < count; i++)
-        TRY_OR(failed, put_new(&files[i], error));
-    TRY_OR(failed, outfile_sync_folder(&files[0], error));
+        TRY(put_new(&files[i], error));
+    TRY(outfile_sync_folder(&files[0], error));
     return STATUS_OK;
-failed:
-    outfile_set_discard(lock, files, count);
-    return error->status;
 }
 
-/* Forgets the files of a set and empties its log. */
-static void end(struct stem_lock *lock, struct outfile *files, int count)
+enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
+                                struct error *error)
 {
-    struct error ignored = {0};
+    struct error back = {0}, cleared = {0}; /* ignored: the next holder repeats what is done */
+    const bool replaced = put_all(lock, files, count, error) == STATUS_OK;
+    const bool begun = lock->used > lock->head; /* the log has the files */
+    if (begun && !replaced)
+        append(lock, "back\n", &back);
     for (int i = 0; i < count; i++) {
-        files[i].named = 0;
+        if (replaced)
+            unlink(files[i].saved);
+        else if (begun)
+            put_old(&files[i]);
+        files[i].named &= !begun;
         outfile_discard(&files[i]);
     }
-    stem_lock_clear(lock, &ignored); /* where that fails, the next holder repeats what is done */
-}
-
-void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count)
-{
-    for (int i = 0; i < count; i++)
-        unlink(files[i].saved);
-    end(lock, files, count);
-}
-
-void outfile_set_discard(struct stem_lock *lock, struct outfile *files, int count)
-{
-    struct error ignored = {0};
-    bool begun = lock->used > lock->head;
     if (begun)
-        stem_lock_append(lock, "back\n", &ignored);
-    for (int i = 0; begun && i < count; i++)
-        put_old(&files[i]);
-    for (int i = 0; !begun && i < count; i++)
-        outfile_discard(&files[i]);
-    if (begun)
-        end(lock, files, count);
+        clear(lock, &cleared);
+    return error->status;
 }
 
 /* Which name of f has the contents that count; NULL where the file does not count. */
@@ -244,167 +331,25 @@ enum status outfile_set_find(char **path, const char *log_text, const char *stem
                              const char *suffix, struct error *error)
 {
     struct log log;
-    struct outfile f = {0};
-    const char *name;
+    struct outfile f = {.fd = -1};
+    const char *name = NULL;
+    int i = 0;
+    *path = NULL;
     parse(&log, log_text);
-    *path = memory_text(error, "%s.%s", stem, suffix);
-    for (int i = 0; *path && i < log.count; i++) {
-        if (strcmp(log.entry[i].suffix, suffix) != 0)
-            continue;
-        if (outfile_name(&f, *path, log.entry[i].key, error) != STATUS_OK)
-            break;
-        f.old = (int)log.entry[i].old;
+    while (i < log.count && strcmp(log.entry[i].suffix, suffix) != 0)
+        i++;
+    if (i == log.count)
+        *path = memory_text(error, "%s.%s", stem, suffix);
+    else if (name_entry(&f, stem, &log.entry[i], error) == STATUS_OK)
         name = counting_name(&f, &log);
-        memory_free(*path);
-        *path = name ? memory_text(error, "%s", name) : NULL;
-        break;
-    }
+    if (name)
+        *path = memory_text(error, "%s", name);
     outfile_discard(&f);
-    if (error->status != STATUS_OK) {
+    /* a file that is there and cannot be read must be reported */
+    if (*path && access(*path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         memory_free(*path);
         *path = NULL;
     }
-    return error->status;
-}
-
-#define HEAD       "blco, process " /* begins the first line of a lock's file */
-#define MOST_BYTES 8192 /* of a lock's file: a line for each file of a model, and some more */
-
-static enum status cannot_lock(const char *path, const char *reason, struct error *error)
-{
-    return error_set(error, STATUS_OUTPUT, "%s: cannot be written: %s", path, reason);
-}
-
-/* Reads the file into text[0..MOST_BYTES), terminated. False where it cannot be read. */
-static bool read_all(int fd, char *text)
-{
-    ssize_t got, used = 0;
-    while ((got = pread(fd, text + used, (size_t)(MOST_BYTES - 1 - used), used)) > 0)
-        used += got;
-    text[used] = '\0';
-    return got == 0;
-}
-
-/* The head of the file is its first line. */
-static size_t head_length(const char *text)
-{
-    size_t line = strcspn(text, "\n");
-    return line + (text[line] == '\n');
-}
-
-/* Writes all of the bytes, or none of them. */
-enum status stem_lock_append(struct stem_lock *l, const char *text, struct error *error)
-{
-    const size_t size = strlen(text), offset = l->used;
-    size_t done = 0;
-    while (done < size) {
-        ssize_t written = pwrite(l->fd, text + done, size - done, (off_t)(offset + done));
-        if (written < 0 && errno != EINTR)
-            break;
-        done += written > 0 ? (size_t)written : 0;
-    }
-    if (done < size || fsync(l->fd) != 0) {
-        int reason = errno;
-        if (ftruncate(l->fd, (off_t)offset) != 0)
-            reason = errno;
-        return cannot_lock(l->path, strerror(reason), error);
-    }
-    l->used = offset + size;
-    return STATUS_OK;
-}
-
-/* Says who holds the lock. */
-static enum status refuse(const struct stem_lock *l, const char *advice, struct error *error)
-{
-    char text[MOST_BYTES];
-    if (!read_all(l->fd, text) || head_length(text) < 2)
-        snprintf(text, sizeof text, "another process");
-    return error_set(error, STATUS_OUTPUT,
-                     "%s: cannot be written: %.*s writes files of this stem%s", l->path,
-                     (int)strcspn(text, "\n"), text, advice);
-}
-
-/* Opens the file, which may be there already. */
-static enum status open_file(struct stem_lock *l, bool *created, struct error *error)
-{
-    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
-    struct stat s;
-    l->fd = open(l->path, flags | O_EXCL, 0666);
-    *created = l->fd >= 0;
-    if (l->fd < 0 && errno == EEXIST)
-        l->fd = open(l->path, flags | O_NONBLOCK, 0666);
-    if (l->fd < 0)
-        return cannot_lock(l->path, errno == ENOENT ? "there is no such folder" : strerror(errno),
-                           error);
-    if (fstat(l->fd, &s) != 0 || !S_ISREG(s.st_mode))
-        return cannot_lock(l->path, "it is not a regular file", error);
-    return STATUS_OK;
-}
-
-/* Opens and locks the file. */
-static enum status lock_file(struct stem_lock *l, struct error *error)
-{
-    struct stat locked, named;
-    for (bool created = false;; close(l->fd)) {
-        TRY(open_file(l, &created, error));
-        if (flock(l->fd, LOCK_EX | LOCK_NB) == 0) {
-            /* The last holder may have removed the file. */
-            if (fstat(l->fd, &locked) == 0 && stat(l->path, &named) == 0 &&
-                locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)
-                return STATUS_OK;
-        } else if (errno == EWOULDBLOCK) {
-            return refuse(l, "", error);
-        } else if (errno != EINTR && !created) {
-            return refuse(l, " (no locks here: remove the file if that process has ended)", error);
-        } else if (errno != EINTR) {
-            return STATUS_OK;
-        }
-    }
-}
-
-enum status stem_lock_clear(struct stem_lock *l, struct error *error)
-{
-    char host[256] = "", head[320];
-    gethostname(host, sizeof host - 1);
-    snprintf(head, sizeof head, HEAD "%ld on host %s\n", (long)getpid(), host);
-    if (ftruncate(l->fd, 0) != 0)
-        return cannot_lock(l->path, strerror(errno), error);
-    l->head = l->used = 0;
-    TRY(stem_lock_append(l, head, error));
-    l->head = l->used;
-    return STATUS_OK;
-}
-
-/* Takes the log that is there, or writes the head. A file that is no lock of blco is left alone. */
-static enum status begin(struct stem_lock *l, char **log, struct error *error)
-{
-    char text[MOST_BYTES];
-    if (!read_all(l->fd, text))
-        return cannot_lock(l->path, "it cannot be read back", error);
-    if (text[0] && strncmp(text, HEAD, strlen(HEAD)) != 0)
-        return cannot_lock(l->path, "it exists, and is no lock of blco", error);
-    l->head = head_length(text);
-    l->used = strlen(text);
-    if (!(*log = memory_text(error, "%s", text + l->head)) || **log)
-        return error->status;
-    return stem_lock_clear(l, error);
-}
-
-enum status stem_lock_take(struct stem_lock *l, const char *stem, char **log, struct error *error)
-{
-    *l = (struct stem_lock){.fd = -1, .used = 1}; /* more than the head: the file is not ours yet */
-    *log = NULL;
-    l->stem = memory_text(error, "%s", stem);
-    l->path = memory_text(error, "%s.lock", stem);
-    if (!l->stem || !l->path)
-        goto failed;
-    TRY_OR(failed, lock_file(l, error));
-    if (begin(l, log, error) == STATUS_OK)
-        return STATUS_OK;
-failed:
-    memory_free(*log);
-    *log = NULL;
-    stem_lock_release(l);
     return error->status;
 }
 

@@ -36,21 +36,6 @@ struct stem_lock {
     size_t used; /* bytes of the file                                    */
 };
 
-/* Takes the lock, until stem_lock_release() or the end of the process. The lock is one of flock(2):
- * it holds among all processes of a host, and among hosts where the file system carries it to the
- * others (NFS and most parallel file systems do, unless they are mounted with locks for one host).
- * Where the file system has no locks at all, the existence of the file is the lock. *log receives
- * the log that an earlier holder has left, which the caller frees with memory_free(); the log is
- * kept until stem_lock_clear(). On failure *l is empty and *log NULL. STATUS_OUTPUT, with the
- * holder in the message; STATUS_MEMORY. */
-enum status stem_lock_take(struct stem_lock *l, const char *stem, char **log, struct error *error);
-
-/* Appends `text` to the log, down to the disk. STATUS_OUTPUT. */
-enum status stem_lock_append(struct stem_lock *l, const char *text, struct error *error);
-
-/* Empties the log, and names this process in the lock's file. STATUS_OUTPUT. */
-enum status stem_lock_clear(struct stem_lock *l, struct error *error);
-
 /* Ends the lock, and removes its file unless there is a log; accepts a lock that is not held. */
 void stem_lock_release(struct stem_lock *l);
 
@@ -58,9 +43,13 @@ void stem_lock_release(struct stem_lock *l);
  * frees *log, which is NULL on failure. STATUS_MEMORY. */
 enum status stem_lock_read(const char *stem, char **log, struct error *error);
 
-/* Takes the lock of the stem, finishes what a killed process has begun, and removes the temporary
- * files that killed processes have left. The caller ends with stem_lock_release. On failure *lock
- * is empty. Errors of stem_lock_take. */
+/* Takes the lock of the stem, until stem_lock_release() or the end of the process, finishes what a
+ * killed process has begun, and removes the temporary files that killed processes have left. The
+ * lock is one of flock(2): it holds among all processes of a host, and among hosts where the file
+ * system carries it to the others (NFS and most parallel file systems do, unless they are mounted
+ * with locks for one host). Where the file system has no locks at all, the existence of the file is
+ * the lock. On failure *lock is empty. STATUS_OUTPUT, with the holder in the message;
+ * STATUS_MEMORY. */
 enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct error *error);
 
 /* *f = an old file that outfile_set_replace takes away. The caller ends with outfile_discard; *f is
@@ -68,17 +57,14 @@ enum status outfile_set_lock(struct stem_lock *lock, const char *stem, struct er
 enum status outfile_set_take_away(struct outfile *f, const char *path, struct error *error);
 
 /* Gives `count` files of the lock's stem their final names, or takes them away; there is one at
- * least. The old files are kept until outfile_set_keep makes the new ones final, or
- * outfile_set_discard puts the old ones back. On failure the old ones have been put back, and the
- * files are discarded. STATUS_OUTPUT, STATUS_MEMORY. */
+ * least. On failure the old files have been put back. In any case the files are discarded.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
 enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, int count,
                                 struct error *error);
-void outfile_set_keep(struct stem_lock *lock, struct outfile *files, int count);
-void outfile_set_discard(struct stem_lock *lock, struct outfile *files, int count);
 
 /* *path = the name of the file that counts as STEM.SUFFIX: this name, unless the log of a killed
- * process says otherwise; NULL where the log says that there is no such file. `log` is the stem's
- * log (stem_lock_read). The caller frees *path. STATUS_MEMORY. */
+ * process says otherwise; NULL where there is no such file, or the log says that there is none.
+ * `log` is the stem's log (stem_lock_read). The caller frees *path. STATUS_MEMORY. */
 enum status outfile_set_find(char **path, const char *log, const char *stem, const char *suffix,
                              struct error *error);
 

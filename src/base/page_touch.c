@@ -29,15 +29,10 @@ static size_t bytes_of(const struct page_touch *p)
     return bytes;
 }
 
-static size_t page_size(void)
-{
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 static void *touch_pieces(void *of)
 {
     struct page_touch *p = of;
-    const size_t piece = p->piece, page = page_size();
+    const size_t piece = p->piece, page = (size_t)sysconf(_SC_PAGESIZE);
     while (!atomic_load(&p->ended)) {
         size_t number = atomic_fetch_add(&p->next, 1);
         const struct page_touch_array *a = p->array;
@@ -64,7 +59,8 @@ void page_touch_begin(struct page_touch *p)
 
 void page_touch_add(struct page_touch *p, void *array, size_t bytes)
 {
-    const size_t page = page_size(), before = (page - (uintptr_t)array % page) % page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                 before = (page - (uintptr_t)array % page) % page;
     if (p->arrays < PAGE_TOUCH_ARRAYS && bytes >= before + page) /* whole pages alone */
         p->array[p->arrays++] =
             (struct page_touch_array){(char *)array + before, (bytes - before) / page * page};

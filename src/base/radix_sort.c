@@ -241,9 +241,9 @@ static void free_pairs(struct pairs p)
     memory_free(p.payload);
 }
 
-enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, int bits, struct error *error)
+enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, struct error *error)
 {
-    if (n < 2 || bits == 0)
+    if (n < 2)
         return STATUS_OK;
     struct pairs other = new_pairs(n, error);
     struct splitter *s = memory_array((size_t)omp_get_max_threads(), sizeof *s, error);

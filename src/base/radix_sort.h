@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "numerics/bit_move.h"
 
-/* Sorts key[0..n), in place and ascending, by the lowest `bits` bits (0 to 64; higher bits must be
- * zero) and moves payload[0..n) with the keys; stable; by all OpenMP threads. Takes n * 16 bytes of
- * memory while it runs. STATUS_MEMORY leaves both arrays as they were. */
-enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, int bits, struct error *error);
+/* Sorts key[0..n), in place and ascending, and moves payload[0..n) with the keys; stable; by all
+ * OpenMP threads. Takes n * 16 bytes of memory while it runs. STATUS_MEMORY leaves both arrays as
+ * they were. */
+enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, struct error *error);
 
 /* Keys, each with the payload that it carries along. */
 struct pairs {

@@ -20,18 +20,7 @@
  * a thread cannot be started. Where libgomp is a part of the program (the Makefile), the linker
  * leads its calls here instead. --- */
 
-static struct error noted;
-
-/* Notes what is wrong with a variable of the environment. The first note counts. */
-static __attribute__((format(printf, 1, 2))) void note_fault(const char *format, ...)
-{
-    char text[sizeof noted.message];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    error_set(&noted, STATUS_INPUT, "%s", text);
-}
+static struct error noted; /* what is wrong with a variable of the environment */
 
 /* The linker's names (ld --wrap) for libgomp's gomp_error, which it calls while it reads its
  * environment, and gomp_fatal, which does not return. */
@@ -45,7 +34,7 @@ void __wrap_gomp_error(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    note_fault("OpenMP: %s", text);
+    error_set(&noted, STATUS_INPUT, "OpenMP: %s", text);
 }
 
 void __wrap_gomp_fatal(const char *format, ...)
@@ -97,8 +86,9 @@ __attribute__((constructor(101))) static void prepare_environment(void)
     if (!text || is_list_of_threads(text))
         return;
     if (*text) /* an empty one is none, as a batch script may leave one */
-        note_fault("OMP_NUM_THREADS=%s: expected a number of threads from 1 to %d", text,
-                   MOST_THREADS);
+        error_set(&noted, STATUS_INPUT,
+                  "OMP_NUM_THREADS=%s: expected a number of threads from 1 to %d", text,
+                  MOST_THREADS);
     unsetenv("OMP_NUM_THREADS");
 }
 

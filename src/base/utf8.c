@@ -5,31 +5,6 @@
 #include <string.h>
 #include <wchar.h>
 
-/* A form gives the range of the first byte, first to last, and of the second byte, least to most.
- */
-size_t utf8_length(const char *text)
-{
-    const unsigned char *u = (const unsigned char *)text;
-    static const struct {
-        unsigned char first, last, least, most;
-        size_t length;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
-    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-        if (u[0] < forms[f].first || u[0] > forms[f].last)
-            continue;
-        if (forms[f].length > 1 && (u[1] < forms[f].least || u[1] > forms[f].most))
-            return 0;
-        for (size_t i = 2; i < forms[f].length; i++)
-            if ((u[i] & 0xc0) != 0x80)
-                return 0;
-        return forms[f].length;
-    }
-    return 0;
-}
-
 uint32_t utf8_code_point(const char *text, size_t length)
 {
     static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -38,6 +13,21 @@ uint32_t utf8_code_point(const char *text, size_t length)
     for (size_t i = 1; i < length; i++)
         code = code << 6 | (u[i] & 0x3f);
     return code;
+}
+
+size_t utf8_length(const char *text)
+{
+    static const uint32_t least[] = {0, 1, 0x80, 0x800, 0x10000}; /* code points of so many bytes */
+    const unsigned char *u = (const unsigned char *)text;
+    const size_t length = u[0] < 0x80 ? 1 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+    if ((u[0] >= 0x80 && u[0] < 0xc0) || u[0] >= 0xf8)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+    const uint32_t code = utf8_code_point(text, length);
+    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code >= least[length] && code <= 0x10ffff && !surrogate ? length : 0;
 }
 
 /* The C library knows widths of characters only in a locale that has these characters; to load one
@@ -93,7 +83,7 @@ size_t utf8_fit(const char *text, size_t width)
     return measure(text, width, &used);
 }
 
-bool printable_as_it_is(const char *text, size_t length)
+size_t printable_length(const char *text)
 {
     static const struct {
         uint32_t first, last;
@@ -104,36 +94,29 @@ bool printable_as_it_is(const char *text, size_t length)
         {0x202a, 0x202e}, {0x2066, 0x2069}, /* embeddings, overrides, isolates          */
         {0xfdd0, 0xfdef},                   /* noncharacters                            */
     };
-    uint32_t code = utf8_code_point(text, length);
+    const size_t length = utf8_length(text);
+    const uint32_t code = utf8_code_point(text, length);
     for (size_t i = 0; i < sizeof escaped / sizeof *escaped; i++)
         if (code >= escaped[i].first && code <= escaped[i].last)
-            return false;
-    return (code & 0xfffe) != 0xfffe; /* the last two of each plane */
+            return 0;
+    return (code & 0xfffe) != 0xfffe ? length : 0; /* not the last two of each plane */
 }
 
-const char *printable(const char *text, char *out, size_t size)
+const char *printable(const char *text, char *copy, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
-    char *to = out, *end = out + size - 1;
+    char *to = copy, *end = copy + size - 1;
     while (*text) {
-        size_t length = utf8_length(text), room = (size_t)(end - to);
-        if (length > 0 && printable_as_it_is(text, length)) {
-            if (length > room)
-                break;
-            memcpy(to, text, length);
-            to += length;
-            text += length;
-        } else {
-            if (room < 4)
-                break;
-            unsigned char byte = (unsigned char)*text++;
-            const char escaped[4] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-            memcpy(to, escaped, 4);
-            to += 4;
-        }
+        const size_t length = printable_length(text);
+        const unsigned char byte = (unsigned char)*text;
+        const char escaped[4] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+        if ((length ? length : sizeof escaped) > (size_t)(end - to))
+            break;
+        to = length ? mempcpy(to, text, length) : mempcpy(to, escaped, sizeof escaped);
+        text += length ? length : 1;
     }
     *to = '\0';
-    return out;
+    return copy;
 }
 
 size_t printable_cut(const char *text, size_t most)

@@ -26,15 +26,16 @@ size_t utf8_fit(const char *text, size_t width);
 /* The most bytes that printable() writes for a text of so many bytes. */
 #define PRINTABLE_ROOM(bytes) (4 * (bytes) + 1)
 
-/* Whether the character at `text`, `length` bytes of valid UTF-8, can be shown as it is: no control
- * character, none that separates lines or paragraphs or sets the direction of text (Unicode's
- * property Bidi_Control), and no noncharacter, which HTML and XML do not allow. */
-bool printable_as_it_is(const char *text, size_t length);
+/* Bytes of the character at `text`, a terminated string, if it is UTF-8 and can be shown as it is,
+ * else 0: a control character, one that separates lines or paragraphs or sets the direction of text
+ * (Unicode's property Bidi_Control), and a noncharacter, which HTML and XML do not allow, cannot.
+ */
+size_t printable_length(const char *text);
 
-/* Copies the text to out[0..size), terminated, with each byte of a character that cannot be shown
+/* Copies the text to copy[0..size), terminated, with each byte of a character that cannot be shown
  * as it is, and each byte that is not UTF-8, as \x1b; all other characters stay. The
- * copy ends before the first character that has no room. Returns out. */
-const char *printable(const char *text, char *out, size_t size);
+ * copy ends before the first character that has no room. Returns copy. */
+const char *printable(const char *text, char *copy, size_t size);
 
 /* The bytes of the longest beginning of `text` that ends with a whole character and has no more
  * than `most` characters. `text` is a copy made by printable(). */

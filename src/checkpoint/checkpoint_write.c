@@ -164,8 +164,8 @@ bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, u
     *l = (struct checkpoint_layout){.end = CHECKPOINT_PAGE};
     if (__builtin_mul_overflow(rank, sizeof(double), &l->row_bytes))
         return false;
-    for (int model = 0; model < CHECKPOINT_MODELS; model++)
-        for (int array = CHECKPOINT_LAMBDA; array <= CHECKPOINT_FACTOR; array++) {
+    for (enum checkpoint_model model = 0; model < CHECKPOINT_MODELS; model++)
+        for (enum checkpoint_kind array = CHECKPOINT_LAMBDA; array <= CHECKPOINT_FACTOR; array++) {
             const enum checkpoint_kind kind = kinds[model][array - CHECKPOINT_LAMBDA];
             const bool lambda = array == CHECKPOINT_LAMBDA; /* of no mode */
             for (int n = lambda ? -1 : 0; has[model] && kind && n < (lambda ? 0 : shape->order);
@@ -177,12 +177,8 @@ bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, u
                 if (__builtin_mul_overflow(rows, l->row_bytes, &bytes) ||
                     __builtin_add_overflow(l->end, bytes, &end) || end > INT64_MAX)
                     return false;
-                l->matrix[l->count++] = (struct checkpoint_matrix){(enum checkpoint_model)model,
-                                                                   (enum checkpoint_kind)array,
-                                                                   kind,
-                                                                   n,
-                                                                   rows,
-                                                                   l->end};
+                l->matrix[l->count++] =
+                    (struct checkpoint_matrix){model, array, kind, n, rows, l->end};
                 l->end = end;
             }
         }

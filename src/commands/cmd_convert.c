@@ -144,7 +144,7 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
     sort.zeros = s->common.tns.zeros;
     TRY_OR(done, read_text(s, &sort, &last, progress, error));
     if (s->common.values.kind != VALUES_AS_THEY_ARE) {
-        if (sort.spills.count > 0)
+        if (sort.spills > 0)
             TRY_OR(done, error_set(error, STATUS_MEMORY,
                                    "%s: does not fit into memory, in which --values changes text: "
                                    "convert it to .blco without --values, and that with it",
@@ -160,8 +160,8 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
         goto done;
     }
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
-    if (sort.spills.count > 0)
-        snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills.count);
+    if (sort.spills > 0)
+        snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills);
     show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
     tensor_note_cleaning(progress, &report.cleaning);
 done:

@@ -121,7 +121,8 @@ static enum status take_census(struct info_findings *f, const struct coo_pieces 
                          "--ranks: counters of %s, 8 bytes for each row of each mode, do not fit "
                          "into the %s of memory that may be used",
                          number_size(bytes, need), number_size(f->memory, room));
-    TRY(coo_pieces_census(pieces, MOST_SAMPLE, &f->census, error));
+    const uint64_t stride = coo_census_stride(pieces->nnz, MOST_SAMPLE);
+    TRY(coo_pieces_census(pieces, stride, 1, &f->census, error));
     progress_done(progress, "%.2f s", clock_now() - start);
     return STATUS_OK;
 }

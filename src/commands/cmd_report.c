@@ -1,6 +1,7 @@
 /* blco report: the page of a model. */
 #include "commands/cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -160,17 +161,25 @@ static void put_page(FILE *to, const struct job *job, struct error *error)
 
 static enum status write_page(struct job *job, struct error *error)
 {
-    struct outfile_stream stream = {0};
+    char *text = NULL;
+    size_t size = 0;
     progress_stage(&job->progress, "writing");
     if (on_standard_output(job)) {
         put_page(stdout, job, error);
         return error->status;
     }
-    TRY(outfile_open(&job->file, job->output_path, error));
-    TRY(outfile_stream_open(&stream, &job->file, error));
-    put_page(stream.stream, job, error);
-    TRY(outfile_stream_close(&stream));
-    return outfile_commit(&job->file, error);
+    FILE *to = memory_hook_fails() ? NULL : open_memstream(&text, &size);
+    if (to)
+        put_page(to, job, error);
+    if (!to || fclose(to) != 0)
+        error_set(error, STATUS_MEMORY, "not enough memory to write a file");
+    TRY_OR(done, error->status);
+    TRY_OR(done, outfile_open(&job->file, job->output_path, error));
+    TRY_OR(done, outfile_write(&job->file, text, size, error));
+    outfile_commit(&job->file, error);
+done:
+    free(text);
+    return error->status;
 }
 
 static enum status run(struct job *job, struct error *error)

@@ -132,7 +132,7 @@ static int find_mode(const struct labels *labels, int order, const char *text, s
 static uint64_t find_index(const struct labels *labels, int n, uint64_t length, const char *text,
                            uint64_t index_base)
 {
-    for (uint64_t i = 0; i < labels->mode[n].count; i++) {
+    for (uint64_t i = 0; i < labels->mode[n].names.count; i++) {
         const char *label = labels_get(labels, n, i);
         if (label && strcmp(label, text) == 0)
             return i;
@@ -166,7 +166,8 @@ static enum status find_given(struct unlisted_slice *slice, const struct setting
             return error_set(error, STATUS_INPUT,
                              "--unlisted: '%s' is no index of mode %d, expected %sa number from "
                              "%ju to %ju",
-                             sign + 1, n + 1, s->labels.mode[n].count > 0 ? "a label or " : "",
+                             sign + 1, n + 1,
+                             s->labels.mode[n].names.count > 0 ? "a label or " : "",
                              (uintmax_t)base, (uintmax_t)(length - 1 + base));
         slice->given[n] = true;
         slice->index[n] = (uint32_t)index;

@@ -77,8 +77,10 @@ enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
 enum status tensor_maps_find(struct tensor_maps *m, struct tensor_names *names,
                              const struct shape *shape, struct error *error)
 {
-    if (m->csv)
-        return labels_take(&m->names, names, error);
+    if (m->csv) {
+        labels_take(&m->names, names);
+        return STATUS_OK;
+    }
     m->names.modes = names->modes;
     if (strcmp(m->out, "-") == 0)
         return STATUS_OK;
@@ -94,19 +96,8 @@ enum status tensor_maps_write(struct tensor_maps *m, bool has_modes, struct erro
     if (!stem)
         return error->status;
     const bool with_modes = !has_modes && mode_names_any(&m->names.modes);
-    for (int i = 0; i < NAME_MAPS; i++) {
-        if (!map_exists(&m->names, i) || (i == NAME_MAPS_MODES && !with_modes))
-            continue;
-        bool same = false; /* it is there already */
-        char *path = name_maps_path(stem, i, error);
-        if (path && map_is_same(&same, path, &m->names, i, error) == STATUS_OK && !same)
-            outfile_open(&m->file[m->count++], path, error);
-        memory_free(path);
-        TRY_OR(done, error->status);
-        if (!same)
-            TRY_OR(done, map_write(&m->file[m->count - 1], &m->names, i, error));
-    }
-done:
+    const int maps = with_modes ? NAME_MAPS : NAME_MAPS_MODES; /* that of the modes is the last */
+    maps_write(m->file, &m->count, &m->names, maps, stem, error);
     memory_free(stem);
     return error->status;
 }

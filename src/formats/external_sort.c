@@ -26,18 +26,6 @@ struct entry_sum {
 
 #define CHUNKS 256 /* of the entries; each is one thread's work */
 
-/* The numbers 0 to count - 1, for sorting; the caller frees the array. NULL and STATUS_MEMORY. */
-static uint64_t *entry_sums_positions(uint64_t count, struct error *error)
-{
-    uint64_t *position = memory_array(count, sizeof *position, error);
-    if (!position)
-        return NULL;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < count; i++)
-        position[i] = i;
-    return position;
-}
-
 /* The value of an entry that is in the sum of an earlier one, or in no sum; no entry has it before.
  */
 #define GONE INFINITY
@@ -53,12 +41,7 @@ struct sorted {
 
 static bool repeats(const struct sorted *s, uint64_t i)
 {
-    if (s->key[i] != s->key[i - 1])
-        return false;
-    for (int n = 0; n < s->x->shape.order; n++)
-        if (s->x->index[n][s->position[i]] != s->x->index[n][s->position[i - 1]])
-            return false;
-    return true;
+    return s->key[i] == s->key[i - 1] && coo_compare(s->x, s->position[i], s->position[i - 1]) == 0;
 }
 
 static void entry_sum_add(struct entry_sum *sum, double value, enum coo_zeros zeros)
@@ -158,15 +141,13 @@ static enum status entry_sums_append(struct entry_sums *s, struct coo *x, uint64
                             .key = key,
                             .count = count,
                             .length = count / CHUNKS + 1};
-    struct coo_cleaning cleaning = {0};
+    const struct coo_cleaning before = s->cleaning;
     if (!key)
         return error->status;
     TRY_OR(done, ordering_sort(&s->writer->alto.ordering, x, position, count, key, error));
-    TRY_OR(done, sum_all_repeats(&sorted, &cleaning, error));
-    if (cleaning.zeros + cleaning.duplicates > 0)
+    TRY_OR(done, sum_all_repeats(&sorted, &s->cleaning, error));
+    if (memcmp(&s->cleaning, &before, sizeof before) != 0)
         drop_gone(&sorted);
-    s->cleaning.zeros += cleaning.zeros;
-    s->cleaning.duplicates += cleaning.duplicates;
     blco_writer_append(s->writer, x, position, sorted.count, error);
 done:
     memory_free(key);
@@ -182,37 +163,36 @@ done:
  * entry can be emitted if it comes before the last entry in the window of every spill that goes on.
  */
 struct merger {
-    struct spills *spills;
-    const struct ordering *alto; /* the writer's                                              */
-    struct entry_sums *sums;     /* borrowed                                                  */
-    struct coo window;           /* (count * length); owned                                  */
-    uint64_t length;             /* entries of a window                                      */
-    uint64_t *filled;            /* (count) entries in each window; owned                    */
-    uint64_t *taken;             /* (count) how many of these are emitted next; in `filled`  */
-    uint64_t *position;          /* (count * length); owned                                  */
+    const struct external_sort *sort; /* whose spills these are                                  */
+    struct entry_sums *sums;
+    struct coo window;  /* (spills * length); owned                                 */
+    uint64_t length;    /* entries of a window                                      */
+    uint64_t *filled;   /* (spills) entries in each window; owned                   */
+    uint64_t *taken;    /* (spills) how many of these are emitted next; in `filled` */
+    uint64_t *position; /* (spills * length); owned                                 */
 };
 
 static bool goes_on(const struct merger *m, uint64_t k)
 {
-    return m->spills->spill[k].read < m->spills->spill[k].count;
+    return m->sort->spill[k].read < m->sort->spill[k].count;
 }
 
 /* Fills the window of spill k from the spill file. */
 static enum status refill(struct merger *m, uint64_t k, struct error *error)
 {
-    struct spill *spill = &m->spills->spill[k];
+    struct spill *spill = &m->sort->spill[k];
     const struct coo *x = &m->window;
     uint64_t room = m->length - m->filled[k], left = spill->count - spill->read;
     uint64_t count = room < left ? room : left, to = k * m->length + m->filled[k];
     uint64_t at = spill->offset;
-    for (int n = 0; n < x->shape.order && count > 0; n++) {
-        TRY(outfile_read_at(&m->spills->file, x->index[n] + to, count * sizeof *x->index[n],
-                            at + spill->read * sizeof *x->index[n], error));
-        at += spill->count * sizeof *x->index[n];
+    for (int column = 0; column < COO_COLUMNS && count > 0; column++) {
+        const size_t size = coo_column_bytes(column);
+        if (!x->column[column])
+            continue;
+        TRY(outfile_read_at(&m->sort->file, coo_at(x, column, to), count * size,
+                            at + spill->read * size, error));
+        at += spill->count * size;
     }
-    if (count > 0)
-        TRY(outfile_read_at(&m->spills->file, x->value + to, count * sizeof *x->value,
-                            at + spill->read * sizeof *x->value, error));
     spill->read += count;
     m->filled[k] += count;
     return STATUS_OK;
@@ -223,12 +203,12 @@ static enum status refill(struct merger *m, uint64_t k, struct error *error)
 static bool find_limit(const struct merger *m, uint32_t *limit)
 {
     bool found = false;
-    for (uint64_t k = 0; k < m->spills->count; k++) {
+    for (uint64_t k = 0; k < m->sort->spills; k++) {
         uint32_t last[MAX_ORDER] = {0};
         if (!goes_on(m, k))
             continue;
         coo_coordinates(&m->window, k * m->length + m->filled[k] - 1, last);
-        if (!found || ordering_precedes(m->alto, last, limit))
+        if (!found || ordering_precedes(&m->sums->writer->alto.ordering, last, limit))
             memcpy(limit, last, sizeof last);
         found = true;
     }
@@ -243,7 +223,7 @@ static uint64_t count_before(const struct merger *m, uint64_t k, const uint32_t 
         uint64_t middle = low + (high - low) / 2;
         uint32_t coordinate[MAX_ORDER];
         coo_coordinates(&m->window, k * m->length + middle, coordinate);
-        if (ordering_precedes(m->alto, coordinate, limit))
+        if (ordering_precedes(&m->sums->writer->alto.ordering, coordinate, limit))
             low = middle + 1;
         else
             high = middle;
@@ -258,36 +238,12 @@ static uint64_t choose(const struct merger *m)
     uint32_t limit[MAX_ORDER] = {0};
     uint64_t count = 0;
     bool limited = find_limit(m, limit);
-    for (uint64_t k = 0; k < m->spills->count; k++) {
+    for (uint64_t k = 0; k < m->sort->spills; k++) {
         m->taken[k] = limited ? count_before(m, k, limit) : m->filled[k];
         for (uint64_t i = 0; i < m->taken[k]; i++)
             m->position[count++] = k * m->length + i;
     }
     return count;
-}
-
-/* --- entries that fill a window and may all be equal --- */
-
-/* The entries with the same coordinates, as they are summed in input order. */
-struct equals {
-    struct coo at; /* one entry, their coordinates; owned */
-    struct entry_sum sum;
-    uint64_t entries;
-};
-
-/* Takes the entries at the beginning of window k that have the coordinates of *equal. Returns
- * their number. */
-static uint64_t take_equal(const struct merger *m, uint64_t k, struct equals *equal)
-{
-    const struct coo *x = &m->window;
-    uint64_t first = k * m->length, i = 0;
-    for (; i < m->filled[k]; i++) {
-        for (int n = 0; n < x->shape.order; n++)
-            if (x->index[n][first + i] != equal->at.index[n][0])
-                return i;
-        entry_sum_add(&equal->sum, x->value[first + i], m->sums->zeros);
-    }
-    return i;
 }
 
 static void drop_first(struct merger *m, uint64_t k, uint64_t count)
@@ -296,78 +252,74 @@ static void drop_first(struct merger *m, uint64_t k, uint64_t count)
     coo_move(&m->window, k * m->length, &m->window, k * m->length + count, m->filled[k]);
 }
 
-/* Sums the entries at the limit, spill after spill, so that the windows need not hold them all. */
-static enum status sum_equals(struct merger *m, struct equals *equal, struct error *error)
+/* Whether window k has an entry i, and it has these coordinates (order). */
+static bool is_at(const struct merger *m, uint64_t k, uint64_t i, const uint32_t *coordinate)
 {
-    uint32_t limit[MAX_ORDER] = {0};
-    find_limit(m, limit);
-    for (int n = 0; n < equal->at.shape.order; n++)
-        equal->at.index[n][0] = limit[n];
-    for (uint64_t k = 0; k < m->spills->count; k++) {
-        uint64_t taken;
-        do {
-            taken = take_equal(m, k, equal);
-            drop_first(m, k, taken);
-            equal->entries += taken;
-            if (goes_on(m, k))
-                TRY(refill(m, k, error));
-        } while (taken > 0 && m->filled[k] > 0);
-    }
-    return STATUS_OK;
+    bool same = i < m->filled[k];
+    for (int n = 0; n < m->window.shape.order && same; n++)
+        same = m->window.index[n][k * m->length + i] == coordinate[n];
+    return same;
 }
 
-/* Emits the sum of the entries at the limit; *count is how many entries these are. */
+/* Emits the sum of the entries at the limit, which may fill the windows: they are summed in input
+ * order, spill after spill, so that the windows need not hold them all. *count is how many. */
 static enum status emit_equals(struct merger *m, uint64_t *count, struct error *error)
 {
-    struct equals equal = {0};
-    TRY(coo_create(&equal.at, &m->window.shape, 1, error));
-    TRY_OR(done, sum_equals(m, &equal, error));
-    *count = equal.entries;
-    equal.at.value[0] = equal.sum.value;
-    const bool stays = entry_sum_count(&equal.sum, m->sums->zeros, &m->sums->cleaning);
-    if (isinf(equal.sum.value))
-        coo_overflow(&equal.at, NULL, 0, error);
-    else if (stays)
-        blco_writer_append(m->sums->writer, &equal.at, NULL, 1, error);
-done:
-    coo_free(&equal.at);
-    return error->status;
+    uint32_t limit[MAX_ORDER] = {0};
+    struct entry_sum sum = {0};
+    struct coo one = {.shape = m->window.shape, .nnz = 1, .value = &sum.value};
+    for (int n = 0; n < one.shape.order; n++)
+        one.index[n] = &limit[n];
+    find_limit(m, limit);
+    for (uint64_t k = 0; k < m->sort->spills; k++) {
+        uint64_t equal;
+        do {
+            for (equal = 0; is_at(m, k, equal, limit); equal++)
+                entry_sum_add(&sum, m->window.value[k * m->length + equal], m->sums->zeros);
+            drop_first(m, k, equal);
+            *count += equal;
+            if (goes_on(m, k))
+                TRY(refill(m, k, error));
+        } while (equal > 0 && m->filled[k] > 0);
+    }
+    const bool stays = entry_sum_count(&sum, m->sums->zeros, &m->sums->cleaning);
+    if (isinf(sum.value))
+        return coo_overflow(&one, NULL, 0, error);
+    return stays ? blco_writer_append(m->sums->writer, &one, NULL, 1, error) : STATUS_OK;
 }
 
 /* Appends the entries of all spills to the file in alto order and cleaned, in about `memory` bytes.
  * STATUS_INPUT as from coo_overflow, STATUS_OUTPUT, STATUS_MEMORY. */
-static enum status spill_merge(struct spills *s, uint64_t memory, struct entry_sums *sums,
-                               struct progress *progress, struct error *error)
+static enum status merge_spills(const struct external_sort *s, uint64_t memory,
+                                struct entry_sums *sums, struct error *error)
 {
-    struct merger m = {.spills = s, .sums = sums};
-    const struct shape *shape = &m.sums->writer->pending.shape;
-    uint64_t spills = m.spills->count;
-    m.alto = &m.sums->writer->alto.ordering;
-    m.length = memory / spills / (4 * (uint64_t)shape->order + 8 + EXTERNAL_SORT_OVERHEAD);
+    struct merger m = {.sort = s, .sums = sums};
+    const struct shape *shape = &sums->writer->pending.shape;
+    m.length = memory / s->spills / (coo_bytes(shape->order, 1) + EXTERNAL_SORT_OVERHEAD);
     if (m.length < LEAST_WINDOW)
         m.length = LEAST_WINDOW;
-    m.filled = memory_zeros(2 * spills, sizeof *m.filled, error);
-    m.taken = m.filled ? m.filled + spills : NULL;
-    m.position = memory_array(spills * m.length, sizeof *m.position, error);
+    m.filled = memory_zeros(2 * s->spills, sizeof *m.filled, error);
+    m.taken = m.filled ? m.filled + s->spills : NULL;
+    m.position = memory_array(s->spills * m.length, sizeof *m.position, error);
     TRY_OR(done, error->status);
-    TRY_OR(done, coo_create(&m.window, shape, spills * m.length, error));
+    TRY_OR(done, coo_create(&m.window, shape, s->spills * m.length, error));
     uint64_t merged = 0, all = 0;
-    for (uint64_t k = 0; k < s->count; k++)
+    for (uint64_t k = 0; k < s->spills; k++)
         all += s->spill[k].count;
     while (merged < all) {
-        for (uint64_t k = 0; k < s->count; k++)
+        for (uint64_t k = 0; k < s->spills; k++)
             if (goes_on(&m, k))
                 TRY_OR(done, refill(&m, k, error));
         uint64_t count = choose(&m);
         if (count > 0) {
-            TRY_OR(done, entry_sums_append(m.sums, &m.window, m.position, count, error));
-            for (uint64_t k = 0; k < s->count; k++)
+            TRY_OR(done, entry_sums_append(sums, &m.window, m.position, count, error));
+            for (uint64_t k = 0; k < s->spills; k++)
                 drop_first(&m, k, m.taken[k]);
         } else {
             TRY_OR(done, emit_equals(&m, &count, error));
         }
         merged += count;
-        progress_update(progress, (double)merged / (double)all, "%.0f million entries",
+        progress_update(s->progress, (double)merged / (double)all, "%.0f million entries",
                         (double)merged / 1e6);
     }
 done:
@@ -385,13 +337,13 @@ void external_sort_init(struct external_sort *s, const char *path, uint64_t memo
                         struct progress *progress)
 {
     *s = (struct external_sort){
-        .path = path, .memory = memory, .progress = progress, .spills.file = {.fd = -1}};
+        .path = path, .memory = memory, .progress = progress, .file = {.fd = -1}};
 }
 
 void external_sort_free(struct external_sort *s)
 {
-    outfile_discard(&s->spills.file);
-    memory_free(s->spills.spill);
+    outfile_discard(&s->file);
+    memory_free(s->spill);
     external_sort_init(s, NULL, 0, NULL);
 }
 
@@ -400,72 +352,57 @@ void external_sort_free(struct external_sort *s)
 enum status external_sort_spill(struct external_sort *s, const struct coo *piece,
                                 struct error *error)
 {
-    struct spills *all = &s->spills;
     struct ordering alto;
     ordering_create(&alto, ORDERING_ALTO, &piece->shape, 64);
-    uint64_t *position = entry_sums_positions(piece->nnz, error);
+    uint64_t *position = ordering_positions(piece->nnz, error);
     uint64_t *key = memory_array(piece->nnz, sizeof *key, error);
     TRY_OR(done, error->status);
-    TRY_OR(done, memory_resize(&all->spill, all->count + 1, sizeof *all->spill, error));
-    if (all->file.fd < 0)
-        TRY_OR(done, outfile_open_scratch(&all->file, s->path, error));
+    TRY_OR(done, memory_resize(&s->spill, s->spills + 1, sizeof *s->spill, error));
+    if (s->file.fd < 0)
+        TRY_OR(done, outfile_open_scratch(&s->file, s->path, error));
     TRY_OR(done, ordering_sort(&alto, piece, position, piece->nnz, key, error));
-    all->spill[all->count] = (struct spill){.offset = all->bytes, .count = piece->nnz};
-    uint32_t *index = (uint32_t *)(void *)key; /* scratch */
-    double *value = (double *)(void *)key;
-    for (int n = 0; n < piece->shape.order; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < piece->nnz; i++)
-            index[i] = piece->index[n][position[i]];
-        TRY_OR(done, outfile_write_at(&s->spills.file, index, piece->nnz * sizeof *index,
-                                      s->spills.bytes, error));
-        s->spills.bytes += piece->nnz * sizeof *index;
+    s->spill[s->spills] = (struct spill){.offset = s->bytes, .count = piece->nnz};
+    for (int k = 0; k < COO_COLUMNS; k++) {
+        const uint64_t bytes = piece->nnz * coo_column_bytes(k);
+        if (!piece->column[k])
+            continue;
+        coo_gather(key, piece, k, position, piece->nnz); /* the keys are not needed any more */
+        TRY_OR(done, outfile_write_at(&s->file, key, bytes, s->bytes, error));
+        s->bytes += bytes;
     }
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < piece->nnz; i++)
-        value[i] = piece->value[position[i]];
-    TRY_OR(done, outfile_write_at(&s->spills.file, value, piece->nnz * sizeof *value,
-                                  s->spills.bytes, error));
-    s->spills.bytes += piece->nnz * sizeof *value;
-    all->count++;
+    s->spills++;
 done:
     memory_free(position);
     memory_free(key);
     return error->status;
 }
 
-static enum status merge(struct external_sort *s, struct coo *last, struct entry_sums *sums,
-                         struct error *error)
-{
-    if (s->spills.count == 0) {
-        uint64_t *position = entry_sums_positions(last->nnz, error);
-        if (position)
-            entry_sums_append(sums, last, position, last->nnz, error);
-        memory_free(position);
-        return error->status;
-    }
-    if (last->nnz > 0)
-        TRY(external_sort_spill(s, last, error));
-    coo_free(last);
-    return spill_merge(&s->spills, s->memory - s->memory / WRITER_PART, sums, s->progress, error);
-}
-
 enum status external_sort_write(struct external_sort *s, struct coo *last,
                                 struct external_sort_report *report, struct error *error)
 {
     struct blco_writer w;
-    struct entry_sums sums = {.writer = &w, .zeros = s->zeros};
+    struct entry_sums sums = {.writer = &w, .zeros = s->zeros, .cleaning = s->cleaned};
+    const uint64_t part = s->memory / WRITER_PART;
+    uint64_t *position = NULL;
     *report = (struct external_sort_report){0};
-    TRY_OR(done, blco_writer_open(&w, s->path, &last->shape, s->memory / WRITER_PART, error));
+    TRY_OR(done, blco_writer_open(&w, s->path, &last->shape, part, error));
     w.modes = s->modes;
-    TRY_OR(done, merge(s, last, &sums, error));
+    if (s->spills == 0) {
+        position = ordering_positions(last->nnz, error);
+        TRY_OR(done, error->status);
+        TRY_OR(done, entry_sums_append(&sums, last, position, last->nnz, error));
+    } else {
+        if (last->nnz > 0)
+            TRY_OR(done, external_sort_spill(s, last, error));
+        coo_free(last);
+        TRY_OR(done, merge_spills(s, s->memory - part, &sums, error));
+    }
     report->cleaning = sums.cleaning;
-    report->cleaning.zeros += s->cleaned.zeros;
-    report->cleaning.duplicates += s->cleaned.duplicates;
     report->nnz = w.nnz + w.filled;
     w.listed.dropped = report->cleaning.zeros;
     blco_writer_commit(&w, &report->bytes, error);
 done:
+    memory_free(position);
     blco_writer_discard(&w);
     coo_free(last);
     return error->status;

@@ -20,14 +20,6 @@ struct spill {
     uint64_t read;   /* entries read so far, for merging */
 };
 
-/* The spills, one after the other in input order. */
-struct spills {
-    struct outfile file; /* without a name; fd -1 before the first spill */
-    uint64_t bytes;      /* in the file                                  */
-    struct spill *spill; /* (count); owned                                  */
-    uint64_t count;
-};
-
 struct external_sort {
     const char *path; /* of the .blco file; borrowed                                           */
     uint64_t memory;  /* bytes that writing it may take, and some for each thread besides      */
@@ -35,7 +27,11 @@ struct external_sort {
     struct progress *progress;      /* may be NULL */
     const struct mode_names *modes; /* their names, or NULL until the caller sets them; borrowed */
     struct coo_cleaning cleaned;    /* what was cleaned before the entries came here           */
-    struct spills spills;
+    struct outfile file; /* of the spills, one after the other in input order; without a name; fd -1
+                          * before the first one */
+    uint64_t bytes;      /* in that file                                                       */
+    struct spill *spill; /* (spills); owned                                                    */
+    uint64_t spills;
 };
 
 /* Begins a sort without spills for the .blco file `path`, which outlives *s. */

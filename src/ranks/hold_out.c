@@ -225,8 +225,7 @@ static enum status fill(struct rank_tensor *t, const struct choice *c, struct er
     for (uint64_t i = 0; i < held->x.nnz; i++) {
         const uint64_t from = i < c->listed ? c->place[i] : c->before + i - c->listed;
         int exponent = INT_MIN;
-        for (int n = 0; n < x->shape.order; n++)
-            held->x.index[n][i] = x->index[n][from];
+        coo_put(&held->x, i, x, from);
         held->x.value[i] = i < c->listed ? c->value[i] : 0;
         if (held->x.value[i] != 0)
             frexp(held->x.value[i], &exponent);

@@ -97,38 +97,25 @@ static enum status exchange_array(struct exchange *e, size_t size, struct error 
     return comm_alltoallv(e->comm, e->send, e->send_first, e->receive, e->receive_first, error);
 }
 
-static enum status exchange_indices(struct exchange *e, const struct coo *piece, uint64_t count,
-                                    int n, struct error *error)
+/* Exchanges the numbers of one column of the slice. */
+static enum status exchange_column(struct exchange *e, const struct coo *piece, uint64_t count,
+                                   int column, struct error *error)
 {
-    uint32_t *send = e->send, *to = e->x->index[n], first = (uint32_t)e->to->part.first[n];
+    const size_t size = coo_column_bytes(column);
+    uint32_t *index = e->send;
+    double *value = e->send;
+    const double *values = piece->column[column];
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < count; i++)
-        send[e->place[i]] = piece->index[n][e->begin + i];
-    TRY(exchange_array(e, sizeof *send, error));
-    const uint32_t *from = e->receive;
-    for (int k = 0; k < e->comm->size; k++) {
-        uint64_t some = e->receive_count[k], at = e->filled[k];
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < some; i++)
-            to[at + i] = from[i] - first;
-        from += some;
+    for (uint64_t i = 0; i < count; i++) {
+        if (column < MAX_ORDER)
+            index[e->place[i]] = piece->index[column][e->begin + i];
+        else
+            value[e->place[i]] = values[e->begin + i];
     }
-    return STATUS_OK;
-}
-
-static enum status exchange_values(struct exchange *e, const struct coo *piece, uint64_t count,
-                                   struct error *error)
-{
-    double *send = e->send;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < count; i++)
-        send[e->place[i]] = piece->value[e->begin + i];
-    TRY(exchange_array(e, sizeof *send, error));
-    const double *from = e->receive;
-    for (int k = 0; k < e->comm->size; k++) {
-        memory_copy(e->x->value + e->filled[k], from, e->receive_count[k] * sizeof *from);
-        from += e->receive_count[k];
-    }
+    TRY(exchange_array(e, size, error));
+    for (int k = 0; k < e->comm->size; k++)
+        memory_copy(coo_at(e->x, column, e->filled[k]), (char *)e->receive + e->receive_first[k],
+                    e->receive_count[k] * size);
     return STATUS_OK;
 }
 
@@ -140,7 +127,7 @@ static void advance(struct exchange *e, uint64_t count)
     e->begin += count;
     if (e->piece == s->pieces || e->begin < s->piece[e->piece].nnz)
         return;
-    e->freed += s->piece[e->piece].nnz * (4 * (uint64_t)s->shape.order + 8);
+    e->freed += coo_bytes(s->shape.order, s->piece[e->piece].nnz);
     share_free_piece(s, e->piece++);
     e->begin = 0;
     if (e->freed >= GIVE_BACK && !s->borrowed) {
@@ -162,9 +149,9 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
         e->filled[k] = *at;
         *at += e->receive_count[k];
     }
-    for (int n = 0; n < e->x->shape.order; n++)
-        TRY(exchange_indices(e, piece, count, n, error));
-    TRY(exchange_values(e, piece, count, error));
+    for (int column = 0; column < COO_COLUMNS; column++)
+        if (e->x->column[column])
+            TRY(exchange_column(e, piece, count, column, error));
     for (int k = 0; k < e->comm->size; k++)
         e->filled[k] += e->receive_count[k];
     advance(e, count);
@@ -219,6 +206,14 @@ static enum status exchange_all(struct exchange *e, struct error *error)
     TRY(comm_allreduce_error(e->comm, error));
     for (int round = 0; round < e->rounds; round++)
         TRY(exchange_slice(e, &at, error));
+    for (int n = 0; n < shape.order; n++) { /* indices count from the first rows of this rank */
+        const uint32_t first = (uint32_t)e->to->part.first[n];
+        if (first == 0)
+            continue;
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < nnz; i++)
+            e->x->index[n][i] -= first;
+    }
     return STATUS_OK;
 }
 

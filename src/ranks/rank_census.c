@@ -52,10 +52,10 @@ static enum status gather_sample(struct comm *c, struct coo *sample, struct erro
     for (int k = 0; k < c->size; k++) {
         uint64_t its[2] = {mine, own};
         TRY(comm_bcast(c, k, its, sizeof its, error));
-        for (int n = 0; n < sample->shape.order; n++)
-            TRY(comm_bcast(c, k, sample->index[n] + its[0], its[1] * sizeof *sample->index[n],
-                           error));
-        TRY(comm_bcast(c, k, sample->value + its[0], its[1] * sizeof *sample->value, error));
+        for (int column = 0; column < COO_COLUMNS; column++)
+            if (sample->column[column])
+                TRY(comm_bcast(c, k, coo_at(sample, column, its[0]),
+                               its[1] * coo_column_bytes(column), error));
     }
     return STATUS_OK;
 }
@@ -64,9 +64,8 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
                         struct error *error)
 {
     struct coo_pieces pieces = share_pieces(s);
-    uint64_t stride = s->total > SAMPLE ? (s->total + SAMPLE - 1) / SAMPLE : 1;
-    uint64_t every = s->total > COUNTED ? (s->total + COUNTED - 1) / COUNTED : 1;
-    coo_pieces_census_every(&pieces, stride, every, census, error);
+    coo_pieces_census(&pieces, coo_census_stride(s->total, SAMPLE),
+                      coo_census_stride(s->total, COUNTED), census, error);
     TRY_OR(done, comm_allreduce_error(c, error));
     for (int n = 0; n < s->shape.order; n++)
         TRY_OR(done, rank_census_sum(c, census->count[n], s->shape.dims[n], error));

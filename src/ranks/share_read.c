@@ -21,7 +21,7 @@ enum status share_check_same_file(struct comm *c, const char *path, const uint64
 static enum status check_memory(const struct share *s, const struct tensor_reader *r, int order,
                                 uint64_t memory, const struct comm *c, struct error *error)
 {
-    const uint64_t most = memory / (4 * (uint64_t)order + 8 + TENSOR_CLEAN_BYTES);
+    const uint64_t most = memory / (coo_bytes(order, 1) + TENSOR_CLEAN_BYTES);
     if (!r->format->is_clean && s->nnz > most)
         return error_set(
             error, STATUS_MEMORY,
@@ -57,9 +57,10 @@ static enum status deal(struct share *s, struct comm *c, const struct coo *x, st
         share_append(s, &piece, error);
     TRY(comm_allreduce_error(c, error));
     const struct coo *to = &s->piece[s->pieces - 1];
-    for (int n = 0; n < x->shape.order; n++)
-        TRY(deal_array(c, x->index[n], to->index[n], sizeof *x->index[n], first, error));
-    return deal_array(c, x->value, to->value, sizeof *x->value, first, error);
+    for (int k = 0; k < COO_COLUMNS; k++)
+        if (to->column[k])
+            TRY(deal_array(c, x->column[k], to->column[k], coo_column_bytes(k), first, error));
+    return STATUS_OK;
 }
 
 /* Opens the file on rank 0, and on the others where it has shares (s->dealt is false). */

@@ -244,7 +244,7 @@ static void print_entries(FILE *stream, const struct residual_view *v)
     if (t.rows == 0)
         return;
     for (int n = 0; n < r->shape.order; n++)
-        t.left[n] = v->labels->mode[n].count > 0;
+        t.left[n] = v->labels->mode[n].names.count > 0;
     for (int which = 0; which < numbers; which++) {
         double largest = 0;
         for (uint64_t i = 0; i < t.rows; i++)
@@ -297,7 +297,7 @@ static void print_slices(FILE *stream, const struct residual_view *v, int n)
                            .columns = 4,
                            .mode = n,
                            .cell = slice_cell,
-                           .left = {v->labels->mode[n].count > 0}};
+                           .left = {v->labels->mode[n].names.count > 0}};
     if (t.rows == 0)
         return;
     char name[MODE_NAME_ROOM];
@@ -385,7 +385,7 @@ static char *format_index(const struct prediction_form *form, int n, uint32_t in
         printable(label, text, PRINTABLE_ROOM(strlen(label)));
         return text + strlen(text);
     }
-    if (form->labels->mode[n].count > 0)
+    if (form->labels->mode[n].names.count > 0)
         text = stpcpy(text, NO_LABEL);
     return number_format_unsigned((uint64_t)index + (uint64_t)form->index_base, text);
 }
@@ -396,7 +396,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     const struct prediction_form *form = l->form;
     char between = ' ';
     for (int n = 0; n < form->order; n++)
-        if (form->labels->mode[n].count > 0)
+        if (form->labels->mode[n].names.count > 0)
             between = '\t';
     double number[RESIDUAL_NUMBERS];
     for (uint64_t i = begin; i < end; i++) {
@@ -458,7 +458,7 @@ enum status prediction_file_append(struct prediction_file *f, const struct coo *
         }
     }
     const struct outfile_extent extent =
-        npy_extent(&f->array, 0, columns, form->residuals ? f->row : model, f->count, x->nnz);
+        npy_extent(&f->array, columns, form->residuals ? f->row : model, f->count, x->nnz);
     f->count += x->nnz;
     return outfile_write_extents(&extent, 1, error);
 }

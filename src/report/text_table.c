@@ -43,7 +43,7 @@ const char *label_show(const struct labels *l, int n, uint64_t i, int index_base
 {
     const char *label = labels_get(l, n, i);
     if (!label) {
-        snprintf(shown, LABEL_SHOWN_ROOM, "%s%ju", l->mode[n].count > 0 ? "index " : "",
+        snprintf(shown, LABEL_SHOWN_ROOM, "%s%ju", l->mode[n].names.count > 0 ? "index " : "",
                  (uintmax_t)i + (uintmax_t)index_base);
         return shown;
     }
@@ -67,7 +67,7 @@ void mode_put_name(struct json *j, const struct labels *l, int n)
 void index_put(struct json *j, const struct labels *l, int n, uint64_t i, int index_base)
 {
     json_put_unsigned(j, "index", i + (uint64_t)index_base);
-    if (l->mode[n].count > 0)
+    if (l->mode[n].names.count > 0)
         json_put_string(j, "label", labels_get(l, n, i));
 }
 
@@ -78,7 +78,7 @@ void indices_put(struct json *j, const struct labels *l, int order, const uint32
     bool any_labels = false;
     for (int n = 0; n < order; n++) {
         number[n] = (uint64_t)index[n] + (uint64_t)index_base;
-        any_labels = any_labels || l->mode[n].count > 0;
+        any_labels = any_labels || l->mode[n].names.count > 0;
     }
     json_put_unsigneds(j, "indices", number, (size_t)order);
     if (!any_labels)

@@ -169,7 +169,7 @@ static struct top_column column_of(const struct top_view *view, int n, uint64_t 
     const struct top_entries *top = &view->top[n];
     char label[LABEL_SHOWN_ROOM], value[DECIMALS_ROOM], name[MODE_NAME_ROOM];
     struct top_column c = {.view = view, .n = n, .entry = top->entry + component * top->count};
-    c.labelled = view->labels->mode[n].count > 0;
+    c.labelled = view->labels->mode[n].names.count > 0;
     c.decimals = top->count > 0 ? decimals_for(c.entry[0].value, VALUE_DIGITS) : 0;
     while (c.count < top->count && c.entry[c.count].value != 0) {
         show_label(&c, &c.entry[c.count], label);

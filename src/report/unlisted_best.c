@@ -348,7 +348,7 @@ void unlisted_print(FILE *stream, const struct unlisted_view *v)
                     label_show(v->labels, n, s->index[n], v->index_base, label));
             between = ", ";
         } else {
-            t.left[t.columns++] = v->labels->mode[n].count > 0;
+            t.left[t.columns++] = v->labels->mode[n].names.count > 0;
         }
     fprintf(stream, ": %ju entr%s in %s; ", (uintmax_t)s->count, s->count == 1 ? "y" : "ies",
             printable(v->tensor, tensor, sizeof tensor));

@@ -122,16 +122,17 @@ enum status check_ordering(const struct selftest_place *p, int which, struct ver
     struct ordering o;
     struct coo x;
     struct blco b = {0};
+    uint64_t line[NONZEROS];
     ordering_create(&o, ORDERING_ALTO, &shape, 5);
     TRY(coo_create(&x, &shape, NONZEROS, error));
     for (int i = 0; i < NONZEROS; i++) {
-        uint64_t line[MAX_LINE_WORDS];
-        ordering_encode(&o, coordinate[i], line);
-        verdict_equal(f, line[0], lines[i], "figure 6, line of nonzero %d", i + 1);
         for (int n = 0; n < 3; n++)
             x.index[n][i] = coordinate[i][n];
         x.value[i] = i + 1;
     }
+    TRY_OR(done, ordering_line_words(&o, &x, 0, NULL, line, error));
+    for (int i = 0; i < NONZEROS; i++)
+        verdict_equal(f, line[i], lines[i], "figure 6, line of nonzero %d", i + 1);
     TRY_OR(done, blco_build(&b, &x, &options, error));
     verdict_equal(f, b.nblocks, 2, "figure 6, blocks");
     for (uint64_t k = 0; k < b.nblocks; k++) {

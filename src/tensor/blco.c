@@ -13,7 +13,7 @@
 /* The nonzeros in line order, before the lines are cut. Lines of one word are sorted themselves,
  * with the values; for longer lines, positions in x are sorted. */
 struct sorted {
-    const struct coo *x; /* NULL where the nonzeros come from a presort         */
+    const struct coo *x; /* NULL where only lines are needed                     */
     uint64_t nnz;
     uint64_t *line;     /* (nnz); NULL where lines are longer than a word */
     uint64_t *position; /* (nnz); NULL where lines are one word           */
@@ -38,23 +38,7 @@ static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo
             return error->status;
         memory_copy(b->value, x->value, x->nnz * sizeof *b->value);
     }
-    return radix_sort(s->line, (uint64_t *)(void *)b->value, x->nnz, b->ordering.line_bits, error);
-}
-
-/* Fills s->position. */
-static enum status sort_long_lines(const struct blco *b, struct sorted *s, struct error *error)
-{
-    uint64_t nnz = s->x->nnz;
-    s->position = memory_array(nnz, sizeof *s->position, error);
-    uint64_t *key = memory_array(nnz, sizeof *key, error);
-    TRY_OR(done, error->status);
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < nnz; i++)
-        s->position[i] = i;
-    ordering_sort(&b->ordering, s->x, s->position, nnz, key, error);
-done:
-    memory_free(key);
-    return error->status;
+    return radix_sort(s->line, (uint64_t *)(void *)b->value, x->nnz, error);
 }
 
 /* Whether nonzero i > 0 of the line order has another block key than nonzero i - 1. */
@@ -107,20 +91,6 @@ static uint64_t count_keys(const struct ordering *o, const struct sorted *s, uin
     return keys;
 }
 
-/* The base of nonzero i of the line order: the bits of its coordinates above the cut. */
-static void base_of(const struct ordering *o, const struct sorted *s, uint64_t i, uint32_t *base)
-{
-    memset(base, 0, MAX_ORDER * sizeof *base);
-    if (s->position) {
-        uint32_t coordinate[MAX_ORDER];
-        uint64_t index[2];
-        coo_coordinates(s->x, s->position[i], coordinate);
-        ordering_split(o, coordinate, index, base);
-        return;
-    }
-    ordering_base(o, &s->line[i], base);
-}
-
 /* Fills the block table: one block a key, or several where a key has more than `most` nonzeros. */
 static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t most,
                               struct error *error)
@@ -146,8 +116,18 @@ static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t m
             b->block[filled++].count = left < most ? left : most;
         }
 #pragma omp parallel for schedule(static)
-    for (uint64_t k = 0; k < b->nblocks; k++)
-        base_of(&b->ordering, s, b->block[k].first, b->block[k].base);
+    for (uint64_t k = 0; k < b->nblocks; k++) { /* the coordinate bits above the cut */
+        struct blco_block *block = &b->block[k];
+        uint32_t coordinate[MAX_ORDER];
+        uint64_t index[2];
+        memset(block->base, 0, sizeof block->base);
+        if (s->line) {
+            ordering_base(&b->ordering, &s->line[block->first], block->base);
+        } else {
+            coo_coordinates(s->x, s->position[block->first], coordinate);
+            ordering_split(&b->ordering, coordinate, index, block->base);
+        }
+    }
 done:
     memory_free(start);
     return error->status;
@@ -219,7 +199,12 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
         TRY_OR(done, cut_blocks(b, &s, most, error));
         store_short_lines(b, &s);
     } else {
-        TRY_OR(done, sort_long_lines(b, &s, error));
+        s.position = ordering_positions(b->nnz, error);
+        uint64_t *key = memory_array(b->nnz, sizeof *key, error);
+        if (s.position && key)
+            ordering_sort(&b->ordering, x, s.position, b->nnz, key, error);
+        memory_free(key);
+        TRY_OR(done, error->status);
         if (options->index_bits == 0) {
             /* two index words, where one would leave blocks of only a few nonzeros */
             uint64_t before[PARTS], keys = count_keys(&b->ordering, &s, before);
@@ -235,53 +220,6 @@ done:
     if (error->status != STATUS_OK)
         blco_free(b);
     return error->status;
-}
-
-/* Fills s->line and b->value from a presort. */
-static enum status move_lines(struct blco *b, struct sorted *s, struct blco_presort *presort,
-                              bool take, struct error *error)
-{
-    const struct ordering *from = &presort->line_order;
-    if (take && b->ordering.kind == from->kind) {
-        s->line = presort->line;
-        b->value = presort->value;
-        presort->line = NULL;
-        presort->value = NULL;
-        return STATUS_OK;
-    }
-    s->line = memory_array(b->nnz, sizeof *s->line, error);
-    b->value = memory_array(b->nnz, sizeof *b->value, error);
-    if (!s->line || !b->value)
-        return error->status;
-    struct bit_moves moves;
-    ordering_moves_create(&moves, from, &b->ordering, ORDERING_LINE, 0);
-    const struct sort_keys keys = {&moves, ordering_sorted_bits(from, &b->ordering),
-                                   from->line_bits};
-    return radix_sort_moved(&keys,
-                            (struct pairs){presort->line, (uint64_t *)(void *)presort->value},
-                            (struct pairs){s->line, (uint64_t *)(void *)b->value}, b->nnz, error);
-}
-
-enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mode, bool take,
-                            struct error *error)
-{
-    *b = (struct blco){.shape = presort->shape, .nnz = presort->nnz, .norm_sq = presort->norm_sq};
-    ordering_create(&b->ordering, mode, &b->shape, 64);
-    struct sorted s = {.nnz = b->nnz};
-    TRY_OR(done, move_lines(b, &s, presort, take, error));
-    TRY_OR(done, cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error));
-    store_short_lines(b, &s);
-done:
-    memory_free(s.line);
-    if (error->status != STATUS_OK)
-        blco_free(b);
-    return error->status;
-}
-
-void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate)
-{
-    uint64_t index[2] = {b->index[0][i], b->index[1] ? b->index[1][i] : 0};
-    ordering_decode(&b->ordering, index, b->block[block].base, coordinate);
 }
 
 uint64_t blco_block_of(const struct blco *b, uint64_t i)
@@ -347,11 +285,6 @@ void blco_free(struct blco *b)
     memset(b, 0, sizeof *b);
 }
 
-bool blco_presort_possible(const struct shape *shape)
-{
-    return ordering_line_bits(shape) <= 64;
-}
-
 static bool ascends(const uint64_t *line, uint64_t nnz)
 {
     uint64_t descents = 0;
@@ -361,29 +294,39 @@ static bool ascends(const uint64_t *line, uint64_t nnz)
     return descents == 0;
 }
 
-enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct coo *spent,
-                                struct error *error)
+/* Fills b->index[0], b->value and the block table from lines of the ordering `from`, which carry
+ * the values; the lowest `low` bits of b's lines need no sorting. */
+static enum status build_moved(struct blco *b, const struct ordering *from, struct pairs lines,
+                               int low, struct error *error)
 {
-    *s = (struct blco_presort){.shape = x->shape, .nnz = x->nnz, .norm_sq = coo_norm_sq(x)};
-    ordering_common(&s->line_order, &x->shape);
+    struct bit_moves moves;
+    b->index[0] = memory_array(b->nnz, sizeof *b->index[0], error);
+    b->value = memory_array(b->nnz, sizeof *b->value, error);
+    TRY(error->status);
+    ordering_moves_create(&moves, from, &b->ordering, ORDERING_LINE, 0);
+    const struct sort_keys keys = {&moves, low, b->ordering.line_bits};
+    TRY(radix_sort_moved(&keys, lines, (struct pairs){b->index[0], (uint64_t *)(void *)b->value},
+                         b->nnz, error));
+    const struct sorted s = {.nnz = b->nnz, .line = b->index[0]};
+    return cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error);
+}
+
+enum status blco_build_common(struct blco *b, const struct coo *x, struct coo *spent,
+                              struct error *error)
+{
+    *b = (struct blco){.shape = x->shape, .nnz = x->nnz, .norm_sq = coo_norm_sq(x)};
+    ordering_common(&b->ordering, &x->shape);
 
     struct ordering natural; /* files are often sorted along its lines already */
     ordering_natural(&natural, &x->shape);
     uint64_t *line = memory_array(x->nnz, sizeof *line, error);
-    if (!line)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, ordering_line_words(&natural, x, 0, NULL, line, error));
     if (spent)
         coo_free_indices(spent);
-    s->line = memory_array(x->nnz, sizeof *s->line, error);
-    s->value = memory_array(x->nnz, sizeof *s->value, error);
-    TRY_OR(done, error->status);
-    struct bit_moves moves;
-    ordering_moves_create(&moves, &natural, &s->line_order, ORDERING_LINE, 0);
-    int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &s->line_order) : 0;
-    const struct sort_keys keys = {&moves, low, s->line_order.line_bits};
-    radix_sort_moved(&keys, (struct pairs){line, (uint64_t *)(void *)x->value},
-                     (struct pairs){s->line, (uint64_t *)(void *)s->value}, x->nnz, error);
+    int low = ascends(line, x->nnz) ? ordering_sorted_bits(&natural, &b->ordering) : 0;
+    const struct pairs lines = {line, (uint64_t *)(void *)x->value};
+    build_moved(b, &natural, lines, low, error);
 done:
     memory_free(line);
     if (spent) {
@@ -391,13 +334,23 @@ done:
         spent->value = NULL;
     }
     if (error->status != STATUS_OK)
-        blco_presort_free(s);
+        blco_free(b);
     return error->status;
 }
 
-void blco_presort_free(struct blco_presort *s)
+enum status blco_build_from(struct blco *b, struct blco *common, int mode, bool take,
+                            struct error *error)
 {
-    memory_free(s->line);
-    memory_free(s->value);
-    memset(s, 0, sizeof *s);
+    const struct ordering *from = &common->ordering;
+    if (take && mode == from->kind) {
+        *b = *common;
+        *common = (struct blco){0};
+        return STATUS_OK;
+    }
+    *b = (struct blco){.shape = common->shape, .nnz = common->nnz, .norm_sq = common->norm_sq};
+    ordering_create(&b->ordering, mode, &b->shape, 64);
+    const struct pairs lines = {common->index[0], (uint64_t *)(void *)common->value};
+    if (build_moved(b, from, lines, ordering_sorted_bits(from, &b->ordering), error) != STATUS_OK)
+        blco_free(b);
+    return error->status;
 }

@@ -42,41 +42,22 @@ struct blco_options {
 enum status blco_build(struct blco *b, const struct coo *x, const struct blco_options *options,
                        struct error *error);
 
-/* A presort: the nonzeros in one common ordering, from which every ordering `mode n` is made by
- * little more than a split by mode n's bits. For lines of at most 64 bits. */
-struct blco_presort {
-    struct shape shape;
-    uint64_t nnz;
-    struct ordering line_order; /* ordering_common                    */
-    uint64_t *line;             /* (nnz), ascending; owned            */
-    double *value;              /* (nnz); owned                       */
-    double norm_sq;             /* ||X||^2                            */
-};
+/* Builds *b in the common ordering (ordering_common), from which every ordering `mode n` is made by
+ * little more than a split by mode n's bits. The lines of x have at most 64 bits, and its
+ * coordinates are distinct; faster where they ascend, mode by mode. x is only read, unless it is
+ * also `spent`, which may be NULL and means what it means in struct blco_options. By all OpenMP
+ * threads. The caller frees *b with blco_free. STATUS_MEMORY leaves *b empty. */
+enum status blco_build_common(struct blco *b, const struct coo *x, struct coo *spent,
+                              struct error *error);
 
-/* Whether the lines of tensors of this shape have at most 64 bits. */
-bool blco_presort_possible(const struct shape *shape);
-
-/* Sorts the nonzeros of x, whose coordinates are distinct and lines at most 64 bits; faster where
- * the coordinates ascend, mode by mode. x is only read, unless it is also `spent`, which may be
- * NULL and means what it means in struct blco_options. By all OpenMP threads. The caller frees *s
- * with blco_presort_free. STATUS_MEMORY leaves *s empty. */
-enum status blco_presort_create(struct blco_presort *s, const struct coo *x, struct coo *spent,
-                                struct error *error);
-
-/* Frees the arrays and empties *s; accepts an empty one. */
-void blco_presort_free(struct blco_presort *s);
-
-/* Builds *b in the ordering `mode` from sorted nonzeros, as blco_build with default options and a
- * 64-bit index. If `take`, *b may take over the arrays of *presort (it does where the ordering is
- * the same). STATUS_MEMORY leaves *b empty. */
-enum status blco_build_from(struct blco *b, struct blco_presort *presort, int mode, bool take,
+/* Builds *b in the ordering `mode` from *common, which blco_build_common has made, as blco_build
+ * with default options and a 64-bit index. If `take`, *b may take over *common (it does where the
+ * ordering is the same). STATUS_MEMORY leaves *b empty. */
+enum status blco_build_from(struct blco *b, struct blco *common, int mode, bool take,
                             struct error *error);
 
 /* The number of the block of nonzero i. */
 uint64_t blco_block_of(const struct blco *b, uint64_t i);
-
-/* Writes the coordinates (order) of nonzero i, which lies in block number `block`. */
-void blco_coordinates(const struct blco *b, uint64_t block, uint64_t i, uint32_t *coordinate);
 
 /* coordinate (count) = those of mode `mode` of nonzeros [first, first + count), in line order. By
  * the calling thread alone. */

@@ -9,35 +9,22 @@
 enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, struct error *error)
 {
     *x = (struct coo){.shape = shape_of(shape->order, shape->dims), .nnz = nnz};
-    for (int n = 0; n < shape->order; n++) {
-        x->index[n] = memory_array(nnz, sizeof *x->index[n], error);
-        if (!x->index[n])
-            goto done;
-    }
-    x->value = memory_array(nnz, sizeof *x->value, error);
-done:
+    for (int k = 0; k < COO_COLUMNS && error->status == STATUS_OK; k++)
+        if (k < shape->order || k >= MAX_ORDER)
+            x->column[k] = memory_array(nnz, coo_column_bytes(k), error);
     if (error->status != STATUS_OK)
         coo_free(x);
     return error->status;
 }
 
 /* Where memory cannot be given back, an array stays as long as it was: that is no failure. */
-static enum status resize_array(void *array, size_t count, size_t size, bool shrinks,
-                                struct error *error)
-{
-    struct error unused = {0};
-    if (!shrinks)
-        return memory_resize(array, count, size, error);
-    memory_resize(array, count, size, &unused);
-    return STATUS_OK;
-}
-
 enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error)
 {
-    bool shrinks = nnz < x->nnz;
-    for (int n = 0; n < x->shape.order; n++)
-        TRY(resize_array(&x->index[n], nnz, sizeof *x->index[n], shrinks, error));
-    TRY(resize_array(&x->value, nnz, sizeof *x->value, shrinks, error));
+    struct error unused = {0}, *failure = nnz < x->nnz ? &unused : error;
+    for (int k = 0; k < COO_COLUMNS; k++)
+        if (x->column[k])
+            memory_resize(&x->column[k], nnz, coo_column_bytes(k), failure);
+    TRY(error->status);
     x->nnz = nnz;
     return STATUS_OK;
 }
@@ -57,38 +44,46 @@ void coo_move(struct coo *to, uint64_t at, const struct coo *x, uint64_t from, u
 {
     if (count == 0 || (to->value == x->value && at == from))
         return;
-    for (int n = 0; n < x->shape.order; n++)
-        memmove(to->index[n] + at, x->index[n] + from, count * sizeof *x->index[n]);
-    memmove(to->value + at, x->value + from, count * sizeof *x->value);
+    for (int k = 0; k < COO_COLUMNS; k++)
+        if (x->column[k])
+            memmove(coo_at(to, k, at), coo_at(x, k, from), count * coo_column_bytes(k));
 }
 
 struct coo coo_slice(const struct coo *x, uint64_t from, uint64_t count)
 {
-    struct coo slice = {.shape = x->shape, .nnz = count, .value = x->value + from};
-    for (int n = 0; n < x->shape.order; n++)
-        slice.index[n] = x->index[n] + from;
+    struct coo slice = {.shape = x->shape, .nnz = count};
+    for (int k = 0; k < COO_COLUMNS; k++)
+        slice.column[k] = x->column[k] ? coo_at(x, k, from) : NULL;
     return slice;
+}
+
+void coo_gather(void *to, const struct coo *x, int k, const uint64_t *position, uint64_t count)
+{
+    uint32_t *index = to;
+    double *value = to;
+    const double *from = x->column[k];
+    if (k < MAX_ORDER) {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < count; i++)
+            index[i] = x->index[k][position[i]];
+    } else {
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < count; i++)
+            value[i] = from[position[i]];
+    }
 }
 
 enum status coo_permute(struct coo *x, const uint64_t *position, struct error *error)
 {
     void *scratch = memory_array(x->nnz, sizeof *x->value, error);
-    if (!scratch)
-        return error->status;
-    double *value = scratch;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        value[i] = x->value[position[i]];
-    memcpy(x->value, value, x->nnz * sizeof *value);
-    uint32_t *index = scratch;
-    for (int n = 0; n < x->shape.order; n++) {
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++)
-            index[i] = x->index[n][position[i]];
-        memcpy(x->index[n], index, x->nnz * sizeof *index);
+    for (int k = 0; k < COO_COLUMNS && scratch; k++) {
+        if (!x->column[k])
+            continue;
+        coo_gather(scratch, x, k, position, x->nnz);
+        memcpy(x->column[k], scratch, x->nnz * coo_column_bytes(k));
     }
     memory_free(scratch);
-    return STATUS_OK;
+    return error->status;
 }
 
 void coo_free_indices(struct coo *x)
@@ -101,8 +96,8 @@ void coo_free_indices(struct coo *x)
 
 void coo_free(struct coo *x)
 {
-    coo_free_indices(x);
-    memory_free(x->value);
+    for (int k = 0; k < COO_COLUMNS; k++)
+        memory_free(x->column[k]);
     memset(x, 0, sizeof *x);
 }
 

@@ -4,6 +4,7 @@
 #define BLCO_COO_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -13,19 +14,38 @@
  * have the bits of this one. */
 #define COO_UNKNOWN ((double)NAN)
 
+#define COO_COLUMNS (MAX_ORDER + 1)
+
 /* Its entries are nonzeros, unknown entries and, where cleaning keeps them, listed zeros:
  * "nonzeros" is the word for all three. */
 struct coo {
     struct shape shape;
     uint64_t nnz;
-    uint32_t *index[MAX_ORDER]; /* (nnz) for n < order, zero-based; owned  */
-    double *value;              /* (nnz); owned                            */
+    union { /* the columns of an entry: (nnz) each; owned */
+        struct {
+            uint32_t *index[MAX_ORDER]; /* for n < order, zero-based; else NULL */
+            double *value;
+        };
+        void *column[COO_COLUMNS]; /* all of them, for code that moves entries; NULL: none */
+    };
 };
 
-/* Bytes of the arrays of `nnz` nonzeros. */
+/* Bytes of a number of column k: indices, or doubles. */
+static inline size_t coo_column_bytes(int k)
+{
+    return k < MAX_ORDER ? sizeof(uint32_t) : sizeof(double);
+}
+
+/* The number of entry i in column k. */
+static inline void *coo_at(const struct coo *x, int k, uint64_t i)
+{
+    return (char *)x->column[k] + i * coo_column_bytes(k);
+}
+
+/* Bytes of the columns of `nnz` nonzeros. */
 static inline uint64_t coo_bytes(int order, uint64_t nnz)
 {
-    return nnz * ((uint64_t)order * sizeof(uint32_t) + sizeof(double));
+    return nnz * ((uint64_t)order * sizeof(uint32_t) + (COO_COLUMNS - MAX_ORDER) * sizeof(double));
 }
 
 /* Allocates a tensor of `nnz` nonzeros, uninitialised. The caller frees *x with coo_free.
@@ -36,13 +56,20 @@ enum status coo_create(struct coo *x, const struct shape *shape, uint64_t nnz, s
  * STATUS_MEMORY leaves nonzeros and nnz as they were. A smaller nnz never fails. */
 enum status coo_resize(struct coo *x, uint64_t nnz, struct error *error);
 
-/* --- entries: only these functions know of which arrays an entry consists --- */
-
 /* Writes the coordinates (order) of nonzero i. */
 static inline void coo_coordinates(const struct coo *x, uint64_t i, uint32_t *coordinate)
 {
     for (int n = 0; n < x->shape.order; n++)
         coordinate[n] = x->index[n][i];
+}
+
+/* Lexicographic order of the coordinates of entries i and j: negative, 0 or positive. */
+static inline int coo_compare(const struct coo *x, uint64_t i, uint64_t j)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        if (x->index[n][i] != x->index[n][j])
+            return x->index[n][i] < x->index[n][j] ? -1 : 1;
+    return 0;
 }
 
 /* Copies entry `from` of x to place `at` of *to, which may be x. */
@@ -59,6 +86,9 @@ void coo_move(struct coo *to, uint64_t at, const struct coo *x, uint64_t from, u
 
 /* Entries [from, from + count) of x, whose arrays are borrowed. */
 struct coo coo_slice(const struct coo *x, uint64_t from, uint64_t count);
+
+/* to[0..count) = the numbers of column k of entries position[0..count), by all OpenMP threads. */
+void coo_gather(void *to, const struct coo *x, int k, const uint64_t *position, uint64_t count);
 
 /* Moves entry position[i] to place i, for all i, by all OpenMP threads. STATUS_MEMORY. */
 enum status coo_permute(struct coo *x, const uint64_t *position, struct error *error);

@@ -37,8 +37,13 @@ static enum status take(void *context, struct coo *piece, struct error *error)
     return STATUS_OK;
 }
 
-enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t stride,
-                                    uint64_t every, struct coo_census *c, struct error *error)
+uint64_t coo_census_stride(uint64_t nnz, uint64_t most)
+{
+    return nnz > most ? (nnz + most - 1) / most : 1;
+}
+
+enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t stride, uint64_t every,
+                              struct coo_census *c, struct error *error)
 {
     struct census_taker t = {
         .census = c, .order = pieces->shape.order, .stride = stride, .every = every};
@@ -55,13 +60,6 @@ done:
     if (error->status != STATUS_OK)
         coo_census_free(c);
     return error->status;
-}
-
-enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, struct coo_census *c,
-                              struct error *error)
-{
-    uint64_t stride = pieces->nnz > most ? (pieces->nnz + most - 1) / most : 1;
-    return coo_pieces_census_every(pieces, stride, 1, c, error);
 }
 
 void coo_census_free(struct coo_census *c)

@@ -10,18 +10,16 @@ struct coo_census {
     struct coo sample;          /* every k-th nonzero, or all, in the order of the pieces; owned  */
 };
 
-/* Takes the census in one pass over the pieces; the sample has at most `most` nonzeros (1 or more).
- * By all OpenMP threads; the result does not depend on their number. Takes 8 bytes for each row of
- * each mode. The caller frees *c with coo_census_free; it is empty on failure. STATUS_MEMORY, and
- * the failures of the pieces. */
-enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t most, struct coo_census *c,
-                              struct error *error);
+/* The stride with which at most `most` (1 or more) of so many nonzeros are in the sample. */
+uint64_t coo_census_stride(uint64_t nnz, uint64_t most);
 
-/* As coo_pieces_census, but the sample has every `stride`-th nonzero, and every `every`-th nonzero
- * counts as `every` nonzeros (both 1 or more). Counting fewer takes less time and suffices where
- * nonzeros are many. */
-enum status coo_pieces_census_every(const struct coo_pieces *pieces, uint64_t stride,
-                                    uint64_t every, struct coo_census *c, struct error *error);
+/* Takes the census in one pass over the pieces. The sample has every `stride`-th nonzero, and every
+ * `every`-th nonzero counts as `every` nonzeros (both 1 or more): counting fewer takes less time
+ * and suffices where nonzeros are many. By all OpenMP threads; the result does not depend on their
+ * number. Takes 8 bytes for each row of each mode. The caller frees *c with coo_census_free; it is
+ * empty on failure. STATUS_MEMORY, and the failures of the pieces. */
+enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t stride, uint64_t every,
+                              struct coo_census *c, struct error *error);
 
 /* Accepts an empty one. */
 void coo_census_free(struct coo_census *c);

@@ -64,21 +64,12 @@ static void drop(struct coo *x, enum coo_zeros zeros)
     coo_resize(x, kept, &unused);
 }
 
-/* Lexicographic order of entries i and j: negative, 0 or positive. */
-static int compare_entries(const struct coo *x, uint64_t i, uint64_t j)
-{
-    for (int n = 0; n < x->shape.order; n++)
-        if (x->index[n][i] != x->index[n][j])
-            return x->index[n][i] < x->index[n][j] ? -1 : 1;
-    return 0;
-}
-
 static bool strictly_ascending(const struct coo *x)
 {
     bool ascending = true;
 #pragma omp parallel for schedule(static) reduction(&& : ascending)
     for (uint64_t i = 1; i < x->nnz; i++)
-        ascending = ascending && compare_entries(x, i - 1, i) < 0;
+        ascending = ascending && coo_compare(x, i - 1, i) < 0;
     return ascending;
 }
 
@@ -91,37 +82,19 @@ static int longest_mode(const struct coo *x)
     return longest;
 }
 
-/* Gives each bucket of mode m's indices its slab, so that all slabs have about as many entries. */
-static void choose_slabs(const struct coo *x, int mode, int shift, uint8_t *slab)
-{
-    uint64_t count[BUCKETS] = {0}, before = 0;
-#pragma omp parallel for schedule(static) reduction(+ : count[:BUCKETS])
-    for (uint64_t i = 0; i < x->nnz; i++)
-        count[x->index[mode][i] >> shift]++;
-    for (int bucket = 0; bucket < BUCKETS; bucket++) {
-        slab[bucket] = (uint8_t)(before * SLABS / (x->nnz + 1));
-        before += count[bucket];
-    }
-}
-
 /* Whether entry i of a sorted slab has the coordinates of entry i - 1. */
 static bool repeats(const struct coo *x, const uint64_t *position, const uint64_t *key, uint64_t i)
 {
-    return key[i] == key[i - 1] && compare_entries(x, position[i], position[i - 1]) == 0;
+    return key[i] == key[i - 1] && coo_compare(x, position[i], position[i - 1]) == 0;
 }
 
-/* What merging the duplicates of a tensor has found. */
-struct merging {
-    uint64_t duplicates;
-    uint64_t bad; /* the first entry whose sum is infinite; nnz where there is none */
-};
-
 /* Adds the values of entries of a sorted slab that have the same coordinates to the first of these
- * entries and makes the others MERGED. */
-static void merge_duplicates(struct coo *x, const uint64_t *position, const uint64_t *key,
-                             uint64_t count, struct merging *found)
+ * entries and makes the others MERGED. Returns their number; *worst becomes the first entry whose
+ * sum is infinite, if there is one before. */
+static uint64_t merge_duplicates(struct coo *x, const uint64_t *position, const uint64_t *key,
+                                 uint64_t count, uint64_t *worst)
 {
-    uint64_t duplicates = 0, bad = found->bad;
+    uint64_t duplicates = 0, bad = *worst;
 #pragma omp parallel for schedule(static) reduction(+ : duplicates) reduction(min : bad)
     for (uint64_t i = 0; i < count; i++) {
         if (i > 0 && repeats(x, position, key, i))
@@ -136,13 +109,14 @@ static void merge_duplicates(struct coo *x, const uint64_t *position, const uint
         if (j > i + 1 && isinf(*sum) && position[i] < bad)
             bad = position[i];
     }
-    found->duplicates += duplicates;
-    found->bad = bad;
+    *worst = bad;
+    return duplicates;
 }
 
-/* Sorts position (nnz) along the line and merges duplicates, slab by slab. */
-static enum status sort_and_merge(struct coo *x, uint64_t *position, struct merging *found,
-                                  struct error *error)
+/* Sorts position (nnz) along the line and merges duplicates, slab by slab. *bad: as `worst` above.
+ */
+static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *duplicates,
+                                  uint64_t *bad, struct error *error)
 {
     int mode = longest_mode(x);
     struct ordering o;
@@ -150,8 +124,17 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, struct merg
     uint64_t first[SLABS + 1], longest = 0;
     int bits = ordering_bits(x->shape.dims[mode]),
         shift = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
+    /* each bucket of mode m's indices gets its slab, so that all slabs have about as many entries
+     */
     uint8_t slab[BUCKETS];
-    choose_slabs(x, mode, shift, slab);
+    uint64_t bucket_count[BUCKETS] = {0}, before = 0;
+#pragma omp parallel for schedule(static) reduction(+ : bucket_count[:BUCKETS])
+    for (uint64_t i = 0; i < x->nnz; i++)
+        bucket_count[x->index[mode][i] >> shift]++;
+    for (int bucket = 0; bucket < BUCKETS; bucket++) {
+        slab[bucket] = (uint8_t)(before * SLABS / (x->nnz + 1));
+        before += bucket_count[bucket];
+    }
 
     /* all entries are listed slab by slab, in file order within a slab; slab s takes
      * position[first[s], first[s + 1]) */
@@ -185,7 +168,7 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, struct merg
         uint64_t count = first[s + 1] - first[s];
         if (ordering_sort(&o, x, position + first[s], count, key, error) != STATUS_OK)
             break;
-        merge_duplicates(x, position + first[s], key, count, found);
+        *duplicates += merge_duplicates(x, position + first[s], key, count, bad);
     }
     memory_free(key);
     return error->status;
@@ -208,7 +191,6 @@ enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
 enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros,
                       struct coo_cleaning *report, struct error *error)
 {
-    struct merging found = {0};
     *report = (struct coo_cleaning){.zeros = count_dropped(x, zeros)};
     if (report->zeros > 0)
         drop(x, zeros);
@@ -218,20 +200,18 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
     if (distinct || error->status != STATUS_OK)
         return error->status;
 
-    found.bad = x->nnz;
+    uint64_t duplicates = 0, bad = x->nnz;
     uint64_t *position = memory_array(x->nnz, sizeof *position, error);
     if (!position)
         return error->status;
-    TRY_OR(done, sort_and_merge(x, position, &found, error));
-    if (found.duplicates == 0)
+    TRY_OR(done, sort_and_merge(x, position, &duplicates, &bad, error));
+    if (duplicates == 0)
         goto done;
-    if (found.bad < x->nnz) {
-        coo_overflow(x, first, found.bad, error);
-        goto done;
-    }
+    if (bad < x->nnz)
+        TRY_OR(done, coo_overflow(x, first, bad, error));
     TRY_OR(done, coo_permute(x, position, error));
-    report->duplicates = found.duplicates;
-    report->zeros += count_dropped(x, zeros) - found.duplicates;
+    report->duplicates = duplicates;
+    report->zeros += count_dropped(x, zeros) - duplicates;
     drop(x, zeros);
 done:
     memory_free(position);

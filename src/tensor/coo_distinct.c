@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/page_touch.h"
 #include "base/vector_clones.h"
@@ -169,68 +170,40 @@ static bool alike_are_distinct(struct checker *c, uint64_t count, int used)
     return true;
 }
 
-/* A bucket, to which each thread has dealt a part. */
-struct bucket {
-    int parts;
-    const struct dealer *dealer; /* (parts)             */
-    const uint64_t *keys;        /* of all buckets      */
-    uint64_t number, count;      /* count: of its keys  */
-};
-
-static struct bucket bucket_at(const struct dealer *d, int parts, const uint64_t *keys,
-                               uint64_t number)
+/* Whether the keys of bucket number `number`, to which each of `threads` dealers has dealt a part,
+ * are distinct; the bits below the `used` uppermost ones choose a key's bit of the map. */
+static bool bucket_is_distinct(struct checker *c, const struct dealer *d, int threads,
+                               const uint64_t *keys, uint64_t number, int used)
 {
-    struct bucket b = {.parts = parts, .dealer = d, .keys = keys, .number = number};
-    for (int t = 0; t < parts; t++)
-        b.count += d[t].count[number];
-    return b;
-}
-
-/* Collects the keys that share bits with others; returns how many, or MOST_ALIKE if more. */
-static uint64_t collect_alike(struct checker *c, const struct bucket *b, int used, int map_bits)
-{
-    uint64_t count = 0;
-    for (int t = 0; t < b->parts; t++) {
-        const uint64_t *key = b->keys + b->dealer[t].first[b->number];
-        for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
-            uint64_t at = upper(key[i] << used, map_bits);
-            if (!(c->several[at / 64] >> (at % 64) & 1))
-                continue;
-            if (count == MOST_ALIKE)
-                return count;
-            c->alike[count++] = key[i];
-        }
-    }
-    return count;
-}
-
-static bool bucket_is_distinct(struct checker *c, const struct bucket *b, int used)
-{
-    int map_bits = bits_for(b->count, 1) + MAP_SPARSE;
+    uint64_t all = 0, alike = 0;
+    for (int t = 0; t < threads; t++)
+        all += d[t].count[number];
+    int map_bits = bits_for(all, 1) + MAP_SPARSE;
     map_bits = map_bits < 6 ? 6 : map_bits > MAP_BITS ? MAP_BITS : map_bits;
     size_t bytes = (UINT64_C(1) << map_bits) / 8;
     memset(c->met, 0, bytes);
     memset(c->several, 0, bytes);
-    /* the bits of several keys are marked; the bits below the `used` uppermost ones choose a key's
-     * bit */
-    for (int t = 0; t < b->parts; t++) {
-        const uint64_t *key = b->keys + b->dealer[t].first[b->number];
-        for (uint64_t i = 0; i < b->dealer[t].count[b->number]; i++) {
+    for (int t = 0; t < threads; t++) { /* marks the bits of several keys */
+        const uint64_t *key = keys + d[t].first[number];
+        for (uint64_t i = 0; i < d[t].count[number]; i++) {
             uint64_t at = upper(key[i] << used, map_bits), bit = UINT64_C(1) << (at % 64);
             if (c->met[at / 64] & bit)
                 c->several[at / 64] |= bit;
             c->met[at / 64] |= bit;
         }
     }
-    uint64_t alike = collect_alike(c, b, used, map_bits);
-    return alike < MOST_ALIKE && alike_are_distinct(c, alike, used + map_bits);
-}
-
-/* The first entry of thread t of `threads`. */
-static uint64_t first_entry(uint64_t nnz, int t, int threads)
-{
-    return nnz / (uint64_t)threads * (uint64_t)t +
-           nnz % (uint64_t)threads * (uint64_t)t / (uint64_t)threads;
+    for (int t = 0; t < threads; t++) { /* collects the keys that share bits with others */
+        const uint64_t *key = keys + d[t].first[number];
+        for (uint64_t i = 0; i < d[t].count[number]; i++) {
+            uint64_t at = upper(key[i] << used, map_bits);
+            if (!(c->several[at / 64] >> (at % 64) & 1))
+                continue;
+            if (alike + 1 == MOST_ALIKE)
+                return false;
+            c->alike[alike++] = key[i];
+        }
+    }
+    return alike_are_distinct(c, alike, used + map_bits);
 }
 
 /* Whether the keys of this pass are distinct. */
@@ -240,7 +213,7 @@ static bool pass_is_distinct(const struct keys *k, uint64_t pass, struct dealer 
     uint64_t buckets = UINT64_C(1) << k->bucket_bits, nnz = k->nnz;
 #pragma omp parallel for schedule(static, 1)
     for (int t = 0; t < threads; t++)
-        count_keys(k, &d[t], pass, first_entry(nnz, t, threads), first_entry(nnz, t + 1, threads));
+        count_keys(k, &d[t], pass, even_cut(nnz, t, threads), even_cut(nnz, t + 1, threads));
     uint64_t keys = 0; /* each thread has its place in each bucket, in whole cache lines */
     for (uint64_t b = 0; b < buckets; b++)
         for (int t = 0; t < threads; t++) {
@@ -256,14 +229,12 @@ static bool pass_is_distinct(const struct keys *k, uint64_t pass, struct dealer 
     page_touch_now(&pages);
 #pragma omp parallel for schedule(static, 1)
     for (int t = 0; t < threads; t++)
-        deal_keys(k, &d[t], pass, first_entry(nnz, t, threads), first_entry(nnz, t + 1, threads),
-                  key);
+        deal_keys(k, &d[t], pass, even_cut(nnz, t, threads), even_cut(nnz, t + 1, threads), key);
     atomic_bool distinct = true;
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t b = 0; b < buckets; b++) {
-        const struct bucket bucket = bucket_at(d, threads, key, b);
-        if (atomic_load(&distinct) &&
-            !bucket_is_distinct(&c[omp_get_thread_num()], &bucket, k->pass_bits + k->bucket_bits))
+        if (atomic_load(&distinct) && !bucket_is_distinct(&c[omp_get_thread_num()], d, threads, key,
+                                                          b, k->pass_bits + k->bucket_bits))
             atomic_store(&distinct, false);
     }
     memory_free(key);

@@ -12,20 +12,35 @@
 #define LEAST_SQUARE 0x1p-900 /* a sum of squares that is smaller may have lost some of them */
 #define MOST_BITS    12       /* a mode has at most 2^MOST_BITS classes */
 
-/* A class of a mode's indices (struct slice_counts). */
-struct index_class {
-    int mode;
-    uint32_t remainder; /* below 2^bits of the mode */
+#define SPARSE_FROM  4  /* with more indices for each nonzero, only those that occur are kept */
+#define SPARSE_BYTES 64 /* an index that occurs: up to 8/3 places of 16 bytes, 4 while growing  */
+#define FIRST_ROOM   64
+
+struct slice_count {
+    uint64_t count; /* 0: the place is free */
+    uint32_t index;
+};
+
+/* Counts the nonzeros of each slice of a mode, for a class of the mode's indices: those with the
+ * same remainder by a power of two. Threads that count different classes never meet, and where the
+ * counters of all classes do not fit into memory, each pass over the tensor counts some classes. */
+struct counter {
+    int mode, bits;             /* a mode has 2^bits classes                                      */
+    uint32_t remainder;         /* the lowest `bits` bits of the class's indices                  */
+    uint64_t *dense;            /* (places), by the upper bits of the index; owned, or NULL       */
+    struct slice_count *sparse; /* (places) a hash table of the indices that occur; owned, or NULL;
+                                 * a power of two                                                 */
+    uint64_t places, used;      /* used: places of the table that are taken                       */
 };
 
 struct gatherer {
     const struct coo_pieces *pieces;
     struct coo_statistics *s;
     struct norm_sum norm;
-    int bits[MAX_ORDER];         /* 2^bits[n] classes of mode n                                  */
-    struct index_class next;     /* the first class that no pass has counted yet                 */
-    struct index_class *present; /* (room) the `count` classes that the pass counts; owned       */
-    struct slice_counts *counts; /* (room) counters of these classes; owned                      */
+    int bits[MAX_ORDER];     /* 2^bits[n] classes of mode n                                  */
+    int mode;                /* of the first class that no pass has counted yet              */
+    uint32_t remainder;      /* its other number                                             */
+    struct counter *counter; /* (room) of the `count` classes that the pass counts; owned    */
     uint64_t count, room;
     uint64_t pass, passes, seen; /* seen: nonzeros of the present pass                           */
     struct progress *progress;
@@ -56,42 +71,91 @@ static void add_values(struct gatherer *g, const struct coo *piece)
 
 /* --- slices --- */
 
-static bool is_left(const struct gatherer *g)
+static bool is_sparse(uint64_t length, uint64_t nnz)
 {
-    return g->next.mode < g->pieces->shape.order;
+    return length / SPARSE_FROM > nnz;
 }
 
-/* Takes the classes from `next` on that fit into memory together; at least one. */
+static uint64_t class_size(uint64_t count, int bits)
+{
+    return (count + (UINT64_C(1) << bits) - 1) >> bits;
+}
+
+uint64_t slice_counts_bytes(uint64_t length, uint64_t nnz, int bits)
+{
+    return is_sparse(length, nnz) ? class_size(nnz, bits) * SPARSE_BYTES
+                                  : class_size(length, bits) * sizeof(uint64_t);
+}
+
+/* The place of the index in the table, or the free place for it. Multiplying by an odd constant
+ * (2^64 over the golden ratio: Knuth, The Art of Computer Programming 3, 6.4) scatters indices. */
+static struct slice_count *find(const struct counter *c, uint32_t index)
+{
+    uint64_t at = (index * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (c->places - 1);
+    while (c->sparse[at].count > 0 && c->sparse[at].index != index)
+        at = (at + 1) & (c->places - 1);
+    return &c->sparse[at];
+}
+
+static enum status grow(struct counter *c, struct error *error)
+{
+    struct counter larger = *c;
+    larger.places = 2 * c->places;
+    larger.sparse = memory_zeros(larger.places, sizeof *larger.sparse, error);
+    if (!larger.sparse)
+        return error->status;
+    for (uint64_t i = 0; i < c->places; i++)
+        if (c->sparse[i].count > 0)
+            *find(&larger, c->sparse[i].index) = c->sparse[i];
+    memory_free(c->sparse);
+    *c = larger;
+    return STATUS_OK;
+}
+
+/* Counts the nonzeros of the piece that belong to the class. STATUS_MEMORY. */
+static enum status add_indices(struct counter *c, const struct coo *piece, struct error *error)
+{
+    const uint32_t mask = (uint32_t)((UINT64_C(1) << c->bits) - 1), remainder = c->remainder;
+    const uint32_t *index = piece->index[c->mode];
+    for (uint64_t i = 0; i < piece->nnz && !c->sparse; i++)
+        if ((index[i] & mask) == remainder)
+            c->dense[(uint64_t)index[i] >> c->bits]++;
+    for (uint64_t i = 0; i < piece->nnz && c->sparse; i++) {
+        if ((index[i] & mask) != remainder)
+            continue;
+        struct slice_count *place = find(c, index[i]);
+        if (place->count++ > 0)
+            continue;
+        place->index = index[i];
+        if (++c->used > c->places / 4 * 3)
+            TRY(grow(c, error));
+    }
+    return STATUS_OK;
+}
+
+static bool is_left(const struct gatherer *g)
+{
+    return g->mode < g->pieces->shape.order;
+}
+
+/* Takes the next classes that fit into memory together; at least one. */
 static void choose_pass(struct gatherer *g, uint64_t memory)
 {
     uint64_t used = 0;
     g->count = g->seen = 0;
     while (is_left(g)) {
-        struct index_class *next = &g->next;
-        used += slice_counts_bytes(g->pieces->shape.dims[next->mode], g->pieces->nnz,
-                                   g->bits[next->mode]);
+        const int n = g->mode;
+        used += slice_counts_bytes(g->pieces->shape.dims[n], g->pieces->nnz, g->bits[n]);
         if (g->count > 0 && used > memory)
             break;
-        g->present[g->count++] = *next;
-        if (++next->remainder >> g->bits[next->mode])
-            *next = (struct index_class){next->mode + 1, 0};
-    }
-    g->pass++;
-}
-
-static enum status add_indices(struct gatherer *g, const struct coo *piece, struct error *error)
-{
-    struct error first = {0};
-#pragma omp parallel for schedule(dynamic)
-    for (uint64_t i = 0; i < g->count; i++) {
-        struct error own = {0};
-        if (slice_counts_add(&g->counts[i], piece->index[g->present[i].mode], piece->nnz, &own) !=
-            STATUS_OK) {
-#pragma omp critical(coo_statistics_error)
-            first = own;
+        g->counter[g->count++] =
+            (struct counter){.mode = n, .bits = g->bits[n], .remainder = g->remainder};
+        if (++g->remainder >> g->bits[n]) {
+            g->mode++;
+            g->remainder = 0;
         }
     }
-    return first.status ? error_set(error, first.status, "%s", first.message) : STATUS_OK;
+    g->pass++;
 }
 
 /* --- passes --- */
@@ -110,7 +174,16 @@ static enum status take(void *context, struct coo *piece, struct error *error)
                         (uintmax_t)g->passes);
     else
         progress_update(g->progress, passes, "%.0f million nonzeros", seen / 1e6);
-    return add_indices(g, piece, error);
+    struct error first = {0};
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < g->count; i++) {
+        struct error own = {0};
+        if (add_indices(&g->counter[i], piece, &own) != STATUS_OK) {
+#pragma omp critical(coo_statistics_error)
+            first = own;
+        }
+    }
+    return first.status ? error_set(error, first.status, "%s", first.message) : STATUS_OK;
 }
 
 static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *error)
@@ -118,26 +191,38 @@ static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *e
     const struct coo_pieces *p = g->pieces;
     choose_pass(g, memory);
     for (uint64_t i = 0; i < g->count; i++) {
-        int n = g->present[i].mode;
-        TRY_OR(done, slice_counts_create(&g->counts[i], p->shape.dims[n], p->nnz, g->bits[n],
-                                         g->present[i].remainder, error));
+        struct counter *c = &g->counter[i];
+        const uint64_t length = p->shape.dims[c->mode];
+        const bool sparse = is_sparse(length, p->nnz);
+        c->places = sparse ? FIRST_ROOM : class_size(length, c->bits);
+        if (sparse)
+            c->sparse = memory_zeros(c->places, sizeof *c->sparse, error);
+        else
+            c->dense = memory_zeros(c->places, sizeof *c->dense, error);
+        TRY_OR(done, error->status);
     }
     TRY_OR(done, p->each(p->pieces, take, g, error));
     /* what the pass has counted goes to the statistics */
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t i = 0; i < g->count; i++) {
-        uint64_t occurring, most, *empty = &g->s->empty_slices[g->present[i].mode],
-                                  *largest = &g->s->largest_slice[g->present[i].mode];
-        slice_counts_total(&g->counts[i], &occurring, &most);
+        const struct counter *c = &g->counter[i];
+        uint64_t occurring = 0, most = 0, *largest = &g->s->largest_slice[c->mode];
+        for (uint64_t k = 0; k < c->places; k++) {
+            const uint64_t count = c->sparse ? c->sparse[k].count : c->dense[k];
+            occurring += count > 0;
+            most = count > most ? count : most;
+        }
 #pragma omp critical(coo_statistics_sum)
         {
-            *empty -= occurring;
+            g->s->empty_slices[c->mode] -= occurring;
             *largest = most > *largest ? most : *largest;
         }
     }
 done:
-    for (uint64_t i = 0; i < g->count; i++)
-        slice_counts_free(&g->counts[i]);
+    for (uint64_t i = 0; i < g->count; i++) {
+        memory_free(g->counter[i].dense);
+        memory_free(g->counter[i].sparse);
+    }
     return error->status;
 }
 
@@ -184,14 +269,13 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
                 break;
         g.room += UINT64_C(1) << *bits;
     }
-    g.present = memory_array(g.room, sizeof *g.present, error);
-    g.counts = memory_zeros(g.room, sizeof *g.counts, error);
+    g.counter = memory_array(g.room, sizeof *g.counter, error);
     TRY_OR(done, error->status);
     while (is_left(&g)) /* counts the passes */
         choose_pass(&g, memory);
     g.passes = g.pass;
     g.pass = 0;
-    g.next = (struct index_class){0};
+    g.mode = 0;
     while (is_left(&g))
         TRY_OR(done, run_pass(&g, memory, error));
     if (pieces->nnz == s->listed.unknown)
@@ -208,109 +292,6 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
         s->norm = ldexp(sqrt(norm_sum_total(&scaled.sum)), scaled.exponent);
     }
 done:
-    memory_free(g.present);
-    memory_free(g.counts);
+    memory_free(g.counter);
     return error->status;
-}
-
-#define SPARSE_FROM  4  /* with more indices for each nonzero, only those that occur are kept */
-#define SPARSE_BYTES 64 /* an index that occurs: up to 8/3 places of 16 bytes, 4 while growing  */
-#define FIRST_ROOM   64
-
-struct slice_count {
-    uint64_t count; /* 0: the place is free */
-    uint32_t index;
-};
-
-static bool is_sparse(uint64_t length, uint64_t nnz)
-{
-    return length / SPARSE_FROM > nnz;
-}
-
-static uint64_t class_size(uint64_t count, int bits)
-{
-    return (count + (UINT64_C(1) << bits) - 1) >> bits;
-}
-
-uint64_t slice_counts_bytes(uint64_t length, uint64_t nnz, int bits)
-{
-    return is_sparse(length, nnz) ? class_size(nnz, bits) * SPARSE_BYTES
-                                  : class_size(length, bits) * sizeof(uint64_t);
-}
-
-enum status slice_counts_create(struct slice_counts *c, uint64_t length, uint64_t nnz, int bits,
-                                uint32_t remainder, struct error *error)
-{
-    *c = (struct slice_counts){.bits = bits, .remainder = remainder};
-    if (is_sparse(length, nnz)) {
-        c->sparse = memory_zeros(FIRST_ROOM, sizeof *c->sparse, error);
-        c->room = c->sparse ? FIRST_ROOM : 0;
-    } else {
-        c->dense = memory_zeros(class_size(length, bits), sizeof *c->dense, error);
-        c->length = c->dense ? class_size(length, bits) : 0;
-    }
-    return error->status;
-}
-
-void slice_counts_free(struct slice_counts *c)
-{
-    memory_free(c->dense);
-    memory_free(c->sparse);
-    *c = (struct slice_counts){0};
-}
-
-/* The place of the index in the table, or the free place for it. Multiplying by an odd constant
- * (2^64 over the golden ratio: Knuth, The Art of Computer Programming 3, 6.4) scatters indices. */
-static struct slice_count *find(const struct slice_counts *c, uint32_t index)
-{
-    uint64_t at = (index * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (c->room - 1);
-    while (c->sparse[at].count > 0 && c->sparse[at].index != index)
-        at = (at + 1) & (c->room - 1);
-    return &c->sparse[at];
-}
-
-static enum status grow(struct slice_counts *c, struct error *error)
-{
-    struct slice_counts larger = *c;
-    larger.room = 2 * c->room;
-    larger.sparse = memory_zeros(larger.room, sizeof *larger.sparse, error);
-    if (!larger.sparse)
-        return error->status;
-    for (uint64_t i = 0; i < c->room; i++)
-        if (c->sparse[i].count > 0)
-            *find(&larger, c->sparse[i].index) = c->sparse[i];
-    memory_free(c->sparse);
-    *c = larger;
-    return STATUS_OK;
-}
-
-enum status slice_counts_add(struct slice_counts *c, const uint32_t *index, uint64_t nnz,
-                             struct error *error)
-{
-    const uint32_t mask = (uint32_t)((UINT64_C(1) << c->bits) - 1), remainder = c->remainder;
-    for (uint64_t i = 0; i < nnz && !c->sparse; i++)
-        if ((index[i] & mask) == remainder)
-            c->dense[(uint64_t)index[i] >> c->bits]++;
-    for (uint64_t i = 0; i < nnz && c->sparse; i++) {
-        if ((index[i] & mask) != remainder)
-            continue;
-        struct slice_count *place = find(c, index[i]);
-        if (place->count++ > 0)
-            continue;
-        place->index = index[i];
-        if (++c->used > c->room / 4 * 3)
-            TRY(grow(c, error));
-    }
-    return STATUS_OK;
-}
-
-void slice_counts_total(const struct slice_counts *c, uint64_t *occurring, uint64_t *most)
-{
-    uint64_t places = c->sparse ? c->room : c->length;
-    *occurring = *most = 0;
-    for (uint64_t i = 0; i < places; i++) {
-        uint64_t count = c->sparse ? c->sparse[i].count : c->dense[i];
-        *occurring += count > 0;
-        *most = count > *most ? count : *most;
-    }
 }

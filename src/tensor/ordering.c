@@ -113,22 +113,6 @@ static bool assign_words(const int *bits, int order, int *word)
     return true;
 }
 
-/* Packs each word from its low end, the modes in the order of their lowest line bits. */
-static void pack_fields(struct ordering *o, const int *bits, const int *word)
-{
-    int used[MAX_WORDS] = {0};
-    memset(o->field, 0, sizeof o->field);
-    for (int place = 0; place < o->cut; place++) {
-        for (int n = 0; n < o->order; n++) {
-            if (bits[n] == 0 || o->place[n][0] != place)
-                continue;
-            int w = word[n];
-            o->field[n] = (struct field){w, used[w], (UINT64_C(1) << bits[n]) - 1};
-            used[w] += bits[n];
-        }
-    }
-}
-
 /* *o without places and fields. */
 static void begin(struct ordering *o, int kind, const struct shape *shape)
 {
@@ -141,10 +125,11 @@ static void begin(struct ordering *o, int kind, const struct shape *shape)
     }
 }
 
-/* The index has at most `index_bits` bits, all below the cut. */
+/* The index has at most `index_bits` bits, all below the cut. Each word is packed from its low end,
+ * the modes in the order of their lowest line bits. */
 static void cut(struct ordering *o, int index_bits)
 {
-    int bits[MAX_ORDER], word[MAX_ORDER] = {0};
+    int bits[MAX_ORDER], word[MAX_ORDER] = {0}, used[MAX_WORDS] = {0};
     o->cut = index_bits < o->line_bits ? index_bits : o->line_bits;
     o->words = o->cut > 64 ? 2 : 1;
     for (;; o->cut--) {
@@ -153,7 +138,16 @@ static void cut(struct ordering *o, int index_bits)
         if (o->words == 1 || assign_words(bits, o->order, word))
             break;
     }
-    pack_fields(o, bits, word);
+    memset(o->field, 0, sizeof o->field);
+    for (int place = 0; place < o->cut; place++) {
+        for (int n = 0; n < o->order; n++) {
+            if (bits[n] == 0 || o->place[n][0] != place)
+                continue;
+            int w = word[n];
+            o->field[n] = (struct field){w, used[w], (UINT64_C(1) << bits[n]) - 1};
+            used[w] += bits[n];
+        }
+    }
 }
 
 void ordering_create_lowest(struct ordering *o, int kind, int lowest, const struct shape *shape,
@@ -188,17 +182,6 @@ bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile
     place_mode(o, lowest, shape->dims);
     cut(o, index_bits);
     return o->words == 1;
-}
-
-void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line)
-{
-    memset(line, 0, (size_t)(o->line_bits + 63) / 64 * sizeof *line);
-    for (int n = 0; n < o->order; n++) {
-        for (int k = 0; k < o->mode_bits[n]; k++) {
-            uint64_t bit = (coordinate[n] >> k) & 1;
-            line[o->place[n][k] / 64] |= bit << (o->place[n][k] % 64);
-        }
-    }
 }
 
 /* a comes first where b has the uppermost bit in which the lines differ. */
@@ -273,72 +256,6 @@ static bool misses_word(const struct ordering *o, int n, int word)
     return bits == 0 || o->place[n][0] / 64 > word || o->place[n][bits - 1] / 64 < word;
 }
 
-/* One word of the lines of an ordering. */
-struct line_word {
-    const struct ordering *ordering;
-    int word;
-    const struct line_table *table; /* NULL where bits move by shifts alone */
-};
-
-/* Writes the word of `count` nonzeros, at most PART, to key[0..count): of the nonzeros
- * position[0..count), or, where position is NULL, of those from `first` on. */
-static void encode_part(const struct line_word *w, const struct coo *x, const uint64_t *position,
-                        uint64_t first, uint64_t count, uint64_t *key)
-{
-    const struct ordering *o = w->ordering;
-    uint32_t gathered[PART];
-    memset(key, 0, count * sizeof *key);
-    for (int n = 0; n < o->order; n++) {
-        if (misses_word(o, n, w->word))
-            continue;
-        const uint32_t *coordinate = x->index[n] + first;
-        if (position) {
-            for (uint64_t i = 0; i < count; i++)
-                gathered[i] = x->index[n][position[i]];
-            coordinate = gathered;
-        }
-        if (w->table)
-            add_by_table(w->table, n, o->mode_bits[n], coordinate, count, key);
-        else
-            add_by_shift(o->place[n][0] - 64 * w->word, coordinate, count, key);
-    }
-}
-
-enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
-                                const uint64_t *position, uint64_t *key, struct error *error)
-{
-    struct line_table *table = NULL;
-    if (!moves_by_shifts(o)) {
-        table = memory_array(1, sizeof *table, error);
-        if (!table)
-            return error->status;
-        fill_table(table, o, word);
-    }
-    const struct line_word w = {o, word, table};
-#pragma omp parallel for schedule(static)
-    for (uint64_t first = 0; first < x->nnz; first += PART) {
-        uint64_t count = x->nnz - first < PART ? x->nnz - first : PART;
-        encode_part(&w, x, position ? position + first : NULL, first, count, key + first);
-    }
-    memory_free(table);
-    return STATUS_OK;
-}
-
-enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
-                          uint64_t count, uint64_t *key, struct error *error)
-{
-    struct coo part = *x; /* borrows the arrays; one key for each position */
-    part.nnz = count;
-    int word = 0;
-    do {
-        int bits = o->line_bits - 64 * word;
-        TRY(ordering_line_words(o, &part, word, position, key, error));
-        TRY(radix_sort(key, position, count, bits < 64 ? bits : 64, error));
-        word++;
-    } while (64 * word < o->line_bits);
-    return STATUS_OK;
-}
-
 enum status line_encoder_create(struct line_encoder *e, const struct ordering *o,
                                 struct error *error)
 {
@@ -352,17 +269,89 @@ enum status line_encoder_create(struct line_encoder *e, const struct ordering *o
     return error->status;
 }
 
-void line_encoder_words(const struct line_encoder *e, const struct coo *x, int word, uint64_t first,
-                        uint64_t count, uint64_t *key)
-{
-    const struct line_word w = {&e->ordering, word, e->table ? &e->table[word] : NULL};
-    encode_part(&w, x, NULL, first, count, key);
-}
-
 void line_encoder_free(struct line_encoder *e)
 {
     memory_free(e->table);
     *e = (struct line_encoder){0};
+}
+
+/* Writes the word of all nonzeros of x, at most PART, to key[0..x->nnz), or, where position is not
+ * NULL, of the nonzeros position[0..x->nnz). */
+static void encode_part(const struct line_encoder *e, const struct coo *x, int word,
+                        const uint64_t *position, uint64_t *key)
+{
+    const struct ordering *o = &e->ordering;
+    uint32_t gathered[PART];
+    memset(key, 0, x->nnz * sizeof *key);
+    for (int n = 0; n < o->order; n++) {
+        if (misses_word(o, n, word))
+            continue;
+        const uint32_t *coordinate = x->index[n];
+        if (position) {
+            for (uint64_t i = 0; i < x->nnz; i++)
+                gathered[i] = x->index[n][position[i]];
+            coordinate = gathered;
+        }
+        if (e->table)
+            add_by_table(&e->table[word], n, o->mode_bits[n], coordinate, x->nnz, key);
+        else
+            add_by_shift(o->place[n][0] - 64 * word, coordinate, x->nnz, key);
+    }
+}
+
+void line_encoder_words(const struct line_encoder *e, const struct coo *x, int word, uint64_t first,
+                        uint64_t count, uint64_t *key)
+{
+    const struct coo part = coo_slice(x, first, count);
+    encode_part(e, &part, word, NULL, key);
+}
+
+static void encode_all(const struct line_encoder *e, const struct coo *x, int word,
+                       const uint64_t *position, uint64_t *key)
+{
+#pragma omp parallel for schedule(static)
+    for (uint64_t first = 0; first < x->nnz; first += PART) {
+        struct coo part = position ? *x : coo_slice(x, first, PART);
+        part.nnz = x->nnz - first < PART ? x->nnz - first : PART;
+        encode_part(e, &part, word, position ? position + first : NULL, key + first);
+    }
+}
+
+enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
+                                const uint64_t *position, uint64_t *key, struct error *error)
+{
+    struct line_encoder e;
+    TRY(line_encoder_create(&e, o, error));
+    encode_all(&e, x, word, position, key);
+    line_encoder_free(&e);
+    return STATUS_OK;
+}
+
+uint64_t *ordering_positions(uint64_t count, struct error *error)
+{
+    uint64_t *position = memory_array(count, sizeof *position, error);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < (position ? count : 0); i++)
+        position[i] = i;
+    return position;
+}
+
+enum status ordering_sort(const struct ordering *o, const struct coo *x, uint64_t *position,
+                          uint64_t count, uint64_t *key, struct error *error)
+{
+    struct line_encoder e;
+    struct coo part = *x; /* borrows the arrays; one key for each position */
+    part.nnz = count;
+    int word = 0;
+    TRY(line_encoder_create(&e, o, error));
+    do {
+        encode_all(&e, &part, word, position, key);
+        TRY_OR(done, radix_sort(key, position, count, error));
+        word++;
+    } while (64 * word < o->line_bits);
+done:
+    line_encoder_free(&e);
+    return error->status;
 }
 
 void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64_t *index,
@@ -373,15 +362,6 @@ void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64
         const struct field *f = &o->field[n];
         index[f->word] |= (coordinate[n] & f->mask) << f->shift;
         base[n] = coordinate[n] & (uint32_t)~f->mask;
-    }
-}
-
-void ordering_decode(const struct ordering *o, const uint64_t *index, const uint32_t *base,
-                     uint32_t *coordinate)
-{
-    for (int n = 0; n < o->order; n++) {
-        const struct field *f = &o->field[n];
-        coordinate[n] = base[n] | (uint32_t)((index[f->word] >> f->shift) & f->mask);
     }
 }
 

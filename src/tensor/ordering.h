@@ -73,9 +73,6 @@ bool tile_has(const struct tile *tile, int mode);
 bool ordering_create_tiled(struct ordering *o, int mode, const struct tile *tile, int lowest,
                            const struct shape *shape);
 
-/* Writes the line of coordinates (order) to line[0..ceil(B/64)), least significant word first. */
-void ordering_encode(const struct ordering *o, const uint32_t *coordinate, uint64_t *line);
-
 /* Whether coordinates a (order) come before coordinates b (order) on the line. */
 bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32_t *b);
 
@@ -83,6 +80,9 @@ bool ordering_precedes(const struct ordering *o, const uint32_t *a, const uint32
  * NULL, for i < x->nnz. By all OpenMP threads. STATUS_MEMORY leaves key undefined. */
 enum status ordering_line_words(const struct ordering *o, const struct coo *x, int word,
                                 const uint64_t *position, uint64_t *key, struct error *error);
+
+/* The numbers 0 to count - 1, for sorting. The caller frees the array. NULL and STATUS_MEMORY. */
+uint64_t *ordering_positions(uint64_t count, struct error *error);
 
 /* Sorts position[0..count), which names nonzeros of x, by the lines of these nonzeros, of any
  * number of words; stable. key[0..count) receives the uppermost words of the lines, in the same
@@ -112,10 +112,6 @@ void line_encoder_free(struct line_encoder *e);
 /* Splits coordinates (order) into the index (o->words words) and the base (order). */
 void ordering_split(const struct ordering *o, const uint32_t *coordinate, uint64_t *index,
                     uint32_t *base);
-
-/* Joins index (o->words words) and base (order) to coordinates (order). */
-void ordering_decode(const struct ordering *o, const uint64_t *index, const uint32_t *base,
-                     uint32_t *coordinate);
 
 /* Bits that a mode of this length needs: ceil(log2 length), 0 for length 1. */
 int ordering_bits(uint64_t length);

@@ -31,16 +31,6 @@ enum status value_change_begin(struct value_change *c, const struct value_rule *
     return error->status;
 }
 
-static const uint32_t *indices_of(const struct value_change *c, const struct coo *piece)
-{
-    return piece->index[c->rule.mode];
-}
-
-static uint64_t first_of(const struct value_change *c, const uint64_t *first)
-{
-    return first ? first[c->rule.mode] : 0;
-}
-
 static bool is_nonzero(double value)
 {
     return value != 0 && !isnan(value);
@@ -50,8 +40,8 @@ void value_change_count(struct value_change *c, const struct coo *piece, const u
 {
     if (!c->factor)
         return;
-    const uint32_t *index = indices_of(c, piece);
-    double *count = c->factor + first_of(c, first);
+    const uint32_t *index = piece->index[c->rule.mode];
+    double *count = c->factor + (first ? first[c->rule.mode] : 0);
     for (uint64_t i = 0; i < piece->nnz; i++)
         count[index[i]] += is_nonzero(piece->value[i]);
 }
@@ -65,37 +55,25 @@ void value_change_weigh(struct value_change *c)
         c->factor[i] = c->factor[i] > 0 ? 1 + log(most / c->factor[i]) : 1;
 }
 
-/* What becomes of entry i, which is a nonzero. */
-static double changed(const struct value_change *c, const struct coo *piece, uint64_t i,
-                      const double *factor)
-{
-    switch (c->rule.kind) {
-    case VALUES_LOG1P:
-        return log1p(piece->value[i]);
-    case VALUES_BINARY:
-        return 1;
-    case VALUES_TFIDF:
-        return piece->value[i] * factor[indices_of(c, piece)[i]];
-    case VALUES_AS_THEY_ARE:
-        break;
-    }
-    return piece->value[i];
-}
-
 enum status value_change_apply(const struct value_change *c, struct coo *piece,
                                const uint64_t *first, struct error *error)
 {
-    const double *factor = c->factor ? c->factor + first_of(c, first) : NULL;
+    const enum value_kind kind = c->rule.kind;
+    const uint32_t *index = piece->index[c->rule.mode];
+    const double *factor = c->factor && first ? c->factor + first[c->rule.mode] : c->factor;
     uint64_t bad = piece->nnz;
-    if (c->rule.kind == VALUES_AS_THEY_ARE)
+    if (kind == VALUES_AS_THEY_ARE)
         return STATUS_OK;
 #pragma omp parallel for schedule(static) reduction(min : bad)
     for (uint64_t i = 0; i < piece->nnz; i++) {
-        if (!is_nonzero(piece->value[i]))
+        const double value = piece->value[i];
+        if (!is_nonzero(value))
             continue;
-        const double value = changed(c, piece, i, factor);
-        if (isfinite(value))
-            piece->value[i] = value;
+        const double changed = kind == VALUES_LOG1P    ? log1p(value)
+                               : kind == VALUES_BINARY ? 1
+                                                       : value * factor[index[i]];
+        if (isfinite(changed))
+            piece->value[i] = changed;
         else
             bad = i < bad ? i : bad;
     }

@@ -156,11 +156,12 @@ static void test_elsewhere(void **state)
 #endif
 }
 
-/* More maps than the table has are mapped all the same, and the table's places are used again. */
+/* Maps beside the guarded one are maps all the same, and after them one is guarded again
+ * (test_shorter). */
 static void test_many_maps(void **state)
 {
     (void)state;
-    enum { MAPS = MAP_GUARD_MAPS + 10 };
+    enum { MAPS = 10 };
     struct filemap map[MAPS];
     struct error error = {0};
     const char *path = scratch_text("x", "abc");

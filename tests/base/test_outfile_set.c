@@ -41,7 +41,7 @@ static enum status write_set(const char *text, struct error *error)
     if (outfile_set_lock(&lock, scratch_path("m"), error) == STATUS_OK &&
         open_files(f, text, error) == STATUS_OK &&
         outfile_set_replace(&lock, f, ALL, error) == STATUS_OK)
-        outfile_set_keep(&lock, f, ALL);
+        assert_int_equal(f[0].fd, -1);
     for (int i = 0; i < ALL; i++)
         outfile_discard(&f[i]);
     stem_lock_release(&lock);
@@ -112,28 +112,6 @@ static void test_replaces(void **state)
                 assert_new();
                 assert_int_equal(scratch_entries(0), FILES);
             }
-        } while (next_file_system());
-}
-
-/* Between the halves of a commit the old files can still be put back. */
-static void test_discard(void **state)
-{
-    (void)state;
-    for (no_hard_links = 0; no_hard_links < 2; no_hard_links++)
-        do {
-            struct error error = {0};
-            struct stem_lock lock;
-            struct outfile f[ALL];
-            write_old();
-            assert_int_equal(outfile_set_lock(&lock, scratch_path("m"), &error), STATUS_OK);
-            assert_int_equal(open_files(f, "new", &error), STATUS_OK);
-            assert_int_equal(outfile_set_replace(&lock, f, ALL, &error), STATUS_OK);
-            assert_new();
-            assert_true(read_set());
-            outfile_set_discard(&lock, f, ALL);
-            assert_old();
-            stem_lock_release(&lock);
-            assert_int_equal(scratch_entries(0), OLD);
         } while (next_file_system());
 }
 
@@ -384,11 +362,9 @@ static void test_allocation_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_replaces),          TEST(test_discard),
-        TEST(test_failures),          TEST(test_killed_at_every_call),
-        TEST(test_second_is_refused), TEST(test_many_at_once),
-        TEST(test_not_our_file),      TEST(test_damaged_logs),
-        TEST(test_allocation_fails),
+        TEST(test_replaces),          TEST(test_failures),         TEST(test_killed_at_every_call),
+        TEST(test_second_is_refused), TEST(test_many_at_once),     TEST(test_not_our_file),
+        TEST(test_damaged_logs),      TEST(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void check_sort(const uint64_t *key, uint64_t n, int bits, uint64_t offse
         expected[i] = (struct pair){key[i], i};
     }
     qsort(expected, n, sizeof *expected, compare_pairs);
-    assert_int_equal(radix_sort(k + offset, p + offset, n, bits, &error), STATUS_OK);
+    assert_int_equal(radix_sort(k + offset, p + offset, n, &error), STATUS_OK);
     for (uint64_t i = 0; i < n; i++)
         if (k[offset + i] != expected[i].key || p[offset + i] != expected[i].payload)
             fail_msg("n %lu, bits %d: wrong at %lu", n, bits, i);
@@ -165,7 +165,7 @@ static void test_allocation_failures(void **state)
             payload[i] = i;
         }
         memory_hook_set(k);
-        enum status status = radix_sort(key, payload, N, 10, &error);
+        enum status status = radix_sort(key, payload, N, &error);
         int fired = memory_hook_fired();
         memory_hook_set(-1);
         if (!fired) {

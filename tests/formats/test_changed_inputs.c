@@ -12,7 +12,8 @@
 #include "base/memory.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/blco/packed_tensor.h"
-#include "formats/tns/tns_text.h"
+#include "formats/tns/line_reader.h"
+#include "formats/tns/tns.h"
 #include "support/blco_files.h"
 #include "support/scratch.h"
 
@@ -37,30 +38,23 @@ static const char *write_lines(void)
     return scratch_text("x.tns", text);
 }
 
-/* Between counting and parsing the text lines of a window, the file becomes another one: of line
- * ends alone, more text lines than there is room for; of blanks, none at all. */
+/* After a window is read, the file becomes another one: of line ends alone, more text lines than
+ * there is room for; of blanks, none at all. */
 static void check_text(char byte)
 {
     static const struct tns_options options = {
         .index_base = 1, .sizes = {.window = LINE * LINES / 2, .section = 1 << 12}};
     const char *path = write_lines();
-    struct tns_text t;
-    struct line_window window;
+    struct tensor_reader r = {
+        .format = &tensor_text, .path = path, .tns = &options, .cut = TENSOR_STEPS};
     struct error error = {0};
-    uint64_t lines, used = 0;
-    struct coo x;
-    assert_int_equal(tns_text_open(&t, path, &options, &error), STATUS_OK);
-    assert_int_equal(tns_text_next(&t, &window, &error), STATUS_OK);
-    assert_int_equal(tns_text_cut(&t, &window, &lines, &error), STATUS_OK);
-    assert_int_equal(lines, LINES / 2);
-    assert_int_equal(coo_create(&x, &(struct shape){2, {9, 9}}, lines, &error), STATUS_OK);
-    fill_file(path, byte, 0, LINE * LINES);
-    assert_int_equal(tns_text_parse(&t, &window, &x, &used, &error), STATUS_OK);
-    assert_int_equal(used, LINES / 2);
-    for (uint64_t i = 0; i < used; i++)
-        assert_true(x.index[0][i] == 0 && x.index[1][i] == 1 && x.value[i] == 3);
-    coo_free(&x);
-    tns_text_close(&t);
+    assert_int_equal(tensor_reader_open(&r, &error), STATUS_OK); /* reads the first window */
+    fill_file(path, byte, 0, LINE * LINES / 2);
+    assert_int_equal(tensor_reader_next(&r, &error), STATUS_OK);
+    assert_int_equal(r.piece.nnz, LINES / 2);
+    for (uint64_t i = 0; i < r.piece.nnz; i++)
+        assert_true(r.piece.index[0][i] == 0 && r.piece.index[1][i] == 1 && r.piece.value[i] == 3);
+    tensor_reader_close(&r);
 }
 
 static void test_text(void **state)
@@ -75,16 +69,16 @@ static void test_shorter_text(void **state)
 {
     (void)state;
     const char *path = write_lines();
-    struct line_reader *r;
+    struct line_reader r;
     struct line_window window;
     struct error error = {0};
     assert_int_equal(line_reader_open(&r, path, 1 << 12, &error), STATUS_OK);
     assert_int_equal(truncate(path, LINE * LINES / 2), 0);
-    while (line_reader_next(r, &window, &error) == STATUS_OK && window.begin < window.end)
+    while (line_reader_next(&r, &window, &error) == STATUS_OK && window.begin < window.end)
         ;
     assert_int_equal(error.status, STATUS_INPUT);
     assert_non_null(strstr(error.message, "x.tns: became shorter while it was read"));
-    line_reader_close(r);
+    line_reader_close(&r);
 }
 
 static const char *write_tensor(struct coo *x)

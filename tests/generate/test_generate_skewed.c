@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "generate/generate.h"
+#include "support/lines.h"
 #include "support/generated.h"
 #include "tensor/ordering.h"
 
@@ -39,7 +40,7 @@ static void check_line(const struct coo *x)
             coordinate[n] = x->index[n][i];
             assert_true(coordinate[n] < x->shape.dims[n]);
         }
-        ordering_encode(&alto, coordinate, own);
+        encode_line(&alto, coordinate, own);
         int word = MAX_LINE_WORDS - 1;
         while (word > 0 && own[word] == before[word])
             word--;

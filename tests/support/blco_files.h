@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "formats/blco/blco_file.h"
 #include "formats/external_sort.h"
+#include "support/lines.h"
 #include "support/naive.h"
 #include "tensor/ordering.h"
 
@@ -50,10 +51,10 @@ static inline int compare_lines(const struct ordering *o, const struct coo *x, u
     uint32_t coordinate[MAX_ORDER];
     for (int n = 0; n < x->shape.order; n++)
         coordinate[n] = x->index[n][i];
-    ordering_encode(o, coordinate, a);
+    encode_line(o, coordinate, a);
     for (int n = 0; n < x->shape.order; n++)
         coordinate[n] = y->index[n][j];
-    ordering_encode(o, coordinate, b);
+    encode_line(o, coordinate, b);
     for (int w = MAX_LINE_WORDS - 1; w >= 0; w--)
         if (a[w] != b[w])
             return a[w] < b[w] ? -1 : 1;

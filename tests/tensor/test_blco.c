@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "support/lines.h"
 #include "support/naive.h"
 #include "tensor/blco.h"
 #include "tensor/ordering.h"
@@ -24,7 +25,7 @@ static struct blco build(const struct coo *x, int kind, int index_bits, uint64_t
     return b;
 }
 
-/* Lines as ordering_encode gives them, most significant word first. */
+/* Lines as encode_line gives them, most significant word first. */
 struct line {
     uint64_t word[MAX_LINE_WORDS];
     double value;
@@ -34,7 +35,7 @@ static struct line line_of(const struct ordering *o, const uint32_t *coordinate,
 {
     uint64_t low_first[MAX_LINE_WORDS] = {0};
     struct line line = {.value = value};
-    ordering_encode(o, coordinate, low_first);
+    encode_line(o, coordinate, low_first);
     for (int w = 0; w < MAX_LINE_WORDS; w++)
         line.word[w] = low_first[MAX_LINE_WORDS - 1 - w];
     return line;
@@ -95,7 +96,7 @@ static void check_contents(const struct blco *b, const struct coo *x)
         for (uint64_t i = first; i < first + b->block[k].count; i++) {
             uint32_t coordinate[MAX_ORDER];
             assert_int_equal(blco_block_of(b, i), k);
-            blco_coordinates(b, k, i, coordinate);
+            decode_nonzero(b, k, i, coordinate);
             struct line line = line_of(&b->ordering, coordinate, b->value[i]);
             assert_int_equal(compare_lines(&line, &expected[i]), 0);
             assert_true(line.value == expected[i].value);
@@ -331,10 +332,10 @@ static void assert_same(const struct blco *a, const struct blco *b)
 static void check_presort(const struct coo *x)
 {
     struct error error = {0};
-    struct blco_presort presort;
-    assert_true(blco_presort_possible(&x->shape));
-    assert_int_equal(blco_presort_create(&presort, x, NULL, &error), STATUS_OK);
-    int common = presort.line_order.kind;
+    struct blco presort;
+    assert_true(ordering_line_bits(&x->shape) <= 64);
+    assert_int_equal(blco_build_common(&presort, x, NULL, &error), STATUS_OK);
+    int common = presort.ordering.kind;
     for (int i = 0; i <= x->shape.order; i++) {
         int n = i < x->shape.order ? i : common;
         struct blco b, expected;
@@ -345,7 +346,7 @@ static void check_presort(const struct coo *x)
         blco_free(&b);
         blco_free(&expected);
     }
-    blco_presort_free(&presort);
+    blco_free(&presort);
 }
 
 static void test_every_mode(void **state)
@@ -376,14 +377,6 @@ static void test_every_mode(void **state)
         }
 }
 
-static void test_possible(void **state)
-{
-    (void)state;
-    const uint64_t dims[] = {UINT64_C(1) << 32, UINT64_C(1) << 32, 2};
-    assert_true(blco_presort_possible(SHAPE(2, dims)));
-    assert_false(blco_presort_possible(SHAPE(3, dims)));
-}
-
 static void test_presort_allocation_failures(void **state)
 {
     (void)state;
@@ -393,17 +386,17 @@ static void test_presort_allocation_failures(void **state)
     naive_random_coo(&x, SHAPE(3, dims), 3000, 1, 0);
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
-        struct blco_presort presort;
+        struct blco presort;
         struct blco b = {0};
         memory_hook_set(k);
-        enum status status = blco_presort_create(&presort, &x, NULL, &error);
+        enum status status = blco_build_common(&presort, &x, NULL, &error);
         if (status == STATUS_OK)
             status = blco_build_from(&b, &presort, 1, true, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
-        blco_presort_free(&presort);
+        blco_free(&presort);
         blco_free(&b);
     }
     assert_true(failures > 5);
@@ -419,7 +412,6 @@ int main(void)
         cmocka_unit_test(test_threads_do_not_matter),
         cmocka_unit_test(test_allocation_failures),
         cmocka_unit_test(test_every_mode),
-        cmocka_unit_test(test_possible),
         cmocka_unit_test(test_presort_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

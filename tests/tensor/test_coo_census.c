@@ -64,12 +64,15 @@ static void test_census(void **state)
         for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
             struct cut cut = {&x, lengths[l]};
             struct coo_pieces pieces = {.shape = shape, .nnz = x.nnz, .each = each, .pieces = &cut};
-            assert_int_equal(coo_pieces_census(&pieces, most[m], &c, &error), STATUS_OK);
+            assert_int_equal(
+                coo_pieces_census(&pieces, coo_census_stride(pieces.nnz, most[m]), 1, &c, &error),
+                STATUS_OK);
             check_census(&c, &x, most[m]);
             coo_census_free(&c);
         }
         const struct coo_pieces one = coo_in_one_piece(&x);
-        assert_int_equal(coo_pieces_census(&one, most[m], &c, &error), STATUS_OK);
+        assert_int_equal(
+            coo_pieces_census(&one, coo_census_stride(one.nnz, most[m]), 1, &c, &error), STATUS_OK);
         check_census(&c, &x, most[m]);
         coo_census_free(&c);
     }
@@ -90,7 +93,7 @@ static void test_counting_some(void **state)
             struct coo_census c;
             struct cut cut = {&x, lengths[l]};
             struct coo_pieces pieces = {.shape = shape, .nnz = x.nnz, .each = each, .pieces = &cut};
-            assert_int_equal(coo_pieces_census_every(&pieces, 10, every, &c, &error), STATUS_OK);
+            assert_int_equal(coo_pieces_census(&pieces, 10, every, &c, &error), STATUS_OK);
             assert_int_equal(c.sample.nnz, (x.nnz + 9) / 10);
             for (int n = 0; n < 3; n++)
                 for (uint64_t row = 0; row < shape.dims[n]; row++) {
@@ -118,7 +121,8 @@ static void test_failures(void **state)
     struct coo_census c;
     struct error error = {0};
     struct coo_pieces pieces = {.shape = shape, .nnz = 10, .each = refuse};
-    assert_int_equal(coo_pieces_census(&pieces, 5, &c, &error), STATUS_INPUT);
+    assert_int_equal(coo_pieces_census(&pieces, coo_census_stride(pieces.nnz, 5), 1, &c, &error),
+                     STATUS_INPUT);
     assert_string_equal(error.message, "damaged");
     assert_null(c.count[0]);
     naive_random_coo(&x, &shape, 100, 2, 0);
@@ -126,7 +130,7 @@ static void test_failures(void **state)
         error = (struct error){0};
         memory_hook_set(k);
         const struct coo_pieces one = coo_in_one_piece(&x);
-        enum status status = coo_pieces_census(&one, 10, &c, &error);
+        enum status status = coo_pieces_census(&one, coo_census_stride(one.nnz, 10), 1, &c, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

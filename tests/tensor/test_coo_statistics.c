@@ -161,21 +161,26 @@ static void test_long_modes_of_few_nonzeros(void **state)
     assert_int_equal(slice_counts_bytes(1000, 1000, 0), 8000);
     assert_int_equal(slice_counts_bytes(1000, 1000, 2), 2000);
     assert_int_equal(slice_counts_bytes(1001, 1000, 2), 2008);
-    /* all indices in one share, and the longest mode's last index */
+    /* all indices in one class, and the longest mode's last index */
     struct error error = {0};
-    struct slice_counts c;
-    uint32_t index[3000];
-    uint64_t occurring, most;
-    for (uint32_t i = 0; i < 3000; i++)
-        index[i] = (uint32_t)MAX_LENGTH - 1 - i / 3 * 4096;
-    for (uint32_t share = 0; share < 4; share++) {
-        assert_int_equal(slice_counts_create(&c, MAX_LENGTH, 3000, 2, share, &error), STATUS_OK);
-        assert_int_equal(slice_counts_add(&c, index, 3000, &error), STATUS_OK);
-        slice_counts_total(&c, &occurring, &most);
-        assert_int_equal(occurring, share == (MAX_LENGTH - 1) % 4 ? 1000 : 0);
-        assert_int_equal(most, share == (MAX_LENGTH - 1) % 4 ? 3 : 0);
-        slice_counts_free(&c);
+    struct coo_statistics s;
+    struct coo x;
+    assert_int_equal(coo_create(&x, &(struct shape){2, {MAX_LENGTH, 3000}}, 3000, &error),
+                     STATUS_OK);
+    for (uint32_t i = 0; i < 3000; i++) {
+        x.index[0][i] = (uint32_t)MAX_LENGTH - 1 - i / 3 * 4096;
+        x.index[1][i] = i;
+        x.value[i] = 1;
     }
+    for (uint64_t memory = 1; memory <= PLENTY; memory *= PLENTY) {
+        struct cut cut = {.x = &x, .length = 1000};
+        assert_int_equal(cut_statistics(&cut, memory, &s, &error), STATUS_OK);
+        assert_true((cut.calls > 1) == (memory == 1));
+        assert_int_equal(s.empty_slices[0], MAX_LENGTH - 1000);
+        assert_int_equal(s.largest_slice[0], 3);
+        assert_true(s.empty_slices[1] == 0 && s.largest_slice[1] == 1);
+    }
+    coo_free(&x);
 }
 
 /* More parts than the threads share at a time. */

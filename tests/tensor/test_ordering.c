@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "support/lines.h"
 #include "support/naive.h"
 #include "tensor/ordering.h"
 #include "support/packed_tensors.h"
@@ -53,6 +54,9 @@ static void random_entries(struct coo *x, const struct shape *shape, uint64_t nn
 static void test_bits(void **state)
 {
     (void)state;
+    const uint64_t dims[] = {UINT64_C(1) << 32, UINT64_C(1) << 32, 2};
+    assert_int_equal(ordering_line_bits(SHAPE(2, dims)), 64);
+    assert_int_equal(ordering_line_bits(SHAPE(3, dims)), 65);
     assert_int_equal(ordering_bits(1), 0);
     assert_int_equal(ordering_bits(2), 1);
     assert_int_equal(ordering_bits(3), 2);
@@ -80,7 +84,7 @@ static void test_figure_6(void **state)
     for (int i = 0; i < 12; i++) {
         uint64_t line, index;
         uint32_t base[3];
-        ordering_encode(&o, coordinate[i], &line);
+        encode_line(&o, coordinate[i], &line);
         assert_int_equal(line, lines[i]);
         ordering_split(&o, coordinate[i], &index, base);
         assert_int_equal(index, indices[i]);
@@ -170,7 +174,7 @@ static void test_places_tiled(void **state)
     assert_int_equal(base[1], 20);
     assert_int_equal(base[0] | base[2] | base[3], 0);
     assert_int_equal(index >> o.field[1].shift & o.field[1].mask, 3);
-    ordering_encode(&o, coordinate, &line);
+    encode_line(&o, coordinate, &line);
     assert_int_equal(line >> o.cut, 5);
 }
 
@@ -213,9 +217,9 @@ static void test_places_two_tiles(void **state)
     assert_int_equal(base[1], 20);
     assert_int_equal(base[3], 8);
     assert_int_equal(index >> o.field[3].shift & o.field[3].mask, 1);
-    ordering_decode(&o, &index, base, decoded);
+    decode_index(&o, &index, base, decoded);
     assert_memory_equal(decoded, coordinate, sizeof decoded);
-    ordering_encode(&o, coordinate, &line);
+    encode_line(&o, coordinate, &line);
     assert_int_equal(line >> o.cut, 5 << 2 | 2);
 }
 
@@ -241,9 +245,9 @@ static void test_places_of_cache_tiles(void **state)
                 assert_int_equal(o.place[n][k], expected[way][n][k]);
         ordering_split(&o, coordinate, &index, base);
         assert_int_equal(base[1], 20);
-        ordering_decode(&o, &index, base, decoded);
+        decode_index(&o, &index, base, decoded);
         assert_memory_equal(decoded, coordinate, sizeof decoded);
-        ordering_encode(&o, coordinate, &line);
+        encode_line(&o, coordinate, &line);
         assert_int_equal(line >> o.cut, 5);
     }
 }
@@ -357,13 +361,13 @@ static void test_round_trip(void **state)
             uint64_t index[2] = {0};
             random_coordinate(coordinate, order, dims, &seed);
             ordering_split(&o, coordinate, index, base);
-            ordering_decode(&o, index, base, decoded);
+            decode_index(&o, index, base, decoded);
             assert_memory_equal(decoded, coordinate, (size_t)order * sizeof *coordinate);
         }
     }
 }
 
-/* All words of all lines equal those of ordering_encode, in file order and by position. */
+/* All words of all lines equal those of encode_line, in file order and by position. */
 static void check_line_words(const struct ordering *o, const struct coo *x, uint64_t *seed)
 {
     struct error error = {0};
@@ -382,7 +386,7 @@ static void check_line_words(const struct ordering *o, const struct coo *x, uint
                 uint32_t coordinate[MAX_ORDER];
                 for (int n = 0; n < x->shape.order; n++)
                     coordinate[n] = x->index[n][by_position ? position[i] : i];
-                ordering_encode(o, coordinate, line);
+                encode_line(o, coordinate, line);
                 assert_int_equal(key[i], line[word]);
             }
         }
@@ -456,8 +460,8 @@ static void test_precedes(void **state)
         random_coordinate(b, order, dims, &seed);
         for (int n = 0; n < order && i % 3 > 0; n++) /* all but at most one are equal */
             b[n] = i % 3 == 2 && n == i % order ? b[n] : a[n];
-        ordering_encode(&o, a, line[0]);
-        ordering_encode(&o, b, line[1]);
+        encode_line(&o, a, line[0]);
+        encode_line(&o, b, line[1]);
         int sign = 0;
         for (int word = MAX_LINE_WORDS - 1; word >= 0 && sign == 0; word--)
             sign = (line[0][word] > line[1][word]) - (line[0][word] < line[1][word]);
@@ -525,8 +529,8 @@ static void check_ordering(uint64_t *seed, const struct shape *s, const struct o
         random_place(seed, s, coordinate);
         for (int n = 0; n < s->order; n++)
             input[n] = coordinate[n];
-        ordering_encode(o, coordinate, line);
-        ordering_encode(&common, coordinate, common_line);
+        encode_line(o, coordinate, line);
+        encode_line(&common, coordinate, common_line);
         ordering_split(o, coordinate, index, expected_base);
 
         check_words(NULL, o, ORDERING_LINE, input, line, (o->line_bits + 63) / 64);
@@ -566,7 +570,7 @@ static void test_all_bits_of_full_modes(void **state)
         struct ordering o;
         uint64_t line[1];
         ordering_create(&o, kind, &s, 64);
-        ordering_encode(&o, coordinate, line);
+        encode_line(&o, coordinate, line);
         check_words(NULL, &o, ORDERING_LINE, input, line, 1);
     }
 }
@@ -607,8 +611,8 @@ static void test_identity(void **state)
 static int compare_lines(const struct ordering *o, const uint32_t *a, const uint32_t *b, int from)
 {
     uint64_t x[MAX_LINE_WORDS], y[MAX_LINE_WORDS];
-    ordering_encode(o, a, x);
-    ordering_encode(o, b, y);
+    encode_line(o, a, x);
+    encode_line(o, b, y);
     for (int bit = o->line_bits - 1; bit >= from; bit--) {
         int p = (int)(x[bit / 64] >> (bit % 64)) & 1, q = (int)(y[bit / 64] >> (bit % 64)) & 1;
         if (p != q)
@@ -682,7 +686,7 @@ static void fill_rows(const struct ordering *o, const uint64_t *dims, int mode, 
         uint64_t line, rest = i;
         for (int n = 0; n < o->order; n++, rest /= dims[n - 1])
             c[n] = (uint32_t)(rest % dims[n]);
-        ordering_encode(o, c, &line);
+        encode_line(o, c, &line);
         row[line] = c[mode];
     }
 }
@@ -743,7 +747,7 @@ static void test_long_lines(void **state)
                 c[k][n] = k == 0 || naive_random(&seed) % 3 == 0
                               ? (uint32_t)(naive_random(&seed) % dims[n])
                               : c[0][n];
-            ordering_encode(&o, c[k], line[k]);
+            encode_line(&o, c[k], line[k]);
         }
         bool swapped = is_less(line[1], line[0], words);
         const uint64_t *from = line[swapped], *to = line[!swapped];

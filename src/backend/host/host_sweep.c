@@ -71,15 +71,15 @@ static enum status build_one(struct building *b, int kind, bool last, struct err
     return STATUS_OK;
 }
 
-/* Builds the orderings `mode n` from a presort. The mode by which the presort is sorted comes last,
- * for its ordering takes the arrays of the presort over. */
+/* Builds the orderings `mode n` from the common one, which comes last, for it takes the arrays
+ * over. */
 static enum status build_from_common(struct building *b, struct error *error)
 {
-    struct blco_presort presort;
+    struct blco presort;
     double start = clock_now();
-    TRY(blco_presort_create(&presort, b->x, b->spent, error));
+    TRY(blco_build_common(&presort, b->x, b->spent, error));
     b->times->presort = clock_lap(&start);
-    int order = b->x->shape.order, common = presort.line_order.kind;
+    int order = b->x->shape.order, common = presort.ordering.kind;
     for (int i = 0; i <= order; i++) {
         int n = i < order ? i : common;
         if (!b->wanted[n] || (n == common && i < order))
@@ -91,7 +91,7 @@ static enum status build_from_common(struct building *b, struct error *error)
         b->times->replica[n] = clock_lap(&start);
     }
 done:
-    blco_presort_free(&presort);
+    blco_free(&presort);
     return error->status;
 }
 
@@ -103,7 +103,7 @@ static enum status build_orderings(struct building *b, struct error *error)
     b->all = replicas + (b->alto != NULL);
     if (b->alto)
         TRY(build_one(b, ORDERING_ALTO, replicas == 0, error));
-    if (replicas > 1 && blco_presort_possible(&b->x->shape))
+    if (replicas > 1 && ordering_line_bits(&b->x->shape) <= 64)
         return build_from_common(b, error);
     for (int n = 0; n < b->x->shape.order; n++)
         if (b->wanted[n] && build_one(b, n, b->done + 1 == b->all, error) != STATUS_OK)

@@ -67,7 +67,7 @@ static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *
     uint64_t part = ktensor_bytes(by_rows ? &t->shape : &t->part.here, rank),
              budget = s->common.options.host_memory;
     if (budget == 0) {
-        uint64_t nonzeros = t->input.x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
+        uint64_t nonzeros = coo_bytes(t->shape.order, t->input.x.nnz);
         sharers = (uint64_t)c->local_size;
         budget = machine_memory_budget(0);
         if (budget < UINT64_MAX / 2)

@@ -156,7 +156,7 @@ static enum status find_names(struct cpd_rank *w, struct error *error)
     if (w->comm->rank == 0 && names->order == 0) {
         names->modes = t->input.names.modes;
         if (t->input.names.order > 0)
-            labels_take(names, &t->input.names, error);
+            labels_take(names, &t->input.names);
         else if (labels_find_tensor(names, settings_of(w)->tensor, t->shape.order, error) ==
                  STATUS_OK)
             labels_read(names, &t->shape, error);

@@ -5,9 +5,7 @@
 
 #include <isa-l/crc64.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/number.h"
 #include "formats/blco/segment_pack.h"
 #include "formats/blco/value_codec.h"
 #include "tensor/ordering.h"
@@ -28,27 +26,27 @@ static uint64_t page_crc(const char *page)
     return crc64_ecma_refl(crc, bytes + end, BLCO_PAGE - end);
 }
 
-/* Reads the first page, or all of a shorter file. */
+static bool all_zero(const char *bytes, uint64_t count)
+{
+    return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
+}
+
+/* Reads the first page, or all of a shorter file, and checks what it says of itself and of the
+ * tensor. */
 static enum status read_page(struct blco_file *f, struct error *error)
 {
-    const uint64_t size = f->in.size, some = size < BLCO_PAGE ? size : BLCO_PAGE;
+    const uint64_t size = f->in.size, length = size < BLCO_PAGE ? size : BLCO_PAGE;
     f->page = memory_zeros(BLCO_PAGE, 1, error);
     if (!f->page)
         return error->status;
-    TRY(infile_read(&f->in, f->page, some, 0, error));
-    f->header = (const void *)f->page;
+    TRY(infile_read(&f->in, f->page, length, 0, error));
+    const struct blco_file_header *h = f->header = (const void *)f->page;
     f->modes = (const void *)(f->page + BLCO_NAMES_OFFSET);
-    if (!blco_file_magic(f->page, some))
+    if (!blco_file_magic(f->page, length))
         return error_set(error, STATUS_INPUT, "%s: not a .blco file", f->name);
     if (size < BLCO_PAGE)
         return error_set(error, STATUS_INPUT, "%s: cut off: %ju bytes, expected at least %d",
                          f->name, (uintmax_t)size, BLCO_PAGE);
-    return STATUS_OK;
-}
-
-static enum status check_version(const struct blco_file *f, struct error *error)
-{
-    const struct blco_file_header *h = f->header;
     if (h->byte_order == __builtin_bswap32(BLCO_BYTE_ORDER))
         return error_set(error, STATUS_INPUT,
                          "%s: written by a machine with another byte order than this one", f->name);
@@ -59,38 +57,9 @@ static enum status check_version(const struct blco_file *f, struct error *error)
     if (h->byte_order != BLCO_BYTE_ORDER || h->header_crc != page_crc(f->page))
         return error_set(error, STATUS_INPUT, "%s: damaged: the header's checksum is wrong",
                          f->name);
-    if (h->file_bytes > f->in.size)
+    if (h->file_bytes > size)
         return error_set(error, STATUS_INPUT, "%s: cut off: %ju bytes, expected %ju", f->name,
-                         (uintmax_t)f->in.size, (uintmax_t)h->file_bytes);
-    return STATUS_OK;
-}
-
-static bool all_zero(const char *bytes, uint64_t count)
-{
-    return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
-}
-
-/* Every name ends before its room does, with zeros after it; modes that the tensor lacks have none.
- */
-static enum status check_names(const struct blco_file *f, struct error *error)
-{
-    const struct blco_file_header *h = f->header;
-    for (uint32_t n = 0; n < MAX_ORDER; n++) {
-        const char *name = f->modes->of[n];
-        const size_t length = strnlen(name, MODE_NAME_BYTES);
-        if (length == MODE_NAME_BYTES || (length > 0 && n >= h->order) ||
-            !all_zero(name + length, MODE_NAME_BYTES - length))
-            return error_set(error, STATUS_INPUT,
-                             "%s: damaged: the name of mode %u in the header is not in order",
-                             f->name, n + 1);
-    }
-    return STATUS_OK;
-}
-
-/* Checks order, lengths and number of nonzeros. */
-static enum status check_tensor(const struct blco_file *f, struct error *error)
-{
-    const struct blco_file_header *h = f->header;
+                         (uintmax_t)size, (uintmax_t)h->file_bytes);
     if (h->order < 1 || h->order > MAX_ORDER)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: %u modes in the header, expected 1 to %d", f->name, h->order,
@@ -197,7 +166,16 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the bytes between data and directory are not 0", f->name);
-    TRY(check_names(f, error));
+    for (uint32_t n = 0; n < MAX_ORDER; n++) {
+        /* every name ends before its room does; modes that the tensor lacks have none */
+        const char *name = f->modes->of[n];
+        const size_t length = strnlen(name, MODE_NAME_BYTES);
+        if (length == MODE_NAME_BYTES || (length > 0 && n >= h->order) ||
+            !all_zero(name + length, MODE_NAME_BYTES - length))
+            return error_set(error, STATUS_INPUT,
+                             "%s: damaged: the name of mode %u in the header is not in order",
+                             f->name, n + 1);
+    }
     f->segment = (const void *)(f->tail + (h->directory_offset - end));
     if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)
         return error_set(error, STATUS_INPUT, "%s: damaged: the directory's checksum is wrong",
@@ -210,8 +188,6 @@ enum status blco_file_open(struct blco_file *f, const char *path, struct error *
     *f = (struct blco_file){.name = path};
     TRY_OR(done, infile_open(&f->in, f->name, error));
     TRY_OR(done, read_page(f, error));
-    TRY_OR(done, check_version(f, error));
-    TRY_OR(done, check_tensor(f, error));
     TRY_OR(done, check_places(f, error));
     TRY_OR(done, read_tail(f, error));
     const struct blco_file_header *h = f->header;
@@ -252,12 +228,6 @@ uint8_t *blco_file_room(const struct blco_file *f, struct error *error)
     return memory_array((size_t)omp_get_max_threads(), f->most_bytes, error);
 }
 
-static enum status read_segment(const struct blco_file *f, uint64_t s, uint8_t *bytes,
-                                struct error *error)
-{
-    return infile_read(&f->in, bytes, f->segment[s].bytes, f->segment[s].offset, error);
-}
-
 /* The kinds of values that the file may have. */
 static struct value_kinds values_of(const struct blco_file *f)
 {
@@ -268,7 +238,7 @@ enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bi
                               struct error *error)
 {
     const struct blco_file_segment *segment = &f->segment[s];
-    TRY(read_segment(f, s, bytes, error));
+    TRY(infile_read(&f->in, bytes, segment->bytes, segment->offset, error));
     bool good = crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
                 segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
                 segment_ends_in_zeros(bytes, segment, line_bits) &&
@@ -285,22 +255,13 @@ enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct erro
                      f->name, (uintmax_t)(s * f->header->segment_nnz + 1));
 }
 
-/* A file whose segments are decoded. */
-struct decoding {
-    const struct blco_file *file;
-    struct linear_decoder decoder;
-    uint8_t *room; /* blco_file_room; owned */
-};
-
-/* Decodes segment s to the nonzeros of x from `first` on. */
-static enum status decode_segment(const struct decoding *w, uint64_t s, struct coo *x,
+/* Reads segment s to `bytes`, and decodes it to the nonzeros of x from `first` on. */
+static enum status decode_segment(const struct blco_file *f, uint64_t s,
+                                  const struct linear_decoder *d, uint8_t *bytes, struct coo *x,
                                   uint64_t first, struct error *error)
 {
-    const struct blco_file *f = w->file;
-    const struct linear_decoder *d = &w->decoder;
     const struct blco_file_segment *segment = &f->segment[s];
-    uint8_t *bytes = w->room + (uint64_t)omp_get_thread_num() * f->most_bytes;
-    TRY(read_segment(f, s, bytes, error));
+    TRY(infile_read(&f->in, bytes, segment->bytes, segment->offset, error));
     if (crc64_ecma_refl(0, bytes, segment->bytes) != segment->crc)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the checksum of nonzeros from number %ju on is wrong",
@@ -329,15 +290,16 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     uint64_t bad = UINT64_MAX;
     struct error worst = {0};
     struct ordering alto;
-    struct decoding w = {.file = f, .room = blco_file_room(f, error)};
+    struct linear_decoder decoder = {0};
+    uint8_t *room = blco_file_room(f, error);
     ordering_create(&alto, ORDERING_ALTO, &x->shape, 64);
-    if (!w.room)
-        return error->status;
-    TRY_OR(done, linear_decoder_create(&w.decoder, &alto, error));
+    TRY_OR(done, error->status);
+    TRY_OR(done, linear_decoder_create(&decoder, &alto, error));
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t s = begin; s < end; s++) {
         struct error own = {0};
-        if (decode_segment(&w, s, x, blco_file_nnz(f, begin, s), &own) == STATUS_OK)
+        uint8_t *bytes = room + (uint64_t)omp_get_thread_num() * f->most_bytes;
+        if (decode_segment(f, s, &decoder, bytes, x, blco_file_nnz(f, begin, s), &own) == STATUS_OK)
             continue;
 #pragma omp critical(blco_file_error)
         if (s < bad) {
@@ -348,47 +310,7 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     if (bad < UINT64_MAX)
         error_set(error, worst.status, "%s", worst.message);
 done:
-    linear_decoder_free(&w.decoder);
-    memory_free(w.room);
+    linear_decoder_free(&decoder);
+    memory_free(room);
     return error->status;
-}
-
-enum status blco_file_check_listed(const struct blco_file *f, const struct coo_listed *counted,
-                                   struct error *error)
-{
-    const struct coo_listed *said = &f->listed;
-    if (counted->unknown == said->unknown && counted->zeros == said->zeros)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "%s: damaged: %ju unknown entries and %ju zeros, expected %ju and %ju as in "
-                     "the header",
-                     f->name, (uintmax_t)counted->unknown, (uintmax_t)counted->zeros,
-                     (uintmax_t)said->unknown, (uintmax_t)said->zeros);
-}
-
-enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
-                           struct error *error)
-{
-    const struct blco_file_header *h = f->header;
-    double start = clock_now();
-    progress_stage(progress, "reading %s", f->name);
-    TRY_OR(done, coo_create(x, &f->shape, h->nnz, error));
-    TRY_OR(done, blco_file_decode(f, 0, h->nsegments, x, error));
-    const struct coo_listed counted = coo_count_listed(x);
-    TRY_OR(done, blco_file_check_listed(f, &counted, error));
-    blco_file_note_read(f, clock_now() - start, progress);
-done:
-    if (error->status != STATUS_OK) {
-        progress_clear(progress);
-        coo_free(x);
-    }
-    return error->status;
-}
-
-void blco_file_note_read(const struct blco_file *f, double seconds, struct progress *progress)
-{
-    const struct blco_file_header *h = f->header;
-    char how_fast[PACE_TEXT];
-    progress_done(progress, "%ju nonzeros, %s%s", (uintmax_t)h->nnz, NUMBER_SIZE(h->file_bytes),
-                  pace_bytes(h->file_bytes, "", seconds, how_fast));
 }

@@ -1,5 +1,6 @@
 /* Reads .blco files: copies, checks, and decodes with all threads. The checks are made on copies in
- * memory, which cannot change with the file afterwards. See blco-file(5). */
+ * memory, which cannot change with the file afterwards. See blco-file(5). Implemented
+ * in blco_file.c and, for all at once, blco_pieces.c. */
 #ifndef BLCO_BLCO_FILE_H
 #define BLCO_BLCO_FILE_H
 
@@ -54,18 +55,10 @@ enum status blco_file_damaged(const struct blco_file *f, uint64_t s, struct erro
 enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t end, struct coo *x,
                              struct error *error);
 
-/* STATUS_INPUT unless the entries of the whole file, which were counted when they were decoded, are
- * as many as the header says. */
-enum status blco_file_check_listed(const struct blco_file *f, const struct coo_listed *counted,
-                                   struct error *error);
-
-/* Reads the whole tensor: in alto order, without duplicates. The caller frees *x, which is empty on
- * failure. STATUS_INPUT, STATUS_MEMORY. */
+/* Reads the whole tensor of an open file: in alto order, without duplicates. The caller frees *x,
+ * which is empty on failure. STATUS_INPUT, STATUS_MEMORY. */
 enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
                            struct error *error);
-
-/* Ends the progress stage in which the whole file was read, in `seconds`. */
-void blco_file_note_read(const struct blco_file *f, double seconds, struct progress *progress);
 
 /* Accepts an empty *f. */
 void blco_file_close(struct blco_file *f);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/least.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "formats/blco/blco_writer.h"
 #include "formats/blco/segment_pack.h"
 #include "formats/names/name_table.h"
@@ -49,7 +50,7 @@ static enum status blco_open(struct tensor_reader *r, struct error *error)
  * but at least one. */
 static uint64_t segments_within(const struct blco_file *f, uint64_t memory)
 {
-    const uint64_t fit = memory / (4 * (uint64_t)f->shape.order + 8);
+    const uint64_t fit = memory / coo_bytes(f->shape.order, 1);
     const uint64_t enough = (uint64_t)omp_get_max_threads() * NNZ_A_THREAD;
     const uint64_t segments = least_of(fit, enough) / f->header->segment_nnz;
     return segments > 0 ? segments : 1;
@@ -98,9 +99,17 @@ static enum status blco_next(struct tensor_reader *r, struct error *error)
 
 static enum status blco_end(struct tensor_reader *r, struct error *error)
 {
-    const struct blco_reading *b = r->state;
-    TRY(blco_file_check_listed(b->file, &r->listed, error));
-    blco_file_note_read(b->file, clock_now() - r->start, r->progress);
+    const struct blco_file *f = ((const struct blco_reading *)r->state)->file;
+    const uint64_t bytes = f->header->file_bytes;
+    char how_fast[PACE_TEXT];
+    if (r->listed.unknown != f->listed.unknown || r->listed.zeros != f->listed.zeros)
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: %ju unknown entries and %ju zeros, expected %ju and %ju as "
+                         "in the header",
+                         f->name, (uintmax_t)r->listed.unknown, (uintmax_t)r->listed.zeros,
+                         (uintmax_t)f->listed.unknown, (uintmax_t)f->listed.zeros);
+    progress_done(r->progress, "%ju nonzeros, %s%s", (uintmax_t)f->header->nnz, NUMBER_SIZE(bytes),
+                  pace_bytes(bytes, "", clock_now() - r->start, how_fast));
     return STATUS_OK;
 }
 
@@ -125,6 +134,15 @@ const struct tensor_format tensor_blco = {.name = "blco",
                                           .end = blco_end,
                                           .names = blco_names,
                                           .close = blco_close};
+
+enum status blco_file_read(const struct blco_file *f, struct coo *x, struct progress *progress,
+                           struct error *error)
+{
+    struct tensor_reader r = {.format = &tensor_blco, .file = f, .progress = progress};
+    tensor_reader_whole(&r, x, error);
+    tensor_reader_close(&r);
+    return error->status;
+}
 
 enum status blco_pieces_hash(const struct blco_file *f, int share, int shares, uint64_t *hash,
                              struct error *error)
@@ -171,36 +189,29 @@ static uint64_t first_group(const struct blco_file *f, uint64_t s, uint64_t ever
     return (every - before) % every;
 }
 
-/* Reads entry k of the segment's table of groups, and the words of that group, to their places in
- * `bytes`; the decoder checks them. False where they cannot be read, or lie outside. */
-static bool read_group(const struct blco_file *f, uint64_t s, uint64_t k, int line_bits,
-                       uint8_t *bytes)
-{
-    const struct blco_file_segment *segment = &f->segment[s];
-    const uint64_t stride = blco_group_stride(line_bits), entry = k * stride;
-    struct packed_group g;
-    struct error unread = {0};
-    if (entry + stride > segment->bytes)
-        return false;
-    if (infile_read(&f->in, bytes + entry, stride, segment->offset + entry, &unread) != STATUS_OK)
-        return false;
-    segment_group_load(bytes, (uint32_t)k, line_bits, &g, NULL);
-    uint64_t words = blco_group_words(&g) * sizeof(uint32_t);
-    if (g.at > segment->bytes || words > segment->bytes - g.at)
-        return false;
-    return infile_read(&f->in, bytes + g.at, words, segment->offset + g.at, &unread) == STATUS_OK;
-}
-
-/* Decodes the groups of segment s to x, each from a multiple of PACKED_GROUP_NNZ on. False where a
- * group is damaged. */
+/* Reads and decodes the groups of segment s to x, each from a multiple of PACKED_GROUP_NNZ on: the
+ * entry of the table of groups and the words of the group, to their places in `bytes`; the decoder
+ * checks them. False where a group cannot be read, lies outside or is damaged. */
 static bool take_groups(const struct sampling *w, uint64_t s)
 {
     const struct blco_file *f = w->file;
     const struct blco_file_segment *segment = &f->segment[s];
+    const int line_bits = w->decoder.line_bits;
+    const uint64_t stride = blco_group_stride(line_bits);
     uint8_t *bytes = w->room + (uint64_t)omp_get_thread_num() * f->most_bytes;
     uint64_t to = w->place[s - w->begin];
     for (uint64_t k = first_group(f, s, w->every); k < segment->ngroups; k += w->every, to++) {
-        if (!read_group(f, s, k, w->decoder.line_bits, bytes))
+        const uint64_t entry = k * stride;
+        struct packed_group g;
+        struct error unread = {0};
+        if (entry + stride > segment->bytes ||
+            infile_read(&f->in, bytes + entry, stride, segment->offset + entry, &unread) !=
+                STATUS_OK)
+            return false;
+        segment_group_load(bytes, (uint32_t)k, line_bits, &g, NULL);
+        const uint64_t words = blco_group_words(&g) * sizeof(uint32_t);
+        if (g.at > segment->bytes || words > segment->bytes - g.at ||
+            infile_read(&f->in, bytes + g.at, words, segment->offset + g.at, &unread) != STATUS_OK)
             return false;
         w->count[to] = segment_unpack_group(&w->decoder, bytes, segment, (uint32_t)k, w->x,
                                             to * PACKED_GROUP_NNZ);

@@ -22,7 +22,7 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, const stru
     if (!w->packed)
         goto done;
     TRY_OR(done, line_encoder_create(&w->alto, &alto, error));
-    const uint64_t segment = BLCO_SEGMENT_NNZ * (4 * (uint64_t)shape->order + 8);
+    const uint64_t segment = coo_bytes(shape->order, BLCO_SEGMENT_NNZ);
     const uint64_t most = (uint64_t)w->threads * SEGMENTS_A_THREAD, fit = memory / segment;
     const uint64_t segments = fit < 1 ? 1 : fit < most ? fit : most;
     TRY_OR(done, coo_create(&w->pending, shape, BLCO_SEGMENT_NNZ * segments, error));

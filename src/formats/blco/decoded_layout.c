@@ -37,14 +37,6 @@ void decoded_layout_of_line(struct packed_layout *layout, const struct ordering 
     }
 }
 
-/* Sets the bit of `word` for those values of four bits of the line that have the bit `place`. */
-static void add_bit(struct packed_spread *spread, int place, int word, int shift)
-{
-    for (int value = 0; value < 16; value++)
-        if (value >> (place % 4) & 1)
-            spread->nibble[place / 4][value][word] |= UINT64_C(1) << shift;
-}
-
 void decoded_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
                            int kind, const struct shape *shape)
 {
@@ -53,5 +45,8 @@ void decoded_layout_spread(struct packed_spread *spread, const struct packed_lay
     ordering_create(&o, kind, shape, 64);
     for (int n = 0; n < o.order; n++)
         for (int k = 0; k < o.mode_bits[n]; k++)
-            add_bit(spread, o.place[n][k], layout->mode[n].word, layout->mode[n].shift + k);
+            for (int value = 0; value < 16; value++) /* of four bits of the line */
+                if (value >> (o.place[n][k] % 4) & 1)
+                    spread->nibble[o.place[n][k] / 4][value][layout->mode[n].word] |=
+                        UINT64_C(1) << (layout->mode[n].shift + k);
 }

@@ -150,23 +150,6 @@ void segment_pack(const struct line_encoder *e, const struct coo *x, uint64_t fi
         memset(bytes + at, 0, s->bytes - at);
 }
 
-/* Gives each mode bits of a word, above those of the modes before it. */
-static void place_modes(struct linear_decoder *d, const struct ordering *o)
-{
-    int used = 0;
-    d->words = 1;
-    for (int n = 0; n < o->order; n++) {
-        if (used + o->mode_bits[n] > 64) {
-            d->words++;
-            used = 0;
-        }
-        d->mode[n].word = d->words - 1;
-        d->mode[n].shift = used < 64 ? used : 0; /* a mode without bits may come after bit 63 */
-        d->mode[n].mask = (uint32_t)((UINT64_C(1) << o->mode_bits[n]) - 1);
-        used += o->mode_bits[n];
-    }
-}
-
 /* The bits that the 256 values of byte `byte` of a line set in a word. */
 static uint64_t *table_of(const struct linear_decoder *d, int word, int byte)
 {
@@ -177,8 +160,19 @@ enum status linear_decoder_create(struct linear_decoder *d, const struct orderin
                                   struct error *error)
 {
     *d = (struct linear_decoder){
-        .order = o->order, .line_bits = o->line_bits, .bytes = (o->line_bits + 7) / 8};
-    place_modes(d, o);
+        .order = o->order, .line_bits = o->line_bits, .words = 1, .bytes = (o->line_bits + 7) / 8};
+    int used =
+        0; /* bits of the last word: each mode gets bits above those of the modes before it */
+    for (int n = 0; n < o->order; n++) {
+        if (used + o->mode_bits[n] > 64) {
+            d->words++;
+            used = 0;
+        }
+        d->mode[n].word = d->words - 1;
+        d->mode[n].shift = used < 64 ? used : 0; /* a mode without bits may come after bit 63 */
+        d->mode[n].mask = (uint32_t)((UINT64_C(1) << o->mode_bits[n]) - 1);
+        used += o->mode_bits[n];
+    }
     bit_places_fill(&d->places);
     d->spread =
         memory_zeros((size_t)d->words * (size_t)d->bytes * 256 + 1, sizeof *d->spread, error);

@@ -39,16 +39,6 @@ void segment_rows_of_batches(struct row_range *range, const struct packed_tensor
     }
 }
 
-/* may[s] stays true where segment s may have nonzeros in the part's rows of mode n. */
-static void compare(bool *may, struct row_range *range, const struct packed_tensor *p,
-                    const struct part *part, int n)
-{
-    uint64_t first = part->first[n], end = first + part->here.dims[n];
-    segment_rows_of_batches(range, p, n, 1);
-    for (uint64_t s = 0; s < p->nsegments; s++)
-        may[s] = may[s] && range[s].last >= first && range[s].first < end;
-}
-
 enum status segment_rows_of_part(uint64_t **number, uint64_t *count, const struct blco_file *f,
                                  const struct part *part, struct error *error)
 {
@@ -61,8 +51,12 @@ enum status segment_rows_of_part(uint64_t **number, uint64_t *count, const struc
     if (may && range && *number && packed_tensor_load_lines(&p, f, error) == STATUS_OK) {
         for (uint64_t s = 0; s < p.nsegments; s++)
             may[s] = true;
-        for (int n = 0; n < p.shape.order; n++)
-            compare(may, range, &p, part, n);
+        for (int n = 0; n < p.shape.order; n++) {
+            const uint64_t first = part->first[n], last = first + part->here.dims[n];
+            segment_rows_of_batches(range, &p, n, 1);
+            for (uint64_t s = 0; s < p.nsegments; s++)
+                may[s] = may[s] && range[s].last >= first && range[s].first < last;
+        }
         for (uint64_t s = 0; s < p.nsegments; s++)
             if (may[s])
                 (*number)[(*count)++] = s;

@@ -58,8 +58,7 @@ static bool set_fault(struct batch *b, enum csv_fault_kind kind, const char *row
                       struct name name)
 {
     const int column = n < b->columns->modes ? b->columns->mode[n].column : b->columns->value;
-    b->own->fault =
-        (struct csv_fault){kind, row, column, {.begin = name.text, .end = name.text + name.length}};
+    b->own->fault = (struct csv_fault){kind, row, column, name};
     return false;
 }
 
@@ -109,25 +108,12 @@ static bool end_batch(struct batch *b)
     return true;
 }
 
-/* Room for `more` bytes of copies; the batch is empty if it has to grow. */
-static bool make_copies_room(struct batch *b, size_t more)
-{
-    struct section_names *own = b->own;
-    if (own->copies_room - b->copied >= more)
-        return true;
-    const size_t room = 2 * more + LEAST_COPIES;
-    if (memory_resize(&own->copies, room, 1, &own->error) != STATUS_OK)
-        return false;
-    own->copies_room = room;
-    return true;
-}
-
 /* The name that the field of mode n stands for. */
 static bool name_of(struct batch *b, const struct csv_field *field, const char *row, int n,
                     struct name *name)
 {
     const struct csv_bin *bin = &b->columns->mode[n].bin;
-    *name = (struct name){field->begin, (size_t)(field->end - field->begin)};
+    *name = field->name;
     if (name->length == 0)
         return set_fault(b, CSV_EMPTY, row, n, *name);
     if (field->doubled) {
@@ -141,7 +127,7 @@ static bool name_of(struct batch *b, const struct csv_field *field, const char *
     const size_t length = csv_bin_name(bin, name->text, name->length, binned);
     if (length == 0)
         return set_fault(b, bin->kind == CSV_BIN_NUMBER ? CSV_UNBINNED : CSV_TIME, row, n,
-                         (struct name){field->begin, (size_t)(field->end - field->begin)});
+                         field->name);
     b->own->binned[n] = b->own->binned[n] || !csv_bin_is_compact(name->text, name->length);
     *name = (struct name){binned, length};
     b->copied += length;
@@ -149,29 +135,35 @@ static bool name_of(struct batch *b, const struct csv_field *field, const char *
 }
 
 /* A number, or an unknown entry: an empty field, as pandas writes it, or a word for it. */
-static bool value_of(struct batch *b, const struct csv_field *field, const char *row, double *value)
+static bool value_of(struct batch *b, struct name field, const char *row, double *value)
 {
-    if (number_parse(field->begin, field->end, value) == field->end && isfinite(*value))
+    const char *end = field.text + field.length;
+    if (number_parse(field.text, end, value) == end && isfinite(*value))
         return true;
     *value = COO_UNKNOWN;
-    if (field->begin == field->end || number_parse_unknown(field->begin, field->end) == field->end)
+    if (field.length == 0 || number_parse_unknown(field.text, end) == end)
         return true;
-    return set_fault(b, CSV_VALUE, row, b->columns->modes,
-                     (struct name){field->begin, (size_t)(field->end - field->begin)});
+    return set_fault(b, CSV_VALUE, row, b->columns->modes, field);
 }
 
 /* Adds a row to the batch. */
 static bool take_row(struct batch *b, const struct csv_field *field, const char *row)
 {
     const struct csv_columns *c = b->columns;
+    struct section_names *own = b->own;
     size_t copies = 0; /* bytes of copies that the row may take */
     for (int n = 0; n < c->modes; n++) {
-        copies += field[n].doubled ? (size_t)(field[n].end - field[n].begin) : 0;
+        copies += field[n].doubled ? field[n].name.length : 0;
         copies += c->mode[n].bin.kind != CSV_BIN_NONE ? CSV_BIN_ROOM : 0;
     }
-    if (b->rows == BATCH || b->own->copies_room - b->copied < copies)
-        if (!end_batch(b) || !make_copies_room(b, copies))
+    if ((b->rows == BATCH || own->copies_room - b->copied < copies) && !end_batch(b))
+        return false;
+    if (own->copies_room - b->copied < copies) { /* and the batch is empty */
+        const size_t room = 2 * copies + LEAST_COPIES;
+        if (memory_resize(&own->copies, room, 1, &own->error) != STATUS_OK)
             return false;
+        own->copies_room = room;
+    }
     const int i = b->rows;
     double *value = &b->x->value[b->first + (uint64_t)i];
     *value = 1;
@@ -183,7 +175,7 @@ static bool take_row(struct batch *b, const struct csv_field *field, const char 
         b->hash[i][n] = name_hash(name->text, name->length);
         name_table_prefetch(&c->mode[n].names, b->hash[i][n]);
     }
-    if (c->value >= 0 && !value_of(b, &field[c->modes], row, value))
+    if (c->value >= 0 && !value_of(b, field[c->modes].name, row, value))
         return false;
     b->rows++;
     return true;
@@ -259,24 +251,25 @@ static enum status parse_window(struct csv_reading *r, struct error *error)
         memset(r->own + r->room, 0, (t->sections - r->room) * sizeof *r->own);
         r->room = t->sections;
     }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (size_t i = 0; i < t->sections; i++)
         read_section(&r->columns, &t->section[i], &r->own[i], &r->reader->piece,
                      r->used + t->section[i].first_line);
     for (size_t i = 0; i < t->sections; i++) {
         const struct section_names *own = &r->own[i];
-        if (own->error.status != STATUS_OK)
-            return error_set(error, own->error.status, "%s", own->error.message);
+        *error = own->error;
+        TRY(error->status);
         if (own->fault.kind != CSV_SOUND)
             return csv_text_explain(t, &own->fault, error);
     }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (int n = 0; n < modes; n++)
         add_names(r, n, &failure[n]);
-    for (int n = 0; n < modes; n++)
-        if (failure[n].status != STATUS_OK)
-            return error_set(error, failure[n].status, "%s", failure[n].message);
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+    for (int n = 0; n < modes; n++) {
+        *error = failure[n];
+        TRY(error->status);
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (size_t i = 0; i < t->sections; i++) {
         const struct section_names *own = &r->own[i];
         for (int n = 0; n < modes; n++) {
@@ -289,8 +282,8 @@ static enum status parse_window(struct csv_reading *r, struct error *error)
     /* closes the gaps that text lines without an entry left */
     struct coo *x = &r->reader->piece;
     uint64_t at = r->used;
-    for (size_t i = 0; i < r->text.sections; i++) {
-        coo_move(x, at, x, r->used + r->text.section[i].first_line, r->own[i].rows);
+    for (size_t i = 0; i < t->sections; i++) {
+        coo_move(x, at, x, r->used + t->section[i].first_line, r->own[i].rows);
         at += r->own[i].rows;
     }
     r->used = at;
@@ -303,7 +296,7 @@ static enum status check_times(const struct csv_reading *r, struct error *error)
 {
     const struct csv_columns *c = &r->columns;
     for (int n = 0; n < c->modes; n++) {
-        const struct csv_field *name = &c->name[c->mode[n].column];
+        const struct name name = c->format.name[c->mode[n].column];
         const enum csv_bin_kind kind = c->mode[n].bin.kind;
         bool binned = kind != CSV_BIN_TIME && kind != CSV_BIN_HOUR_OF_WEEK;
         for (size_t i = 0; i < r->room; i++)
@@ -313,8 +306,7 @@ static enum status check_times(const struct csv_reading *r, struct error *error)
                              "%s: column %d (%.*s): all fields read as dates without hyphens, "
                              "expected 2026-11-23 for 20261123; numbers that are no dates have "
                              "bins of a width without a unit, as --bin COLUMN=3600",
-                             c->path, c->mode[n].column + 1, (int)(name->end - name->begin),
-                             name->begin);
+                             c->path, c->mode[n].column + 1, (int)name.length, name.text);
     }
     return STATUS_OK;
 }
@@ -334,7 +326,7 @@ static enum status check_names(const struct csv_reading *r, struct error *error)
         error, STATUS_MEMORY,
         "%s: the names take more than %s, the part of the memory that is theirs: allow "
         "more with --host-memory",
-        r->text.name, NUMBER_SIZE(most));
+        r->text.reader.name, NUMBER_SIZE(most));
 }
 
 /* The piece is full, but while names wait to be sorted, it cannot be handed over: then only names
@@ -350,7 +342,7 @@ static enum status take_names_only(struct csv_reading *r, struct error *error)
                          "%s: more than %" PRIu64 " entries, for which there is not enough memory "
                          "while names wait to be sorted: give a file, which can be read twice, or "
                          "allow more with --host-memory",
-                         r->text.name, r->used);
+                         r->text.reader.name, r->used);
     r->names_only = true;
     r->used = 0;
     return STATUS_OK;
@@ -364,27 +356,19 @@ static enum status open_text(struct csv_reading *r, const char **begin, const ch
     struct tns_sizes sizes = r->reader->tns->sizes;
     const uint64_t part = r->reader->memory / WINDOW_PART;
     if (sizes.window == 0)
-        sizes.window = part < LEAST_WINDOW      ? LEAST_WINDOW
-                       : part < TNS_MOST_WINDOW ? (size_t)part
-                                                : TNS_MOST_WINDOW;
+        sizes.window = part < LEAST_WINDOW  ? LEAST_WINDOW
+                       : part < LINE_WINDOW ? (size_t)part
+                                            : LINE_WINDOW;
     TRY(csv_text_open(&r->text, r->reader->path, &sizes, error));
     do {
         TRY(csv_text_next(&r->text, error));
         if (r->text.begin == r->text.end)
             return error_set(error, STATUS_INPUT, "%s: is empty, expected a header of names",
-                             r->text.name);
+                             r->text.reader.name);
         *begin = csv_record_skip_blank(r->text.begin, r->text.end);
     } while (*begin == r->text.end);
     *end = csv_text_take_row(&r->text, *begin);
     return STATUS_OK;
-}
-
-/* From now on messages name the columns. */
-static void name_columns(struct csv_reading *r)
-{
-    r->text.separator = r->columns.format.separator;
-    r->text.column = r->columns.name;
-    r->text.columns = r->columns.count;
 }
 
 /* --- the format --- */
@@ -431,50 +415,46 @@ static enum status csv_open(struct tensor_reader *t, struct error *error)
     TRY(error->status);
     r->reader = t;
     TRY(open_text(r, &begin, &end, error));
-    TRY(csv_columns_read(&r->columns, r->text.name, begin, end, error));
+    TRY(csv_columns_read(&r->columns, r->text.reader.name, begin, end, error));
     TRY(csv_columns_choose(&r->columns, t->csv, error));
-    name_columns(r);
+    r->text.format = &r->columns.format; /* from now on messages name the columns */
     return check_names(r, error);
 }
 
-/* Parses windows into the piece until it is full (*full) or the file ends. */
-static enum status read_rows(struct csv_reading *r, bool *full, struct error *error)
+/* Parses windows into the piece until it is full, which leaves a window, or the file ends. */
+static enum status read_rows(struct csv_reading *r, struct error *error)
 {
     struct tensor_reader *t = r->reader;
-    *full = false;
     while (r->text.begin < r->text.end) {
         const struct csv_section *last = &r->text.section[r->text.sections - 1];
         const uint64_t lines = last->first_line + last->lines;
         const uint64_t most =
             tensor_reader_most(t, r->columns.modes, csv_columns_bytes(&r->columns));
-        const double read = r->names_only ? 0 : line_reader_fraction(r->text.reader);
+        const double read = r->names_only ? 0 : line_reader_fraction(&r->text.reader);
         if (r->used > 0 && r->used + lines > most) {
-            if (!r->names_only && !csv_columns_wait(&r->columns)) {
-                *full = true;
+            if (!r->names_only && !csv_columns_wait(&r->columns))
                 return STATUS_OK;
-            }
             TRY(take_names_only(r, error));
         }
         TRY(tensor_reader_make_room(t, r->columns.modes, r->used, lines, most, read, error));
         TRY(parse_window(r, error));
         TRY(check_names(r, error));
-        const uint64_t bytes = line_reader_bytes(r->text.reader);
+        const uint64_t bytes = r->text.reader.text_bytes;
         const double rate = (double)bytes / (clock_now() - t->start);
-        progress_update(t->progress, line_reader_fraction(r->text.reader), "%s, %s/s",
+        progress_update(t->progress, line_reader_fraction(&r->text.reader), "%s, %s/s",
                         NUMBER_SIZE(bytes), NUMBER_SIZE(number_whole(rate)));
         TRY(csv_text_next(&r->text, error));
     }
     if (t->entries + r->used == 0)
-        return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.name);
+        return error_set(error, STATUS_INPUT, "%s: no rows after the header", r->text.reader.name);
     return check_times(r, error);
 }
 
 static enum status csv_next(struct tensor_reader *t, struct error *error)
 {
     struct csv_reading *r = t->state;
-    bool full;
     r->used = 0;
-    TRY(read_rows(r, &full, error));
+    TRY(read_rows(r, error));
     if (r->names_only) { /* begin the file again now that all names have their numbers */
         struct coo none = {0};
         const char *begin = NULL, *end = NULL;
@@ -483,17 +463,18 @@ static enum status csv_next(struct tensor_reader *t, struct error *error)
         r->names_only = false;
         r->used = 0;
         TRY(open_text(r, &begin, &end, error));
-        progress_stage(r->reader->progress, "reading %s again", r->text.name);
-        name_columns(r);
-        TRY(read_rows(r, &full, error));
+        progress_stage(r->reader->progress, "reading %s again", r->text.reader.name);
+        r->text.format = &r->columns.format;
+        TRY(read_rows(r, error));
     }
+    const bool over = r->text.begin == r->text.end;
     t->piece.nnz = r->used;
-    if (!full)
+    if (over)
         TRY(csv_columns_number(&r->columns, &t->piece, error));
     for (int n = 0; n < r->columns.modes; n++)
         t->piece.shape.dims[n] = r->columns.mode[n].names.count;
-    t->bytes = line_reader_bytes(r->text.reader);
-    tensor_reader_set_piece(t, r->used, !full);
+    t->bytes = r->text.reader.text_bytes;
+    tensor_reader_set_piece(t, r->used, over);
     return STATUS_OK;
 }
 
@@ -504,7 +485,7 @@ static enum status csv_end(struct tensor_reader *t, struct error *error)
     t->shape = (struct shape){.order = r->columns.modes};
     for (int n = 0; n < r->columns.modes; n++)
         t->shape.dims[n] = r->columns.mode[n].names.count;
-    t->gzip = line_reader_gzip(r->text.reader);
+    t->gzip = r->text.reader.gzip;
     progress_done(t->progress, "%" PRIu64 " row%s, %s of CSV%s", t->entries,
                   t->entries == 1 ? "" : "s", number_size(t->bytes, size),
                   pace_bytes(t->bytes, "", clock_now() - t->start, how_fast));

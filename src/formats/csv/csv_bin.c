@@ -16,21 +16,15 @@
 
 static bool parse_duration(struct csv_bin *bin, const char *text)
 {
-    static const struct {
-        char letter;
-        int64_t seconds;
-    } units[] = {{'d', DAY}, {'h', 3600}, {'m', 60}, {'s', 1}};
+    static const char letters[] = "smhd";
+    static const int64_t seconds[] = {1, 60, 3600, DAY};
     uint64_t number;
     const char *unit = number_parse_unsigned(text, text + strlen(text), &number);
-    if (!unit || number < 1 || number > 1000000 || strlen(unit) != 1)
+    if (!unit || number < 1 || number > 1000000 || strlen(unit) != 1 || !strchr(letters, *unit))
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (*unit != units[i].letter)
-            continue;
-        *bin = (struct csv_bin){.kind = CSV_BIN_TIME, .width = (int64_t)number * units[i].seconds};
-        return true;
-    }
-    return false;
+    const int64_t each = seconds[strchr(letters, *unit) - letters];
+    *bin = (struct csv_bin){.kind = CSV_BIN_TIME, .width = (int64_t)number * each};
+    return true;
 }
 
 /* A decimal number times 10^decimals: its sign, its whole part, and whether anything follows the
@@ -118,11 +112,6 @@ static void date_of(int64_t days, int64_t *year, int *month, int *day)
     *year = years + era * 400 + (*month <= 2);
 }
 
-static bool leap(int64_t year)
-{
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
 /* Exactly `count` digits at *at, a number from `least` to `most`. */
 static bool take_digits(const char **at, const char *end, int count, int least, int most,
                         int *number)
@@ -131,10 +120,9 @@ static bool take_digits(const char **at, const char *end, int count, int least, 
     if (end - *at < count)
         return false;
     for (int i = 0; i < count; i++) {
-        const char c = (*at)[i];
-        if (c < '0' || c > '9')
+        if (!is_digit((*at)[i]))
             return false;
-        *number = 10 * *number + (c - '0');
+        *number = 10 * *number + ((*at)[i] - '0');
     }
     *at += count;
     return *number >= least && *number <= most;
@@ -205,7 +193,8 @@ static bool take_offset(const char **at, const char *end, int64_t *seconds)
 static bool take_day(const char **at, const char *end, int year, int month, int *day)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return take_digits(at, end, 2, 1, lengths[month - 1] + (month == 2 && leap(year)), day);
+    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return take_digits(at, end, 2, 1, lengths[month - 1] + (month == 2 && leap), day);
 }
 
 static bool parse_date(const char *at, const char *end, int64_t *seconds)
@@ -273,13 +262,10 @@ static size_t name_moment(int64_t seconds, int64_t width, char *name)
     int64_t year;
     int month, day;
     date_of(days, &year, &month, &day);
-    int length = snprintf(name, CSV_BIN_ROOM, "%04d-%02d-%02d", (int)year, month, day);
-    if (width % DAY != 0)
-        length += snprintf(name + length, CSV_BIN_ROOM - (size_t)length, "T%02d:%02d",
-                           of_day / 3600, of_day / 60 % 60);
-    if (width % 60 != 0)
-        length += snprintf(name + length, CSV_BIN_ROOM - (size_t)length, ":%02d", of_day % 60);
-    return (size_t)length;
+    const int length = snprintf(name, CSV_BIN_ROOM, "%04d-%02d-%02dT%02d:%02d:%02d", (int)year,
+                                month, day, of_day / 3600, of_day / 60 % 60, of_day % 60);
+    const size_t unused = width % DAY == 0 ? strlen("T00:00:00") : width % 60 == 0 ? 3 : 0;
+    return (size_t)length - unused;
 }
 
 size_t csv_bin_hour(int hour, char *name)

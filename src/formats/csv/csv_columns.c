@@ -42,26 +42,22 @@ enum status csv_columns_read(struct csv_columns *c, const char *path, const char
         return error->status;
     char *to = c->text;
     for (const char *at = begin;; at++) {
+        const int count = c->format.columns;
         at = csv_field_read(c->format.separator, at, end, &field, &kind);
         if (!at)
             return error_set(error, STATUS_INPUT,
                              "%s: the header's column %d has a quote in the wrong place, expected "
                              "the name in quotes and each quote inside it twice",
-                             path, c->count + 1);
-        if ((c->count & (c->count + 1)) == 0) /* room for 1, 3, 7, ... is full */
-            TRY(memory_resize(&c->name, 2 * (size_t)c->count + 1, sizeof *c->name, error));
-        const size_t length = csv_field_copy(&field, to);
-        c->name[c->count++] = (struct csv_field){to, to + length, false};
-        to += length;
+                             path, count + 1);
+        if ((count & (count + 1)) == 0) /* room for 1, 3, 7, ... is full */
+            TRY(memory_resize(&c->format.name, 2 * (size_t)count + 1, sizeof *c->format.name,
+                              error));
+        const struct name name = {to, csv_field_copy(&field, to)};
+        c->format.name[c->format.columns++] = name;
+        to += name.length;
         if (*at == '\n')
             return STATUS_OK;
     }
-}
-
-static int shown_bytes(const struct csv_field *name)
-{
-    const size_t length = (size_t)(name->end - name->begin);
-    return length < SHOWN_BYTES ? (int)length : SHOWN_BYTES;
 }
 
 /* The names of the columns, cut to the room. Returns text. */
@@ -69,9 +65,11 @@ static char *list_names(const struct csv_columns *c, char text[SHOWN_ROOM])
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; i < c->count && used + 2 * SHOWN_BYTES < SHOWN_ROOM; i++)
+    for (int i = 0; i < c->format.columns && used + 2 * SHOWN_BYTES < SHOWN_ROOM; i++) {
+        const struct name name = c->format.name[i];
         used += (size_t)snprintf(text + used, SHOWN_ROOM - used, "%s%.*s", i ? ", " : "",
-                                 shown_bytes(&c->name[i]), c->name[i].begin);
+                                 name_shown(name, SHOWN_BYTES), name.text);
+    }
     if (used + 2 * SHOWN_BYTES >= SHOWN_ROOM)
         snprintf(text + used, SHOWN_ROOM - used, ", ...");
     return text;
@@ -80,57 +78,51 @@ static char *list_names(const struct csv_columns *c, char text[SHOWN_ROOM])
 /* --- the options --- */
 
 /* *column = the one with this name, which `option` asks for. */
-static enum status find_column(const struct csv_columns *c, const char *option, const char *name,
-                               size_t length, int *column, struct error *error)
+static enum status find_column(const struct csv_columns *c, const char *option, struct name name,
+                               int *column, struct error *error)
 {
     char names[SHOWN_ROOM];
-    const int shown = length < SHOWN_BYTES ? (int)length : SHOWN_BYTES;
+    const int shown = name_shown(name, SHOWN_BYTES);
     *column = -1;
-    for (int i = 0; i < c->count; i++) {
-        if ((size_t)(c->name[i].end - c->name[i].begin) != length ||
-            memcmp(c->name[i].begin, name, length) != 0)
+    for (int i = 0; i < c->format.columns; i++) {
+        const struct name other = c->format.name[i];
+        if (other.length != name.length || memcmp(other.text, name.text, name.length) != 0)
             continue;
         if (*column >= 0)
             return error_set(error, STATUS_INPUT,
                              "%s: %s: columns %d and %d have the name '%.*s', expected one such "
                              "column",
-                             c->path, option, *column + 1, i + 1, shown, name);
+                             c->path, option, *column + 1, i + 1, shown, name.text);
         *column = i;
     }
     if (*column >= 0)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT, "%s: %s: no column '%.*s', expected one of %s", c->path,
-                     option, shown, name, list_names(c, names));
+                     option, shown, name.text, list_names(c, names));
 }
 
 /* Gives the column to the next slot: a mode's, or that of the values. */
 static enum status take_column(struct csv_columns *c, int column, struct error *error)
 {
-    if (c->slot[column] >= 0)
+    const struct name name = c->format.name[column];
+    if (c->format.slot[column] >= 0)
         return error_set(error, STATUS_INPUT,
                          "%s: column '%.*s' is asked for twice, expected another one", c->path,
-                         shown_bytes(&c->name[column]), c->name[column].begin);
-    c->slot[column] = c->format.wanted++;
+                         name_shown(name, SHOWN_BYTES), name.text);
+    c->format.slot[column] = c->format.wanted++;
     return STATUS_OK;
 }
 
-/* Adds the mode that is a field of --columns. */
-static enum status add_mode(struct csv_columns *c, const struct csv_field *field,
-                            struct error *error)
+/* Adds the mode that has this column. */
+static enum status add_mode(struct csv_columns *c, struct name name, struct error *error)
 {
     struct csv_mode *mode = &c->mode[c->modes];
-    char *name = memory_array((size_t)(field->end - field->begin), 1, error);
-    if (!name)
-        return error->status;
-    const size_t length = csv_field_copy(field, name);
     if (c->modes == MAX_ORDER)
-        error_set(error, STATUS_INPUT, "--columns: more than %d columns, expected 1 to %d",
-                  MAX_ORDER, MAX_ORDER);
-    else if (find_column(c, "--columns", name, length, &mode->column, error) == STATUS_OK &&
-             mode_names_set(&c->mode_names, c->modes, name, length, error) != STATUS_OK)
-        error_prefix(error, "%s: ", c->path);
-    memory_free(name);
-    TRY(error->status);
+        return error_set(error, STATUS_INPUT, "--columns: more than %d columns, expected 1 to %d",
+                         MAX_ORDER, MAX_ORDER);
+    TRY(find_column(c, "--columns", name, &mode->column, error));
+    if (mode_names_set(&c->mode_names, c->modes, name.text, name.length, error) != STATUS_OK)
+        return error_prefix(error, "%s: ", c->path);
     c->modes++;
     return take_column(c, mode->column, error);
 }
@@ -142,8 +134,8 @@ static enum status choose_modes(struct csv_columns *c, const char *columns, stru
     char *text = memory_text(error, "%s\n", columns);
     if (!text)
         return error->status;
-    const char *end = text + strlen(text);
-    for (const char *at = text; error->status == STATUS_OK; at++) {
+    const char *end = text + strlen(text), *at = text;
+    do {
         at = csv_field_read(',', at, end, &field, &kind);
         if (!at) {
             error_set(error, STATUS_INPUT,
@@ -152,45 +144,40 @@ static enum status choose_modes(struct csv_columns *c, const char *columns, stru
                       columns);
             break;
         }
-        if (add_mode(c, &field, error) != STATUS_OK)
-            break;
-        if (*at == '\n')
-            break;
-    }
+        char *name = text + (field.name.text - text); /* a field becomes its name in its place */
+        add_mode(c, (struct name){name, csv_field_copy(&field, name)}, error);
+    } while (error->status == STATUS_OK && *at++ != '\n');
     memory_free(text);
     return error->status;
 }
 
 /* *mode = the one whose column's name begins `setting`, COLUMN=..., and *rest what follows the
- * sign; of several the longest name. */
+ * sign; of several the longest name. `had`: the modes that the option has had so far. */
 static enum status find_mode(struct csv_columns *c, const char *option, const char *setting,
-                             struct csv_mode **mode, const char **rest, struct error *error)
+                             bool *had, struct csv_mode **mode, const char **rest,
+                             struct error *error)
 {
-    size_t longest = 0;
-    *mode = NULL;
+    struct name name = {0};
+    int found = -1;
     for (int n = 0; n < c->modes; n++) {
-        const struct csv_field *name = &c->name[c->mode[n].column];
-        const size_t length = (size_t)(name->end - name->begin);
-        if (strncmp(setting, name->begin, length) != 0 || setting[length] != '=')
+        const struct name other = c->format.name[c->mode[n].column];
+        if (strncmp(setting, other.text, other.length) != 0 || setting[other.length] != '=' ||
+            (found >= 0 && other.length <= name.length))
             continue;
-        if (*mode && length <= longest)
-            continue;
-        *mode = &c->mode[n];
-        *rest = setting + length + 1;
-        longest = length;
+        found = n;
+        name = other;
     }
-    if (*mode)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "%s: '%s', expected COLUMN=... with a column of --columns", option, setting);
-}
-
-static enum status refuse_twice(const struct csv_columns *c, const struct csv_mode *mode,
-                                const char *option, struct error *error)
-{
-    const struct csv_field *name = &c->name[mode->column];
-    return error_set(error, STATUS_INPUT, "%s: '%.*s' twice, expected each column once", option,
-                     shown_bytes(name), name->begin);
+    if (found < 0)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected COLUMN=... with a column of --columns", option,
+                         setting);
+    if (had[found])
+        return error_set(error, STATUS_INPUT, "%s: '%.*s' twice, expected each column once", option,
+                         name_shown(name, SHOWN_BYTES), name.text);
+    had[found] = true;
+    *mode = &c->mode[found];
+    *rest = setting + name.length + 1;
+    return STATUS_OK;
 }
 
 /* Numbers the names that are listed before the file is read. */
@@ -215,13 +202,13 @@ static enum status list_mode(struct csv_mode *mode, struct error *error)
 static const char *suggest_columns(const struct csv_columns *c, char word[WORD_ROOM])
 {
     char row[WORD_ROOM], *at = row;
-    for (int i = 0; i < c->count && i < 3; i++) {
-        const size_t length = (size_t)(c->name[i].end - c->name[i].begin);
-        if (CSV_FIELD_ROOM(length) + 1 >= (size_t)(row + sizeof row - at))
+    for (int i = 0; i < c->format.columns && i < 3; i++) {
+        const struct name name = c->format.name[i];
+        if (CSV_FIELD_ROOM(name.length) + 1 >= (size_t)(row + sizeof row - at))
             return strcpy(word, "...");
         if (i > 0)
             *at++ = ',';
-        at = csv_field_write(c->name[i].begin, length, at);
+        at = csv_field_write(name.text, name.length, at);
     }
     *at = '\0';
     return shell_word(row, word, WORD_ROOM);
@@ -231,30 +218,31 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
                                struct error *error)
 {
     if (!options || !options->columns) {
-        char names[SHOWN_ROOM], path[WORD_ROOM], some[WORD_ROOM];
+        char names[SHOWN_ROOM], path[WORD_ROOM], columns[WORD_ROOM];
         return error_set(
             error, STATUS_INPUT,
             "%s: is CSV with the columns %s, expected --columns to say which are the modes, "
             "as in: blco convert %s OUT.blco --columns %s",
             c->path, list_names(c, names), shell_word(c->path, path, sizeof path),
-            suggest_columns(c, some));
+            suggest_columns(c, columns));
     }
-    c->slot = memory_array((size_t)c->count, sizeof *c->slot, error);
-    if (!c->slot)
+    const int count = c->format.columns;
+    bool is_binned[MAX_ORDER] = {false}, is_ordered[MAX_ORDER] = {false};
+    c->format.slot = memory_array((size_t)count, sizeof *c->format.slot, error);
+    if (!c->format.slot)
         return error->status;
-    for (int i = 0; i < c->count; i++)
-        c->slot[i] = -1;
+    for (int i = 0; i < count; i++)
+        c->format.slot[i] = -1;
     TRY(choose_modes(c, options->columns, error));
     if (options->value) {
-        TRY(find_column(c, "--value", options->value, strlen(options->value), &c->value, error));
+        const struct name name = {options->value, strlen(options->value)};
+        TRY(find_column(c, "--value", name, &c->value, error));
         TRY(take_column(c, c->value, error));
     }
     for (int i = 0; i < options->bins; i++) {
         struct csv_mode *mode;
         const char *width;
-        TRY(find_mode(c, "--bin", options->bin[i], &mode, &width, error));
-        if (mode->bin.kind != CSV_BIN_NONE)
-            return refuse_twice(c, mode, "--bin", error);
+        TRY(find_mode(c, "--bin", options->bin[i], is_binned, &mode, &width, error));
         if (!csv_bin_parse(&mode->bin, width))
             return error_set(error, STATUS_INPUT,
                              "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
@@ -268,14 +256,11 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
     for (int i = 0; i < options->orders; i++) {
         struct csv_mode *mode;
         const char *how;
-        TRY(find_mode(c, "--order", options->order[i], &mode, &how, error));
+        TRY(find_mode(c, "--order", options->order[i], is_ordered, &mode, &how, error));
         if (*how == '\0')
             return error_set(error, STATUS_INPUT,
                              "--order: '%s', expected COLUMN=sorted, COLUMN=number or COLUMN=FILE",
                              options->order[i]);
-        if (mode->is_ordered)
-            return refuse_twice(c, mode, "--order", error);
-        mode->is_ordered = true;
         mode->order = strcmp(how, "sorted") == 0   ? CSV_SORTED
                       : strcmp(how, "number") == 0 ? CSV_BY_NUMBER
                                                    : CSV_LISTED;
@@ -284,11 +269,9 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
     }
     for (int n = 0; n < c->modes; n++)
         TRY(list_mode(&c->mode[n], error));
-    for (int i = 0; i < c->count; i++)
-        if (c->slot[i] < 0)
-            c->slot[i] = c->format.wanted;
-    c->format.columns = c->count;
-    c->format.slot = c->slot;
+    for (int i = 0; i < count; i++)
+        if (c->format.slot[i] < 0)
+            c->format.slot[i] = c->format.wanted;
     return STATUS_OK;
 }
 
@@ -380,8 +363,8 @@ void csv_columns_free(struct csv_columns *c)
 {
     for (int n = 0; n < c->modes; n++)
         name_table_free(&c->mode[n].names);
-    memory_free(c->slot);
-    memory_free(c->name);
+    memory_free(c->format.slot);
+    memory_free(c->format.name);
     memory_free(c->text);
     *c = (struct csv_columns){0};
 }

@@ -17,19 +17,15 @@ struct csv_mode {
     int column; /* of the file, from 0 */
     struct csv_bin bin;
     enum csv_order order;
-    bool is_ordered;         /* by --order                                                     */
     const char *file;        /* CSV_LISTED: the file of --order, or NULL: a list of blco's own */
     struct name_table names; /* owned                                                          */
 };
 
 struct csv_columns {
-    const char *path;       /* of the file, for messages                                    */
-    char *text;             /* a copy of the header; owned                                  */
-    struct csv_field *name; /* (count) of the columns, in `text`; owned                     */
-    int count;
-    int *slot; /* (count) as csv_format has it: modes, then the values; owned  */
-    struct csv_format format;
-    int modes, value; /* value: the column of values, or -1 */
+    const char *path;         /* of the file, for messages                */
+    char *text;               /* a copy of the header; owned              */
+    struct csv_format format; /* names in `text`; slots of modes, then of the values */
+    int modes, value;         /* value: the column of values, or -1 */
     struct csv_mode mode[MAX_ORDER];
     struct mode_names mode_names; /* of the columns that are modes */
 };

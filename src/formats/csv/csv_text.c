@@ -1,13 +1,10 @@
 #include "formats/csv/csv_text.h"
 
 #include <inttypes.h>
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/names/name_table.h"
-#include "formats/tns/foreign_file.h"
 #include "formats/tns/tns_text.h"
 #include "tensor/shape.h"
 
@@ -46,7 +43,7 @@ static inline const char *find_special(char separator, const char *at, const cha
 static const char *read_quoted(char separator, const char *at, const char *end,
                                struct csv_field *field, enum csv_fault_kind *kind)
 {
-    *field = (struct csv_field){.begin = at, .end = end};
+    *field = (struct csv_field){.name.text = at};
     const char *quote = memchr(at, '"', (size_t)(end - at));
     while (quote && quote + 1 < end && quote[1] == '"') {
         field->doubled = true;
@@ -55,30 +52,24 @@ static const char *read_quoted(char separator, const char *at, const char *end,
     *kind = CSV_UNCLOSED;
     if (!quote || quote + 1 == end)
         return NULL;
-    field->end = quote++;
+    field->name.length = (size_t)(quote++ - at);
     if (*quote == '\r' && quote + 1 < end && quote[1] == '\n')
         quote++;
     *kind = CSV_AFTER;
     return *quote == separator || *quote == '\n' ? quote : NULL;
 }
 
-static inline const char *read_field(char separator, const char *at, const char *end,
-                                     struct csv_field *field, enum csv_fault_kind *kind)
+inline const char *csv_field_read(char separator, const char *at, const char *end,
+                                  struct csv_field *field, enum csv_fault_kind *kind)
 {
     if (*at == '"')
         return read_quoted(separator, at + 1, end, field, kind);
     const char *stop = find_special(separator, at, end);
-    *field = (struct csv_field){.begin = at, .end = stop};
+    *field = (struct csv_field){.name = {at, (size_t)(stop - at)}};
     if (*stop == '\n' && stop > at && stop[-1] == '\r')
-        field->end--;
+        field->name.length--;
     *kind = CSV_STRAY;
     return *stop != '"' ? stop : NULL;
-}
-
-const char *csv_field_read(char separator, const char *at, const char *end, struct csv_field *field,
-                           enum csv_fault_kind *kind)
-{
-    return read_field(separator, at, end, field, kind);
 }
 
 const char *csv_record_read(const struct csv_format *f, const char *at, const char *end,
@@ -88,16 +79,16 @@ const char *csv_record_read(const struct csv_format *f, const char *at, const ch
     enum csv_fault_kind kind;
     for (int column = 0;; column++) {
         struct csv_field *to = &field[column < f->columns ? f->slot[column] : f->wanted];
-        at = read_field(f->separator, at, end, to, &kind);
+        at = csv_field_read(f->separator, at, end, to, &kind);
         if (!at) {
-            *fault = (struct csv_fault){kind, row, column, *to};
+            *fault = (struct csv_fault){kind, row, column, to->name};
             return NULL;
         }
         if (*at++ != '\n')
             continue;
         if (column + 1 == f->columns)
             return at;
-        *fault = (struct csv_fault){CSV_COLUMNS, row, column + 1, *to};
+        *fault = (struct csv_fault){CSV_COLUMNS, row, column + 1, to->name};
         return NULL;
     }
 }
@@ -117,12 +108,13 @@ const char *csv_record_skip_blank(const char *at, const char *end)
 
 size_t csv_field_copy(const struct csv_field *field, char *to)
 {
-    char *out = to;
-    for (const char *p = field->begin; p < field->end; p++) {
-        *out++ = *p;
+    const char *end = field->name.text + field->name.length;
+    char *copy = to;
+    for (const char *p = field->name.text; p < end; p++) {
+        *copy++ = *p;
         p += field->doubled && *p == '"';
     }
-    return (size_t)(out - to);
+    return (size_t)(copy - to);
 }
 
 char *csv_field_write(const char *text, size_t length, char *to)
@@ -146,18 +138,15 @@ char *csv_field_write(const char *text, size_t length, char *to)
 enum status csv_text_open(struct csv_text *t, const char *path, const struct tns_sizes *sizes,
                           struct error *error)
 {
-    *t = (struct csv_text){.section_bytes = sizes->section ? sizes->section : TNS_SECTION};
-    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW, error));
-    t->name = line_reader_name(t->reader);
-    /* the reader's thread counts among the threads that the user allows */
-    t->threads = omp_get_max_threads() - line_reader_threaded(t->reader);
-    t->threads = t->threads > 1 ? t->threads : 1;
+    *t = (struct csv_text){.section_bytes = sizes->section ? sizes->section : LINE_SECTION};
+    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : LINE_WINDOW, error));
+    t->reader.is_tensor = true;
     return STATUS_OK;
 }
 
 void csv_text_close(struct csv_text *t)
 {
-    line_reader_close(t->reader);
+    line_reader_close(&t->reader);
     memory_free(t->section);
     memory_free(t->joined);
     *t = (struct csv_text){0};
@@ -177,21 +166,20 @@ static const char *next_row(const char *at, const char *end, bool inside)
     return end;
 }
 
-/* Cuts [begin, end) into sections, and counts the quotes before each. Returns whether the text ends
+/* Cuts the text into sections, and counts the quotes before each. *inside = whether the text ends
  * inside a quoted field. */
-static enum status count_quotes(struct csv_text *t, const char *begin, const char *end,
-                                bool *inside, struct error *error)
+static enum status count_quotes(struct csv_text *t, bool *inside, struct error *error)
 {
-    const size_t bytes = (size_t)(end - begin), most = bytes / t->section_bytes + 1;
+    const size_t bytes = (size_t)(t->rest_end - t->begin), most = bytes / t->section_bytes + 1;
     if (most > t->section_room) {
         TRY(memory_resize(&t->section, most, sizeof *t->section, error));
         t->section_room = most;
     }
     t->sections = (bytes + t->section_bytes - 1) / t->section_bytes;
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (size_t i = 0; i < t->sections; i++) {
-        const char *at = begin + i * t->section_bytes;
-        const char *stop = i + 1 < t->sections ? at + t->section_bytes : end;
+        const char *at = t->begin + i * t->section_bytes;
+        const char *stop = i + 1 < t->sections ? at + t->section_bytes : t->rest_end;
         t->section[i] = (struct csv_section){.at = at, .quotes = byte_count(at, stop, '"')};
     }
     *inside = false;
@@ -202,12 +190,12 @@ static enum status count_quotes(struct csv_text *t, const char *begin, const cha
     return STATUS_OK;
 }
 
-/* Where the last row of [begin, end) begins, which ends inside a quoted field. */
-static const char *last_row(const struct csv_text *t, const char *begin, const char *end)
+/* Where the last row of the text begins, which ends inside a quoted field. */
+static const char *last_row(const struct csv_text *t)
 {
     for (size_t i = t->sections; i-- > 0;) {
         const struct csv_section *s = &t->section[i];
-        const char *stop = i + 1 < t->sections ? s[1].at : end, *last = NULL;
+        const char *stop = i + 1 < t->sections ? s[1].at : t->rest_end, *last = NULL;
         bool inside = s->inside;
         for (const char *p = s->at; p < stop; p++) {
             inside ^= *p == '"';
@@ -217,20 +205,14 @@ static const char *last_row(const struct csv_text *t, const char *begin, const c
         if (last)
             return last;
     }
-    return begin;
+    return t->begin;
 }
 
 const char *csv_text_take_row(struct csv_text *t, const char *row)
 {
     const char *at = next_row(row, t->end, false);
-    for (size_t i = 0; i < t->sections; i++) {
-        struct csv_section *s = &t->section[i];
-        const char *begin = s->begin > at ? s->begin : at < s->end ? at : s->end;
-        const uint64_t skipped = line_count(s->begin, begin);
-        s->begin = begin;
-        s->lines -= skipped;
-        s->first_line += skipped;
-    }
+    for (size_t i = 0; i < t->sections && t->section[i].begin < at; i++)
+        t->section[i].begin = at < t->section[i].end ? at : t->section[i].end;
     return at;
 }
 
@@ -241,45 +223,7 @@ static enum status refuse_long(const struct csv_text *t, struct error *error)
     return error_set(error, STATUS_INPUT,
                      "%s:%" PRIu64 ": a row of more than %zu bytes, expected a shorter one: does a "
                      "quoted field lack its closing quote?",
-                     t->name, t->lines + 1, line_reader_window_bytes(t->reader));
-}
-
-/* [*begin, *end) = the rest of the last window and this one. */
-static enum status join(struct csv_text *t, const struct line_window *window, const char **begin,
-                        const char **end, struct error *error)
-{
-    const size_t rest = (size_t)(t->rest_end - t->rest),
-                 more = (size_t)(window->end - window->begin);
-    *begin = window->begin;
-    *end = window->end;
-    t->is_joined = rest > 0;
-    if (rest == 0)
-        return STATUS_OK;
-    if (rest > line_reader_window_bytes(t->reader))
-        return refuse_long(t, error);
-    if (more > 0)
-        memcpy(t->joined + rest, window->begin, more);
-    *begin = t->joined;
-    *end = t->joined + rest + more;
-    return STATUS_OK;
-}
-
-/* Keeps the rest where the next window cannot overwrite it, with room for that window. */
-static enum status keep_rest(struct csv_text *t, struct error *error)
-{
-    const size_t rest = (size_t)(t->rest_end - t->rest),
-                 at = t->is_joined ? (size_t)(t->rest - t->joined) : 0,
-                 needed = at + rest + line_reader_window_bytes(t->reader) + 1;
-    if (rest == 0)
-        return STATUS_OK;
-    if (needed > t->joined_room) {
-        TRY(memory_resize(&t->joined, needed, 1, error));
-        t->joined_room = needed;
-    }
-    memmove(t->joined, t->is_joined ? t->joined + at : t->rest, rest);
-    t->rest = t->joined;
-    t->rest_end = t->joined + rest;
-    return STATUS_OK;
+                     t->reader.name, t->lines + 1, t->reader.window_bytes);
 }
 
 /* The rest begins a row that has an open quote at its end. STATUS_INPUT where that row is at fault
@@ -287,15 +231,17 @@ static enum status keep_rest(struct csv_text *t, struct error *error)
 static enum status check_rest(const struct csv_text *t, bool over, struct error *error)
 {
     struct csv_fault fault = {.row = t->rest};
-    const char separator = t->separator ? t->separator : ',', *at = t->rest;
-    if (!t->separator && !over)
+    struct csv_field field = {0};
+    const char separator = t->format ? t->format->separator : ',', *at = t->rest;
+    if (!t->format && !over)
         return STATUS_OK;
     for (; at && at < t->rest_end; at++) {
-        at = csv_field_read(separator, at, t->rest_end, &fault.field, &fault.kind);
+        at = csv_field_read(separator, at, t->rest_end, &field, &fault.kind);
         if (!at)
             break;
         fault.column++;
     }
+    fault.name = field.name;
     if (!over && (at || fault.kind == CSV_UNCLOSED))
         return STATUS_OK;
     return csv_text_explain(t, &fault, error);
@@ -308,25 +254,31 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
     do {
         struct line_window window;
         bool inside = false;
-        TRY(keep_rest(t, error));
-        TRY(line_reader_next(t->reader, &window, error));
-        if (!t->begun) {
-            t->begun = true;
-            const size_t count = window.overlong ? line_reader_window_bytes(t->reader)
-                                                 : (size_t)(window.end - window.begin);
-            const bool gzip = line_reader_gzip(t->reader);
-            TRY(foreign_file_refuse(t->name, window.begin, count, gzip, error));
-            if (count >= UTF8_MARK_BYTES && memcmp(window.begin, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-                window.begin += UTF8_MARK_BYTES;
-        }
+        const size_t rest = (size_t)(t->rest_end - t->rest), most = t->reader.window_bytes;
+        if (rest > most)
+            return refuse_long(t, error);
+        if (rest > 0 && !t->joined)
+            t->joined = memory_array(2, most, error);
+        TRY(error->status);
+        if (rest > 0) /* the next window may overwrite it */
+            memmove(t->joined, t->rest, rest);
+        TRY(line_reader_next(&t->reader, &window, error));
         if (window.overlong)
             return refuse_long(t, error);
         const bool over = window.begin == window.end;
-        TRY(join(t, &window, &t->begin, &t->rest_end, error));
-        TRY(count_quotes(t, t->begin, t->rest_end, &inside, error));
-        t->rest = t->end = inside ? last_row(t, t->begin, t->rest_end) : t->rest_end;
+        if (rest > 0) {
+            const size_t more = (size_t)(window.end - window.begin);
+            if (more > 0)
+                memcpy(t->joined + rest, window.begin, more);
+            window.begin = t->joined;
+            window.end = t->joined + rest + more;
+        }
+        t->begin = window.begin;
+        t->rest_end = window.end;
+        TRY(count_quotes(t, &inside, error));
+        t->rest = t->end = inside ? last_row(t) : t->rest_end;
         /* each section gets the rows that begin in it */
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
         for (size_t i = 0; i < t->sections; i++) {
             struct csv_section *s = &t->section[i];
             const bool begins = i == 0 || (!s->inside && s->at[-1] == '\n');
@@ -334,7 +286,7 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
                        : s->at < t->end ? next_row(s->at, t->end, s->inside)
                                         : t->end;
         }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
+#pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
         for (size_t i = 0; i < t->sections; i++) {
             struct csv_section *s = &t->section[i];
             s->end = i + 1 < t->sections ? s[1].begin : t->end;
@@ -358,21 +310,6 @@ enum status csv_text_next(struct csv_text *t, struct error *error)
 #define SHOWN      40 /* bytes of a field         */
 #define SHOWN_NAME 80 /* bytes of a column's name */
 
-/* text = "column 2 (item): ", without the name where the header lacks the column, and empty where
- * the header is not read yet. */
-static void column_text(const struct csv_text *t, int column, char *text, size_t room)
-{
-    text[0] = '\0';
-    if (t->columns > 0)
-        snprintf(text, room, "column %d: ", column + 1);
-    if (column >= t->columns)
-        return;
-    const struct csv_field *name = &t->column[column];
-    const size_t length = (size_t)(name->end - name->begin);
-    snprintf(text, room, "column %d (%.*s): ", column + 1,
-             (int)(length < SHOWN_NAME ? length : SHOWN_NAME), name->begin);
-}
-
 enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *fault,
                              struct error *error)
 {
@@ -389,25 +326,28 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
         [CSV_UNBINNED] = "expected a number, for a bin of --bin",
         [CSV_TIME] = "expected a date as 2026-11-23T14:05, or seconds since 1970",
         [CSV_UNLISTED] = "expected a name that the file of --order lists"};
+    const struct csv_format *f = t->format;
+    const struct name name = fault->name; /* in the text, unless it is a copy */
     const bool in_row = fault->kind == CSV_COLUMNS;
-    const struct csv_field *field = &fault->field; /* in the text, unless it is a copy */
-    const bool in_text = !in_row && field->begin >= fault->row && field->begin < t->rest_end;
-    const uint64_t number =
-        t->lines + 1 + line_count(t->begin, in_text ? field->begin : fault->row);
+    const bool in_text = !in_row && name.text >= fault->row && name.text < t->rest_end;
+    const uint64_t number = t->lines + 1 + line_count(t->begin, in_text ? name.text : fault->row);
     char column[128] = "", shown[4 * SHOWN + 8] = "";
-    const size_t length = (size_t)(fault->field.end - fault->field.begin);
     if (in_row)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %d column%s, expected %d, as in the header", t->name,
-                         number, fault->column, fault->column == 1 ? "" : "s", t->columns);
-    column_text(t, fault->column, column, sizeof column);
+        return error_set(
+            error, STATUS_INPUT, "%s:%" PRIu64 ": %d column%s, expected %d, as in the header",
+            t->reader.name, number, fault->column, fault->column == 1 ? "" : "s", f->columns);
+    if (f && fault->column < f->columns)
+        snprintf(column, sizeof column, "column %d (%.*s): ", fault->column + 1,
+                 name_shown(f->name[fault->column], SHOWN_NAME), f->name[fault->column].text);
+    else if (f) /* which the header lacks */
+        snprintf(column, sizeof column, "column %d: ", fault->column + 1);
     if (fault->kind == CSV_LONG)
         return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most", t->name,
-                         number, column, length, NAME_LONGEST);
+                         "%s:%" PRIu64 ": %sa name of %zu bytes, expected %zu at most",
+                         t->reader.name, number, column, name.length, NAME_LONGEST);
     if (fault->kind >= CSV_VALUE)
-        snprintf(shown, sizeof shown, "'%.*s%s', ", (int)(length < SHOWN ? length : SHOWN),
-                 fault->field.begin, length < SHOWN ? "" : "...");
-    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %s%s%s", t->name, number, column, shown,
-                     wrong[fault->kind]);
+        snprintf(shown, sizeof shown, "'%.*s%s', ", name_shown(name, SHOWN), name.text,
+                 name.length < SHOWN ? "" : "...");
+    return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %s%s%s", t->reader.name, number, column,
+                     shown, wrong[fault->kind]);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/names/name_table.h"
 #include "formats/tns/line_reader.h"
 #include "formats/tns/tns_options.h"
 
@@ -17,8 +18,8 @@
  * doubled. Other fields have no quotes. */
 
 struct csv_field {
-    const char *begin, *end; /* without the quotes around it                  */
-    bool doubled;            /* it has quotes, each of them twice             */
+    struct name name; /* its text, without the quotes around it */
+    bool doubled;     /* it has quotes, each of them twice      */
 };
 
 /* What is wrong with a row. */
@@ -40,17 +41,18 @@ enum csv_fault_kind {
 
 struct csv_fault {
     enum csv_fault_kind kind;
-    const char *row; /* where the row begins                          */
-    int column;      /* from 0; of CSV_COLUMNS: how many the row has  */
-    struct csv_field field;
+    const char *row;  /* where the row begins                          */
+    int column;       /* from 0; of CSV_COLUMNS: how many the row has  */
+    struct name name; /* the text of the field                        */
 };
 
 /* The columns, and which of them are wanted. */
 struct csv_format {
     char separator;
     int columns;
-    int wanted;      /* how many                                                      */
-    const int *slot; /* (columns) which wanted column each is; `wanted`: none of them */
+    struct name *name; /* (columns) as the header has them; owned                              */
+    int wanted;        /* how many                                                             */
+    int *slot;         /* (columns) which wanted column each is; `wanted`: none of them; owned */
 };
 
 /* Reads the field at `at`; the row ends before `end`. Returns where the separator or the newline
@@ -88,27 +90,19 @@ struct csv_section {
 };
 
 struct csv_text {
-    struct line_reader *reader;     /* owned                                               */
-    const char *name;               /* for messages: the path, or "standard input"         */
-    char separator;                 /* of fields; 0 until the header is read               */
-    const struct csv_field *column; /* (columns) the header's names; NULL until then; borrowed */
-    int columns;
-    int threads;             /* that read sections                                  */
-    size_t section_bytes;    /* about                                               */
-    const char *begin, *end; /* the whole rows of the window; empty: end of the file */
-    uint64_t lines;          /* text lines before the window                        */
+    struct line_reader reader;
+    const struct csv_format *format; /* NULL until the header is read; borrowed */
+    size_t section_bytes;            /* about                                               */
+    const char *begin, *end;         /* the whole rows of the window; empty: end of the file */
+    uint64_t lines;                  /* text lines before the window                        */
 
     struct csv_section *section; /* (room) of the window; owned                  */
     size_t sections, section_room;
 
     /* for csv_text_next */
-    bool begun;
     const char *rest; /* after the whole rows, up to `rest_end` */
     const char *rest_end;
-    char *joined; /* (joined_room) a row that windows of the file share, and what
-                   * follows it; owned                                        */
-    size_t joined_room;
-    bool is_joined;        /* the window is in `joined`    */
+    char *joined;          /* the rest and the window after it, with room for two windows; owned */
     uint64_t window_lines; /* text lines of the whole rows */
 };
 

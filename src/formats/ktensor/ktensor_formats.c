@@ -29,25 +29,18 @@ static char *put_name(const char *name, char *to)
     return csv_field_write(escaped, (size_t)(end - escaped), to);
 }
 
-/* The first column of a factor matrix. */
+/* The first column of a file: labels, or a word and the number of the row. */
 struct column {
     const struct labels *names; /* or NULL */
-    int n;                      /* the mode */
+    int n;                      /* the mode that they are of */
+    const char *word;
 };
 
-static char *put_index(const void *column, uint64_t row, char *text)
+static char *put_row_name(const void *column, uint64_t row, char *text)
 {
     const struct column *c = column;
     const char *label = c->names ? labels_get(c->names, c->n, row) : NULL;
-    text = label ? put_name(label, text) : number_format_unsigned(row + 1, text);
-    *text++ = ',';
-    return text;
-}
-
-static char *put_component(const void *context, uint64_t row, char *text)
-{
-    (void)context;
-    text = number_format_unsigned(row + 1, stpcpy(text, "component"));
+    text = label ? put_name(label, text) : number_format_unsigned(row + 1, stpcpy(text, c->word));
     *text++ = ',';
     return text;
 }
@@ -85,7 +78,8 @@ static enum status csv_begin(struct ktensor_output *o, struct error *error)
                                         .rows = o->whole->rank,
                                         .cols = 1,
                                         .separator = ',',
-                                        .before = put_component,
+                                        .before = put_row_name,
+                                        .context = &(struct column){.word = "component"},
                                         .room = sizeof "component," + NUMBER_MAX_TEXT};
     for (int n = 0; n < order; n++) {
         o->longest[n] = o->names ? labels_longest(o->names, n) : 0;
@@ -100,13 +94,13 @@ static enum status csv_put(struct ktensor_output *o, const struct ktensor *piece
                            struct error *error)
 {
     for (int n = 0; n < piece->shape.order; n++) {
-        const struct column column = {o->names, n};
+        const struct column column = {o->names, n, ""};
         const struct text_matrix m = {.a = piece->factor[n],
                                       .first = piece->first[n],
                                       .rows = piece->shape.dims[n],
                                       .cols = piece->rank,
                                       .separator = ',',
-                                      .before = put_index,
+                                      .before = put_row_name,
                                       .context = &column,
                                       .room = NAME_ROOM(o->longest[n]) + NUMBER_MAX_TEXT + 1};
         TRY(matrix_text_put_rows(&o->file[n], &o->end[n], &m, error));
@@ -141,8 +135,7 @@ static enum status numpy_begin(struct ktensor_output *o, struct error *error)
     for (int n = 0; n < order; n++)
         TRY(npy_write_header(&o->file[n], k->shape.dims[n], k->rank, error));
     TRY(npy_write_header(&o->file[order], k->rank, 0, error));
-    const struct outfile_extent weights =
-        npy_extent(&o->file[order], k->rank, 0, k->lambda, 0, k->rank);
+    const struct outfile_extent weights = npy_extent(&o->file[order], 0, k->lambda, 0, k->rank);
     return outfile_write_extents(&weights, 1, error);
 }
 
@@ -151,8 +144,8 @@ static enum status numpy_put(struct ktensor_output *o, const struct ktensor *pie
 {
     struct outfile_extent extent[MAX_ORDER];
     for (int n = 0; n < piece->shape.order; n++)
-        extent[n] = npy_extent(&o->file[n], o->whole->shape.dims[n], piece->rank, piece->factor[n],
-                               piece->first[n], piece->shape.dims[n]);
+        extent[n] = npy_extent(&o->file[n], piece->rank, piece->factor[n], piece->first[n],
+                               piece->shape.dims[n]);
     return outfile_write_extents(extent, piece->shape.order, error);
 }
 

@@ -30,6 +30,7 @@
 /* The opened files of a model in one format, which is written: the model begins, and its rows
  * follow in the order of the modes and of their rows. */
 struct ktensor_output {
+    const struct ktensor_format *format;
     struct outfile *file;        /* those of the modes and of lambda, or the one file; borrowed */
     size_t end[MAX_ORDER + 1];   /* bytes of each so far, where they have text                  */
     size_t longest[MAX_ORDER];   /* bytes of the longest name of an index of each mode          */

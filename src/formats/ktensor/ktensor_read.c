@@ -18,12 +18,6 @@
 
 #define MOST_LOOKS 5 /* at files that seem to be replaced */
 
-/* Also true if the file exists but cannot be read, which must be reported. */
-static bool exists(const char *path)
-{
-    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
-}
-
 /* The files of a stem: the log of the stem's lock, and the first of them that was found. */
 struct stem_files {
     const char *stem;
@@ -39,10 +33,6 @@ static enum status find_file(char **path, struct stem_files *files, const char *
                              struct error *error)
 {
     TRY(outfile_set_find(path, files->log, files->stem, suffix, error));
-    if (*path && !exists(*path)) {
-        memory_free(*path);
-        *path = NULL;
-    }
     if (!*path || files->first || stat(*path, &files->opened) != 0)
         return STATUS_OK;
     files->first = memory_text(error, "%s", *path);
@@ -133,14 +123,16 @@ static enum status open_matrices(struct matrices *m, struct stem_files *files,
             continue;
         if (!files->needed && m->order < n)
             return refuse_rest(path, files, m->order + 1, format, error);
-        TRY(matrix_file_open(&m->mode[n], path, format->open, error));
+        m->mode[n].path = path;
+        TRY(format->open(&m->mode[n], error));
         m->order = n + 1;
     }
     TRY(find_file(&path, files, ktensor_suffix(format, MAX_ORDER, MAX_ORDER, suffix), error));
     if (path && !files->needed && m->order == 0)
         return refuse_rest(path, files, 1, format, error);
+    m->lambda.path = path;
     if (path)
-        TRY(matrix_file_open(&m->lambda, path, format->open, error));
+        TRY(format->open(&m->lambda, error));
     if (m->order == 0)
         return STATUS_OK;
     TRY(check_unchanged(files, error));
@@ -255,13 +247,21 @@ static enum status refuse_absent(const char *stem, struct error *error)
     return error->status;
 }
 
+/* folder = the folder of the stem's files, "." after a slash. Returns what their names begin with.
+ */
+static const char *folder_of(const char *stem, char folder[PATH_MAX])
+{
+    const char *slash = strrchr(stem, '/'), *name = slash ? slash + 1 : stem;
+    snprintf(folder, PATH_MAX, "%.*s.", (int)(name - stem), stem);
+    return name;
+}
+
 /* When names in the stem's folder changed last. */
 static struct timespec folder_time(const char *stem)
 {
     char folder[PATH_MAX];
-    const char *slash = strrchr(stem, '/');
     struct stat s;
-    snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - stem) : 0, stem);
+    folder_of(stem, folder);
     return stat(folder, &s) == 0 ? s.st_mtim : (struct timespec){0};
 }
 
@@ -320,13 +320,6 @@ enum status ktensor_read_some(struct ktensor *k, const char *stem, const bool *n
 
 #define SHOWN 8
 
-/* The smallest ranks that were seen, ascending and distinct, and whether there are others. */
-struct seen {
-    uint64_t rank[SHOWN];
-    int count;
-    bool more;
-};
-
 /* The rank of a file NAME.rR.SUFFIX that every model has one of; 0 of any other file. */
 static uint64_t rank_of(const char *file, const char *name)
 {
@@ -344,48 +337,38 @@ static uint64_t rank_of(const char *file, const char *name)
     return 0;
 }
 
-static void note(struct seen *seen, uint64_t rank)
+/* The smallest rank above `before` that a file of the folder has; 0 where there is none. */
+static uint64_t rank_after(const char *folder, const char *name, uint64_t before)
 {
-    int at = 0;
-    while (at < seen->count && seen->rank[at] < rank)
-        at++;
-    if (at < seen->count && seen->rank[at] == rank)
-        return;
-    if (seen->count == SHOWN)
-        seen->more = true;
-    else
-        seen->count++;
-    for (int i = seen->count - 1; i > at; i--)
-        seen->rank[i] = seen->rank[i - 1];
-    if (at < SHOWN)
-        seen->rank[at] = rank;
+    uint64_t least = 0;
+    DIR *files = opendir(folder);
+    for (struct dirent *file; files && (file = readdir(files));) {
+        const uint64_t rank = rank_of(file->d_name, name);
+        if (rank > before && (least == 0 || rank < least))
+            least = rank;
+    }
+    if (files)
+        closedir(files);
+    return least;
 }
 
 const char *stem_ranks(const char *stem, char *text, size_t size)
 {
-    char folder[4096];
-    struct seen seen = {0};
-    const char *slash = strrchr(stem, '/'), *name = slash ? slash + 1 : stem;
-    snprintf(folder, sizeof folder, "%.*s.", (int)(name - stem), stem);
-    DIR *files = opendir(folder);
-    for (struct dirent *file; files && (file = readdir(files));) {
-        uint64_t rank = rank_of(file->d_name, name);
-        if (rank > 0)
-            note(&seen, rank);
-    }
-    if (files)
-        closedir(files);
+    char folder[PATH_MAX];
+    const char *name = folder_of(stem, folder);
+    uint64_t rank = rank_after(folder, name, 0);
     size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; i < seen.count && used < size; i++) {
-        const bool last = i > 0 && i == seen.count - 1 && !seen.more;
+    for (int i = 0; rank > 0 && i < SHOWN && used < size; i++) {
+        const uint64_t next = rank_after(folder, name, rank);
         used += (size_t)snprintf(text + used, size - used, "%s%s.r%ju",
-                                 i == 0 ? ""
-                                 : last ? " and "
-                                        : ", ",
-                                 stem, (uintmax_t)seen.rank[i]);
+                                 i == 0      ? ""
+                                 : next == 0 ? " and "
+                                             : ", ",
+                                 stem, (uintmax_t)rank);
+        rank = next;
     }
-    if (seen.more && used < size)
+    if (rank > 0 && used < size)
         snprintf(text + used, size - used, " and others");
     return text;
 }

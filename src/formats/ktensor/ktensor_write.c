@@ -17,27 +17,23 @@ static bool is_file(const char *path)
     return lstat(path, &s) == 0 && !S_ISDIR(s.st_mode);
 }
 
-/* The tensor that has the stem, and whose names its maps are, too; the caller frees the path. NULL
- * where there is none. */
-static char *find_tensor(const char *stem, struct error *error)
+/* *tensor = the tensor that has the stem, and whose names its maps are, too, or NULL; the caller
+ * frees the path. *owned = whether the maps are those of a model that blco wrote, not the tensor's
+ * and not the user's: STEM.modes.map is there. */
+static enum status find_owner(char **tensor, bool *owned, const char *stem, struct error *error)
 {
     static const char *const endings[] = {"blco", "tns", "tns.gz"};
+    *tensor = NULL;
+    *owned = false;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        char *path = memory_text(error, "%s.%s", stem, endings[i]);
-        if (!path || is_file(path))
-            return path;
-        memory_free(path);
+        *tensor = memory_text(error, "%s.%s", stem, endings[i]);
+        if (!*tensor || is_file(*tensor))
+            return error->status;
+        memory_free(*tensor);
     }
-    return NULL;
-}
-
-/* *owned = whether the maps of the stem are those of a model that blco wrote, not the tensor's,
- * which may be `tensor`, and not the user's: STEM.modes.map is there. */
-static enum status find_owner(bool *owned, const char *stem, const char *tensor,
-                              struct error *error)
-{
+    *tensor = NULL;
     char *modes = name_maps_path(stem, NAME_MAPS_MODES, error);
-    *owned = modes && !tensor && is_file(modes);
+    *owned = modes && is_file(modes);
     memory_free(modes);
     return error->status;
 }
@@ -45,11 +41,10 @@ static enum status find_owner(bool *owned, const char *stem, const char *tensor,
 /* The names of all files that a model of the stem may have. */
 static enum status name_all(struct ktensor_files *all, const char *stem, struct error *error)
 {
-    bool owned = false;
+    bool owned;
+    char *tensor;
     *all = (struct ktensor_files){0};
-    char *tensor = find_tensor(stem, error);
-    if (error->status == STATUS_OK)
-        find_owner(&owned, stem, tensor, error);
+    find_owner(&tensor, &owned, stem, error);
     memory_free(tensor);
     TRY(error->status);
     TRY(ktensor_files_name(all, MAX_ORDER, stem, KTENSOR_FORMATS, error));
@@ -80,41 +75,11 @@ done:
     return error->status;
 }
 
-/* Opens and writes the maps of the locked stem that are to be replaced, file[*count] and those
- * after it; *count grows. */
-static enum status write_maps(struct outfile *file, int *count, const struct labels *names,
-                              const struct stem_lock *lock, struct error *error)
+/* Writes the rows of a piece to `outputs`, one for each format, of which the last has none. */
+static enum status put_piece(void *outputs, const struct ktensor *piece, struct error *error)
 {
-    for (int i = 0; i < NAME_MAPS; i++) {
-        bool same;
-        if (!map_exists(names, i))
-            continue;
-        char *path = name_maps_path(lock->stem, i, error);
-        if (!path)
-            return error->status;
-        if (map_is_same(&same, path, names, i, error) == STATUS_OK && !same)
-            outfile_open(&file[(*count)++], path, error);
-        memory_free(path);
-        TRY(error->status);
-        if (!same)
-            TRY(map_write(&file[*count - 1], names, i, error));
-    }
-    return STATUS_OK;
-}
-
-/* The opened files of a model in all formats. */
-struct outputs {
-    int count;
-    const struct ktensor_format *format[KTENSOR_FORMAT_COUNT];
-    struct ktensor_output output[KTENSOR_FORMAT_COUNT];
-};
-
-/* Writes the rows of a piece in all formats. */
-static enum status put_piece(void *context, const struct ktensor *piece, struct error *error)
-{
-    struct outputs *o = context;
-    for (int i = 0; i < o->count; i++)
-        TRY(o->format[i]->put(&o->output[i], piece, error));
+    for (struct ktensor_output *o = outputs; o->format; o++)
+        TRY(o->format->put(o, piece, error));
     return STATUS_OK;
 }
 
@@ -122,18 +87,16 @@ static enum status put_piece(void *context, const struct ktensor *piece, struct 
 static enum status write_model(struct outfile *file, const struct ktensor_source *model,
                                const struct labels *names, unsigned formats, struct error *error)
 {
-    struct outputs o = {0};
-    for (int i = 0; i < KTENSOR_FORMAT_COUNT; i++) {
-        const struct ktensor_format *format = &ktensor_formats[i];
-        if (!(formats & format->flag))
+    struct ktensor_output output[KTENSOR_FORMAT_COUNT + 1] = {0}, *o = output;
+    for (const struct ktensor_format *f = ktensor_formats;
+         f < ktensor_formats + KTENSOR_FORMAT_COUNT; f++) {
+        if (!(formats & f->flag))
             continue;
-        o.format[o.count] = format;
-        o.output[o.count] =
-            (struct ktensor_output){.file = file, .whole = model->k, .names = names};
-        TRY(format->begin(&o.output[o.count++], error));
-        file += ktensor_format_files(format, model->k->shape.order);
+        *o = (struct ktensor_output){.format = f, .file = file, .whole = model->k, .names = names};
+        TRY(f->begin(o++, error));
+        file += ktensor_format_files(f, model->k->shape.order);
     }
-    return ktensor_pieces(model, ktensor_rows_of_bytes(PIECE, model->k->rank), put_piece, &o,
+    return ktensor_pieces(model, ktensor_rows_of_bytes(PIECE, model->k->rank), put_piece, output,
                           error);
 }
 
@@ -149,10 +112,9 @@ enum status ktensor_write(const struct ktensor_source *model, const struct label
     TRY_OR(done, write_model(file, model, names, formats, error));
     if (names)
         TRY_OR(done, ktensor_files_add_maps(files, lock->stem, names, error));
-    TRY_OR(done, write_maps(file, &count, names, lock, error));
+    TRY_OR(done, maps_write(file, &count, names, NAME_MAPS, lock->stem, error));
     TRY_OR(done, take_older_away(file, &count, files, lock, error));
-    if (outfile_set_replace(lock, file, count, error) == STATUS_OK)
-        outfile_set_keep(lock, file, count);
+    outfile_set_replace(lock, file, count, error);
 done:
     for (int i = 0; i < KTENSOR_MOST_FILES; i++)
         outfile_discard(&file[i]);
@@ -183,10 +145,9 @@ static enum status check_map(const char *map, const char *tensor, const struct l
 
 enum status ktensor_check_maps(const char *stem, const struct labels *names, struct error *error)
 {
-    bool owned = true;
-    char *tensor = find_tensor(stem, error);
-    TRY(error->status);
-    find_owner(&owned, stem, tensor, error);
+    bool owned;
+    char *tensor;
+    find_owner(&tensor, &owned, stem, error);
     for (int i = 0; i < NAME_MAPS && !owned && error->status == STATUS_OK; i++) {
         char *map = name_maps_path(stem, i, error);
         if (map)
@@ -234,9 +195,9 @@ enum status ktensor_writable(const char *stem, unsigned formats, struct error *e
     TRY_OR(done, ktensor_files_name(&files, 1, stem, formats, error));
     TRY_OR(done, try_file(files.path[0], error));
     TRY_OR(done, name_all(&all, stem, error));
-    for (int i = 0; i < all.count; i++)
-        if (lstat(all.path[i], &s) == 0 && try_file(all.path[i], error) != STATUS_OK)
-            goto done;
+    for (int i = 0; i < all.count && error->status == STATUS_OK; i++)
+        if (lstat(all.path[i], &s) == 0)
+            try_file(all.path[i], error);
 done:
     ktensor_files_free(&files);
     ktensor_files_free(&all);

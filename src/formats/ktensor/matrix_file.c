@@ -62,13 +62,6 @@ enum status matrix_file_npy(struct matrix_file *f, struct error *error)
     return STATUS_OK;
 }
 
-enum status matrix_file_open(struct matrix_file *f, char *path, matrix_file_kind *kind,
-                             struct error *error)
-{
-    *f = (struct matrix_file){.path = path};
-    return kind(f, error);
-}
-
 enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, double *matrix,
                              struct error *error)
 {

@@ -14,17 +14,12 @@ struct matrix_file {
     uint64_t rows, cols;
 };
 
-/* Opens the file at f->path as one of a format, and finds rows and columns. STATUS_INPUT, also
- * where the matrix is empty; STATUS_MEMORY. */
+/* Opens the file at f->path, of a zeroed *f, as one of a format, and finds rows and columns. The
+ * caller closes *f, after a failure too. STATUS_INPUT, also where the matrix is empty;
+ * STATUS_MEMORY. */
 typedef enum status matrix_file_kind(struct matrix_file *f, struct error *error);
 
 matrix_file_kind matrix_file_text, matrix_file_csv, matrix_file_npy;
-
-/* Opens the file. *f takes `path` over; the caller closes *f, after a failure too. Errors of
- * `kind`.
- */
-enum status matrix_file_open(struct matrix_file *f, char *path, matrix_file_kind *kind,
-                             struct error *error);
 
 /* Reads the first `rows` rows to matrix (rows x cols). STATUS_INPUT, STATUS_MEMORY. */
 enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, double *matrix,

@@ -167,44 +167,31 @@ enum status model_text_refuse(const struct model_text *t, const struct text_line
                      line->number, word, length > SHOWN ? "..." : "", expected);
 }
 
-static void skip_number(struct text_line *line, const char *next)
+/* Whether the word that begins the line ends at `next`, which may be NULL; if so, line->begin moves
+ * to the word after it. */
+static inline bool take_word(struct text_line *line, const char *next)
 {
+    if (!next || (next < line->end && !is_blank(*next)))
+        return false;
     line->begin = next;
     while (line->begin < line->end && is_blank(*line->begin))
         line->begin++;
-}
-
-static bool ends_word(const struct text_line *line, const char *next)
-{
-    return next && (next == line->end || is_blank(*next));
-}
-
-/* model_text_number without a message, for the loop over a matrix. */
-static inline bool take_number(struct text_line *line, double *value)
-{
-    const char *next = number_parse(line->begin, line->end, value);
-    if (!ends_word(line, next) || !__builtin_isfinite(*value))
-        return false;
-    skip_number(line, next);
     return true;
 }
 
-enum status model_text_number(const struct model_text *t, struct text_line *line, double *value,
-                              struct error *error)
+/* Whether a finite number begins the line: then it is taken. */
+static inline bool take_number(struct text_line *line, double *value)
 {
-    if (take_number(line, value))
-        return STATUS_OK;
-    return model_text_refuse(t, line, "a finite number", error);
+    const char *next = number_parse(line->begin, line->end, value);
+    return next && __builtin_isfinite(*value) && take_word(line, next);
 }
 
 enum status model_text_unsigned(const struct model_text *t, struct text_line *line, uint64_t *value,
                                 struct error *error)
 {
-    const char *next = number_parse_unsigned(line->begin, line->end, value);
-    if (!ends_word(line, next))
-        return model_text_refuse(t, line, "a whole number", error);
-    skip_number(line, next);
-    return STATUS_OK;
+    if (take_word(line, number_parse_unsigned(line->begin, line->end, value)))
+        return STATUS_OK;
+    return model_text_refuse(t, line, "a whole number", error);
 }
 
 enum status model_text_line_end(const struct model_text *t, const struct text_line *line,
@@ -226,10 +213,9 @@ static enum status refuse_row(const struct model_text *t, struct text_line line,
                          "%s:%" PRIu64 ": %" PRIu64 " numbers, expected %" PRIu64, t->path,
                          line.number, count, cols);
     double value;
-    for (uint64_t c = 0; c < cols; c++)
-        if (model_text_number(t, &line, &value, error) != STATUS_OK)
-            break;
-    return error->status;
+    while (take_number(&line, &value)) {
+    }
+    return model_text_refuse(t, &line, "a finite number", error);
 }
 
 struct matrix {

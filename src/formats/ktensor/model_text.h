@@ -34,12 +34,8 @@ void model_text_close(struct model_text *t);
 /* Returns item number `item`, from 0, less than t->items. It points into t->bytes. */
 struct text_line model_text_item(const struct model_text *t, uint64_t item);
 
-/* *value = the next number of the line; line->begin moves to what follows. STATUS_INPUT if there is
- * no number, or a NaN or an infinity. */
-enum status model_text_number(const struct model_text *t, struct text_line *line, double *value,
-                              struct error *error);
-
-/* As model_text_number, for a whole number of 0 or more. */
+/* *value = the next number of the line, a whole one of 0 or more; line->begin moves to what
+ * follows. STATUS_INPUT if there is none. */
 enum status model_text_unsigned(const struct model_text *t, struct text_line *line, uint64_t *value,
                                 struct error *error);
 

@@ -11,32 +11,8 @@
 #error "npy.c copies doubles in the byte order of the file, which is little-endian"
 #endif
 
-#define HEADER_MAX 128
-#define SOME_ROWS  4096 /* of a column that are read at a time */
-
-/* Writes the header to header[0..HEADER_MAX). Returns its size in bytes, a multiple of 64. */
-static size_t make_header(uint64_t rows, uint64_t cols, char *header)
-{
-    char shape[48];
-    if (cols == 0)
-        snprintf(shape, sizeof shape, "(%" PRIu64 ",)", rows);
-    else
-        snprintf(shape, sizeof shape, "(%" PRIu64 ", %" PRIu64 ")", rows, cols);
-
-    const size_t prefix = NPY_MAGIC_BYTES + 4; /* magic, version, two bytes of length */
-    char *text = header + prefix;
-    size_t length =
-        (size_t)snprintf(text, HEADER_MAX - prefix,
-                         "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }", shape);
-    size_t total = (prefix + length + 1 + 63) / 64 * 64; /* with the newline */
-    memset(text + length, ' ', total - prefix - length);
-    header[total - 1] = '\n';
-    memcpy(header, NPY_MAGIC "\x01", NPY_MAGIC_BYTES + 1);
-    header[NPY_MAGIC_BYTES + 1] = 0;
-    header[NPY_MAGIC_BYTES + 2] = (char)((total - prefix) & 0xff);
-    header[NPY_MAGIC_BYTES + 3] = (char)((total - prefix) >> 8);
-    return total;
-}
+#define HEADER_BYTES 128  /* of any shape: with the shortest more than 64, with the longest less */
+#define SOME_ROWS    4096 /* of a column that are read at a time */
 
 static size_t array_bytes(uint64_t rows, uint64_t cols)
 {
@@ -45,21 +21,26 @@ static size_t array_bytes(uint64_t rows, uint64_t cols)
 
 enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, struct error *error)
 {
-    char header[HEADER_MAX];
-    size_t size = make_header(rows, cols, header);
-    TRY(outfile_resize(f, size + array_bytes(rows, cols), error));
-    return outfile_write_at(f, header, size, 0, error);
+    /* magic, version 1.0, and two bytes of how many follow: 118 */
+    static const char begin[] = NPY_MAGIC "\x01\x00\x76\x00";
+    char header[HEADER_BYTES], shape[48];
+    snprintf(shape, sizeof shape, cols ? "%" PRIu64 ", %" PRIu64 : "%" PRIu64 ",", rows, cols);
+    char *end = mempcpy(header, begin, sizeof begin - 1);
+    end += snprintf(end, sizeof header - (sizeof begin - 1),
+                    "{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", shape);
+    memset(end, ' ', (size_t)(header + sizeof header - end));
+    header[sizeof header - 1] = '\n';
+    TRY(outfile_resize(f, sizeof header + array_bytes(rows, cols), error));
+    return outfile_write_at(f, header, sizeof header, 0, error);
 }
 
-struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
-                                 uint64_t first, uint64_t count)
+struct outfile_extent npy_extent(struct outfile *f, uint64_t cols, const double *a, uint64_t first,
+                                 uint64_t count)
 {
-    char header[HEADER_MAX];
     return (struct outfile_extent){.file = f,
                                    .bytes = a,
                                    .size = array_bytes(count, cols),
-                                   .offset =
-                                       make_header(rows, cols, header) + array_bytes(first, cols)};
+                                   .offset = HEADER_BYTES + array_bytes(first, cols)};
 }
 
 /* What a file of a factor matrix or of weights has. */

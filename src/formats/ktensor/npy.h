@@ -14,10 +14,9 @@
 enum status npy_write_header(struct outfile *f, uint64_t rows, uint64_t cols, struct error *error);
 
 /* The rows first to first + count - 1 of that array, a (count x cols), and their place in the file,
- * for outfile_write_extents. The place does not depend on `rows`, which may become known after the
- * rows are written. */
-struct outfile_extent npy_extent(struct outfile *f, uint64_t rows, uint64_t cols, const double *a,
-                                 uint64_t first, uint64_t count);
+ * for outfile_write_extents. How many rows there are may become known after they are written. */
+struct outfile_extent npy_extent(struct outfile *f, uint64_t cols, const double *a, uint64_t first,
+                                 uint64_t count);
 
 /* Opens the file and reads its header. The caller closes *a with npy_file_close; *a is empty on
  * failure. STATUS_INPUT if the file cannot be read or is damaged, if its entries are not

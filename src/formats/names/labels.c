@@ -3,18 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/outfile_set.h"
 #include "formats/names/name_list.h"
 #include "formats/tns/foreign_file.h"
-#include "formats/tns/line_reader.h"
-
-/* Bytes that are read at a time: the longest text line, and one more, which shows whether that line
- * is the last. */
-#define WINDOW (UTF8_MARK_BYTES + NAME_ESCAPE * NAME_LONGEST + sizeof "\r\n")
 
 /* --- the option --- */
 
@@ -22,7 +16,7 @@
 static const char *parse_mode(const char *text, uint64_t *mode)
 {
     const char *end = text + strlen(text), *rest = number_parse_unsigned(text, end, mode);
-    return rest && rest > text && *rest == '=' ? rest + 1 : NULL;
+    return rest && *rest == '=' ? rest + 1 : NULL;
 }
 
 /* The comma that ends the file's name, or the end of the text. */
@@ -66,86 +60,10 @@ enum status labels_add(struct labels *l, const char *text, struct error *error)
     return STATUS_OK;
 }
 
-/* --- the files --- */
-
-struct label_file {
-    struct line_reader *reader;
-    const char *name;
-    uint64_t lines;      /* text lines so far                    */
-    uint64_t used, room; /* bytes of the labels' text, and space */
-};
-
-static enum status refuse_long(const struct label_file *f, uint64_t line, struct error *error)
-{
-    return error_set(error, STATUS_INPUT,
-                     "%s:%" PRIu64 ": a label of more than %zu bytes, expected a shorter one",
-                     f->name, line, NAME_LONGEST);
-}
-
-/* Takes the text line [begin, end) without its line end. Labels beyond the mode's length are only
- * counted. There is room for the label. */
-static enum status take_line(struct label_file *f, struct mode_labels *m, const char *begin,
-                             const char *end, struct error *error)
-{
-    f->lines++;
-    if (memchr(begin, 0, (size_t)(end - begin)))
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": a byte of value 0, expected a label: text, plain or gzip",
-                         f->name, f->lines);
-    if (f->lines > m->count)
-        return STATUS_OK;
-    const size_t length = name_of_line(begin, end, f->lines == 1, m->text + f->used);
-    if (length > NAME_LONGEST)
-        return refuse_long(f, f->lines, error);
-    m->first[f->lines - 1] = f->used;
-    m->text[f->used + length] = '\0';
-    f->used += length + 1;
-    return STATUS_OK;
-}
-
-/* Reads the file m->path, which is to have `count` labels, one for each of what `of` says. */
-static enum status read_file(struct mode_labels *m, uint64_t count, const char *of,
-                             struct error *error)
-{
-    struct label_file f = {0};
-    TRY(line_reader_open(&f.reader, m->path, WINDOW, error));
-    f.name = line_reader_name(f.reader);
-    struct line_window window = {0};
-    m->first = memory_array(count, sizeof *m->first, error);
-    TRY_OR(done, error->status);
-    m->count = count;
-    do {
-        TRY_OR(done, line_reader_next(f.reader, &window, error));
-        if (window.overlong)
-            TRY_OR(done, refuse_long(&f, f.lines + 1, error));
-        /* a terminated label takes no more bytes than its text line */
-        const uint64_t needed = f.used + (uint64_t)(window.end - window.begin);
-        if (f.lines < m->count && needed > f.room) {
-            TRY_OR(done, memory_resize(&m->text, needed + f.used / 2, 1, error));
-            f.room = needed + f.used / 2;
-        }
-        for (const char *at = window.begin; at < window.end;) {
-            const char *end = memchr(at, '\n', (size_t)(window.end - at));
-            TRY_OR(done, take_line(&f, m, at, end, error));
-            at = end + 1;
-        }
-    } while (window.begin < window.end);
-    if (f.lines != count)
-        error_set(error, STATUS_INPUT,
-                  "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each %s", f.name, f.lines,
-                  f.lines == 1 ? "" : "s", count, of);
-done:
-    if (error->status != STATUS_OK)
-        m->count = 0;
-    line_reader_close(f.reader);
-    return error->status;
-}
-
 static void free_mode(struct mode_labels *m)
 {
     memory_free(m->path);
-    memory_free(m->first);
-    memory_free(m->text);
+    name_table_free(&m->names);
     *m = (struct mode_labels){0};
 }
 
@@ -156,27 +74,15 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
             return error_set(error, STATUS_INPUT, "--labels: mode %d, expected 1 to %d", n + 1,
                              shape->order);
     for (int n = 0; n < shape->order; n++) {
-        char of[32];
-        snprintf(of, sizeof of, "index of mode %d", n + 1);
+        char thing[32];
+        snprintf(thing, sizeof thing, "index of mode %d", n + 1);
         if (l->mode[n].path)
-            TRY(read_file(&l->mode[n], shape->dims[n], of, error));
+            TRY(name_list_labels(&l->mode[n].names, l->mode[n].path, shape->dims[n], thing, error));
     }
     return STATUS_OK;
 }
 
 /* --- files beside a tensor or a model --- */
-
-/* *path = the name of the file that counts as STEM.SUFFIX, or NULL where there is none. */
-static enum status find_file(char **path, const char *log, const char *stem, const char *suffix,
-                             struct error *error)
-{
-    TRY(outfile_set_find(path, log, stem, suffix, error));
-    if (*path && access(*path, F_OK) != 0) {
-        memory_free(*path);
-        *path = NULL;
-    }
-    return STATUS_OK;
-}
 
 static enum status read_mode_names(struct labels *l, const char *log, const char *stem, int order,
                                    struct error *error)
@@ -185,12 +91,12 @@ static enum status read_mode_names(struct labels *l, const char *log, const char
     char suffix[NAME_MAPS_SUFFIX];
     if (mode_names_any(&l->modes))
         return STATUS_OK;
-    TRY(find_file(&m.path, log, stem, name_maps_suffix(NAME_MAPS_MODES, suffix), error));
+    TRY(outfile_set_find(&m.path, log, stem, name_maps_suffix(NAME_MAPS_MODES, suffix), error));
     if (m.path)
-        TRY_OR(done, read_file(&m, (uint64_t)order, "mode", error));
-    for (uint64_t n = 0; n < m.count; n++) {
-        const char *name = m.text + m.first[n];
-        if (mode_names_set(&l->modes, (int)n, name, strlen(name), error) != STATUS_OK) {
+        TRY_OR(done, name_list_labels(&m.names, m.path, (uint64_t)order, "mode", error));
+    for (uint32_t n = 0; n < m.names.count; n++) {
+        const struct name name = name_table_get(&m.names, n);
+        if (mode_names_set(&l->modes, (int)n, name.text, name.length, error) != STATUS_OK) {
             error_prefix(error, "%s: ", m.path);
             break;
         }
@@ -209,8 +115,8 @@ enum status labels_find(struct labels *l, const char *stem, int order, struct er
     TRY(stem_lock_read(stem, &log, error));
     for (int n = 0; n < order; n++)
         if (!l->mode[n].path)
-            TRY_OR(done,
-                   find_file(&l->mode[n].path, log, stem, name_maps_suffix(n, suffix), error));
+            TRY_OR(done, outfile_set_find(&l->mode[n].path, log, stem, name_maps_suffix(n, suffix),
+                                          error));
     read_mode_names(l, log, stem, order, error);
 done:
     memory_free(log);
@@ -230,50 +136,32 @@ enum status labels_find_tensor(struct labels *l, const char *path, int order, st
     return error->status;
 }
 
-/* --- names of CSV --- */
+/* --- both --- */
 
-enum status labels_take(struct labels *l, struct tensor_names *names, struct error *error)
+void labels_take(struct labels *l, struct tensor_names *names)
 {
     l->modes = names->modes;
     l->order = names->order;
     for (int n = 0; n < names->order; n++) {
-        struct mode_labels *m = &l->mode[n];
-        struct name_table *from = &names->index[n];
-        uint64_t bytes = 0;
-        for (uint32_t i = 0; i < from->count; i++)
-            bytes += name_table_get(from, i).length + 1;
-        m->first = memory_array(from->count, sizeof *m->first, error);
-        m->text = memory_array(bytes, 1, error);
-        TRY(error->status);
-        char *at = m->text;
-        for (uint32_t i = 0; i < from->count; i++) {
-            const struct name name = name_table_get(from, i);
-            m->first[i] = (uint64_t)(at - m->text);
-            at = mempcpy(at, name.text, name.length);
-            *at++ = '\0';
-        }
-        m->count = from->count;
-        name_table_free(from);
+        l->mode[n].names = names->index[n];
+        name_table_seal(&l->mode[n].names);
     }
-    tensor_names_free(names);
-    return STATUS_OK;
+    *names = (struct tensor_names){0};
 }
-
-/* --- both --- */
 
 const char *labels_get(const struct labels *l, int n, uint64_t i)
 {
-    const struct mode_labels *m = &l->mode[n];
-    const char *label = i < m->count ? m->text + m->first[i] : NULL;
+    const struct name_table *names = &l->mode[n].names;
+    const char *label = i < names->count ? name_table_get(names, (uint32_t)i).text : NULL;
     return label && *label ? label : NULL;
 }
 
 size_t labels_longest(const struct labels *l, int n)
 {
-    const struct mode_labels *m = &l->mode[n];
+    const struct name_table *names = &l->mode[n].names;
     size_t longest = 0;
-    for (uint64_t i = 0; i < m->count; i++) {
-        size_t length = strlen(m->text + m->first[i]);
+    for (uint32_t i = 0; i < names->count; i++) {
+        const size_t length = name_table_get(names, i).length;
         longest = length > longest ? length : longest;
     }
     return longest;
@@ -293,90 +181,100 @@ bool map_exists(const struct labels *names, int i)
     if (!names)
         return false;
     if (i < NAME_MAPS_MODES)
-        return names->mode[i].count > 0;
+        return names->mode[i].names.count > 0;
     bool any = mode_names_any(&names->modes);
     for (int n = 0; n < NAME_MAPS_MODES; n++)
-        any = any || names->mode[n].count > 0;
+        any = any || names->mode[n].names.count > 0;
     return any;
 }
 
-/* A function that takes the text of a file piece by piece. */
-typedef enum status taker(void *context, const char *piece, size_t size, struct error *error);
+/* The text of a map file, piece by piece. */
+struct map_text {
+    const struct labels *names;
+    int i;                /* the number of the file */
+    uint64_t next, lines; /* the next text line, and how many there are */
+    char *piece, *other;  /* the last piece that was made, and room for another; owned by piece */
+};
 
-/* Copies text line k of file i to `to`; returns the end of the copy. Readers skip one mark of UTF-8
- * before the first name. */
-static char *put_line(const struct labels *names, int i, uint64_t k, char *to)
-{
-    const char *name =
-        i == NAME_MAPS_MODES ? names->modes.of[k] : names->mode[i].text + names->mode[i].first[k];
-    if (k == 0 && strncmp(name, UTF8_MARK, UTF8_MARK_BYTES) == 0)
-        to = stpcpy(to, UTF8_MARK);
-    to = name_escape((struct name){name, strlen(name)}, to);
-    *to++ = '\n';
-    return to;
-}
-
-/* Hands the text of file i over to `take`. */
-static enum status each_piece(const struct labels *names, int i, taker *take, void *context,
+static enum status begin_text(struct map_text *t, const struct labels *names, int i,
                               struct error *error)
 {
-    const uint64_t lines = i == NAME_MAPS_MODES ? (uint64_t)names->order : names->mode[i].count;
-    const size_t longest = i == NAME_MAPS_MODES ? MODE_NAME_BYTES : labels_longest(names, i);
-    char *piece = memory_array(PIECE + UTF8_MARK_BYTES + NAME_ESCAPE * longest + 1, 1, error);
-    if (!piece)
-        return error->status;
-    char *at = piece;
-    for (uint64_t k = 0; k < lines; k++) {
-        at = put_line(names, i, k, at);
-        if (at < piece + PIECE && k + 1 < lines)
-            continue;
-        if (take(context, piece, (size_t)(at - piece), error) != STATUS_OK)
-            break;
-        at = piece;
-    }
-    memory_free(piece);
+    const bool modes = i == NAME_MAPS_MODES;
+    const size_t longest = modes ? MODE_NAME_BYTES : labels_longest(names, i);
+    const size_t room = PIECE + UTF8_MARK_BYTES + NAME_ESCAPE * longest + 1;
+    *t = (struct map_text){.names = names, .i = i};
+    t->lines = modes ? (uint64_t)names->order : names->mode[i].names.count;
+    t->piece = memory_array(2, room, error);
+    t->other = t->piece ? t->piece + room : NULL;
     return error->status;
 }
 
-static enum status append(void *file, const char *piece, size_t size, struct error *error)
+static struct name name_of(const struct map_text *t, uint64_t k)
 {
-    return outfile_write(file, piece, size, error);
+    if (t->i < NAME_MAPS_MODES)
+        return name_table_get(&t->names->mode[t->i].names, (uint32_t)k);
+    return (struct name){t->names->modes.of[k], strlen(t->names->modes.of[k])};
 }
 
-enum status map_write(struct outfile *f, const struct labels *names, int i, struct error *error)
+/* Makes the next piece, of whole text lines; returns its bytes, 0 after the last. Readers skip one
+ * mark of UTF-8 before the first name. */
+static size_t next_piece(struct map_text *t)
 {
-    return each_piece(names, i, append, f, error);
-}
-
-/* A file that is compared with the text. */
-struct comparison {
-    FILE *file;
-    bool same; /* so far */
-};
-
-static enum status compare(void *comparison, const char *piece, size_t size, struct error *error)
-{
-    struct comparison *c = comparison;
-    char part[4096];
-    (void)error;
-    for (size_t at = 0; at < size && c->same; at += sizeof part) {
-        const size_t wanted = size - at < sizeof part ? size - at : sizeof part;
-        c->same =
-            fread(part, 1, wanted, c->file) == wanted && memcmp(part, piece + at, wanted) == 0;
+    char *at = t->piece;
+    for (; t->next < t->lines && at < t->piece + PIECE; t->next++) {
+        const struct name name = name_of(t, t->next);
+        if (t->next == 0 && strncmp(name.text, UTF8_MARK, UTF8_MARK_BYTES) == 0)
+            at = stpcpy(at, UTF8_MARK);
+        at = name_escape(name, at);
+        *at++ = '\n';
     }
-    return STATUS_OK;
+    return (size_t)(at - t->piece);
 }
 
 enum status map_is_same(bool *same, const char *path, const struct labels *names, int i,
                         struct error *error)
 {
-    struct comparison c = {.file = fopen(path, "re"), .same = true};
+    struct map_text t;
+    FILE *file = fopen(path, "re");
     *same = false;
-    if (!c.file)
+    if (!file)
         return STATUS_OK;
-    TRY_OR(done, each_piece(names, i, compare, &c, error));
-    *same = c.same && getc(c.file) == EOF;
+    TRY_OR(done, begin_text(&t, names, i, error));
+    *same = true;
+    for (size_t size; *same && (size = next_piece(&t)) > 0;)
+        *same = fread(t.other, 1, size, file) == size && memcmp(t.other, t.piece, size) == 0;
+    *same = *same && getc(file) == EOF;
+    memory_free(t.piece);
 done:
-    fclose(c.file);
+    fclose(file);
     return error->status;
+}
+
+/* Appends the text of file i to an open file. */
+static enum status map_write(struct outfile *f, const struct labels *names, int i,
+                             struct error *error)
+{
+    struct map_text t;
+    TRY(begin_text(&t, names, i, error));
+    for (size_t size; error->status == STATUS_OK && (size = next_piece(&t)) > 0;)
+        outfile_write(f, t.piece, size, error);
+    memory_free(t.piece);
+    return error->status;
+}
+
+enum status maps_write(struct outfile *file, int *count, const struct labels *names, int maps,
+                       const char *stem, struct error *error)
+{
+    for (int i = 0; i < maps; i++) {
+        bool same;
+        if (!map_exists(names, i))
+            continue;
+        char *path = name_maps_path(stem, i, error);
+        if (path && map_is_same(&same, path, names, i, error) == STATUS_OK && !same &&
+            outfile_open(&file[(*count)++], path, error) == STATUS_OK)
+            map_write(&file[*count - 1], names, i, error);
+        memory_free(path);
+        TRY(error->status);
+    }
+    return STATUS_OK;
 }

@@ -16,10 +16,8 @@
 
 /* The labels of one mode. */
 struct mode_labels {
-    char *path;      /* of the file; NULL: the labels are from no file, or there are none; owned */
-    uint64_t count;  /* I_n once the file is read, 0 before              */
-    uint64_t *first; /* (count) where in `text` each label begins; owned */
-    char *text;      /* the labels, each one terminated; owned           */
+    char *path; /* of the file; NULL: the labels are from no file, or there are none; owned */
+    struct name_table names; /* I_n once the file is read, none before; sealed, owned       */
 };
 
 struct labels {
@@ -51,8 +49,8 @@ enum status labels_find_tensor(struct labels *l, const char *path, int order, st
  * length of its mode, and where *l has a mode that the shape does not have; STATUS_MEMORY. */
 enum status labels_read(struct labels *l, const struct shape *shape, struct error *error);
 
-/* Takes the names of CSV over; *names is empty afterwards, and *l was. STATUS_MEMORY. */
-enum status labels_take(struct labels *l, struct tensor_names *names, struct error *error);
+/* Takes the names of CSV over; *names is empty afterwards, and *l was. */
+void labels_take(struct labels *l, struct tensor_names *names);
 
 /* The label of index i (from 0) of mode n (from 0), with any line ends: not printable, perhaps not
  * UTF-8. NULL where the mode has no labels or the label is empty. */
@@ -70,11 +68,14 @@ void labels_free(struct labels *l);
  * any other is, with empty text lines for modes that have no name. */
 bool map_exists(const struct labels *names, int i);
 
-/* Appends the text of file i to an open file. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status map_write(struct outfile *f, const struct labels *names, int i, struct error *error);
-
 /* *same = whether the file `path` exists and has exactly the text of file i. STATUS_MEMORY. */
 enum status map_is_same(bool *same, const char *path, const struct labels *names, int i,
                         struct error *error);
+
+/* Writes those of the first `maps` files of the stem that are not there with the same text to new
+ * files, file[*count] and those after it; *count grows. The caller commits or discards them, after
+ * a failure too. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status maps_write(struct outfile *file, int *count, const struct labels *names, int maps,
+                       const char *stem, struct error *error);
 
 #endif

@@ -13,34 +13,28 @@
 
 /* --- bytes that files have in another way --- */
 
-static const struct escape {
-    char byte, text[NAME_ESCAPE + 1];
-} escapes[] = {{'\n', "\\x0a"}, {'\r', "\\x0d"}, {'\\', "\\x5c"}};
+#define ESCAPED "\n\r\\" /* each is \x and two digits in a file */
 
-#define ESCAPES (sizeof escapes / sizeof *escapes)
-
-/* The escape that begins [at, end), or NULL. */
-static const struct escape *escape_at(const char *at, const char *end)
+/* The byte whose escape begins [at, end); 0 where none does. */
+static char escaped_at(const char *at, const char *end)
 {
-    for (size_t i = 0; i < ESCAPES && end - at >= NAME_ESCAPE; i++)
-        if (memcmp(at, escapes[i].text, NAME_ESCAPE) == 0)
-            return &escapes[i];
-    return NULL;
+    char text[NAME_ESCAPE + 1];
+    for (const char *byte = ESCAPED; *byte && end - at >= NAME_ESCAPE; byte++) {
+        snprintf(text, sizeof text, "\\x%02x", *byte);
+        if (memcmp(at, text, NAME_ESCAPE) == 0)
+            return *byte;
+    }
+    return 0;
 }
 
 char *name_escape(struct name name, char *to)
 {
     const char *end = name.text + name.length;
-    for (const char *at = name.text; at < end; at++) {
-        const struct escape *escape = NULL;
-        for (size_t i = 0; i < ESCAPES; i++)
-            if (*at == escapes[i].byte && (*at != '\\' || escape_at(at, end)))
-                escape = &escapes[i];
-        if (escape)
-            to = stpcpy(to, escape->text);
+    for (const char *at = name.text; at < end; at++)
+        if (*at == '\n' || *at == '\r' || (*at == '\\' && escaped_at(at, end)))
+            to += sprintf(to, "\\x%02x", *at);
         else
             *to++ = *at;
-    }
     return to;
 }
 
@@ -52,68 +46,99 @@ size_t name_of_line(const char *begin, const char *end, bool first, char *to)
     if (end > begin && end[-1] == '\r')
         end--;
     while (begin < end) {
-        const struct escape *escape = *begin == '\\' ? escape_at(begin, end) : NULL;
-        *to++ = escape ? escape->byte : *begin;
-        begin += escape ? NAME_ESCAPE : 1;
+        const char escaped = *begin == '\\' ? escaped_at(begin, end) : '\0';
+        *to++ = escaped ? escaped : *begin;
+        begin += escaped ? NAME_ESCAPE : 1;
     }
     return (size_t)(to - name);
 }
 
 /* --- reading --- */
 
+/* A file that is read. */
 struct list {
-    const char *name; /* of the file */
-    uint64_t lines;   /* so far      */
-    char *text;       /* (NAME_LONGEST * 4) of a name; owned */
+    const char *file;         /* its name for messages                                      */
+    const char *word, *thing; /* "label", and what each of them is for; or "name", and NULL */
+    uint64_t count;           /* of labels that are expected; more are only counted         */
+    uint64_t lines;           /* so far                                                     */
+    char *text;               /* (WINDOW) of a name; owned                                  */
 };
 
-enum status name_list_read(struct name_table *t, const char *path, struct error *error)
+static enum status refuse_long(const struct list *l, uint64_t line, struct error *error)
 {
-    struct line_reader *reader = NULL;
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": a %s of more than %zu bytes, expected a shorter one", l->file,
+                     line, l->word, NAME_LONGEST);
+}
+
+/* Takes the text line [begin, end) without its newline. */
+static enum status take_line(struct list *l, struct name_table *t, const char *begin,
+                             const char *end, struct error *error)
+{
+    uint32_t number;
+    l->lines++;
+    if (memchr(begin, 0, (size_t)(end - begin)))
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": a byte of value 0, expected a %s: text, plain or gzip",
+                         l->file, l->lines, l->word);
+    if (l->thing && l->lines > l->count)
+        return STATUS_OK;
+    const struct name name = {l->text, name_of_line(begin, end, l->lines == 1, l->text)};
+    if (name.length > NAME_LONGEST)
+        return refuse_long(l, l->lines, error);
+    if (l->thing)
+        return name_table_append(t, name, error);
+    TRY(name_table_add(t, name, name_hash(name.text, name.length), &number, error));
+    if (number + 1 == l->lines)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": the name of line %" PRIu64 " again, expected each name once",
+                     l->file, l->lines, (uint64_t)number + 1);
+}
+
+static enum status read_lines(struct list *l, struct name_table *t, const char *path,
+                              struct error *error)
+{
+    struct line_reader reader = {0};
     struct line_window window;
-    struct list l = {.text = memory_array(WINDOW, 1, error)};
-    if (!l.text)
-        return error->status;
+    l->text = memory_array(WINDOW, 1, error);
+    TRY_OR(done, error->status);
     TRY_OR(done, line_reader_open(&reader, path, WINDOW, error));
-    l.name = line_reader_name(reader);
+    l->file = reader.name;
     do {
-        TRY_OR(done, line_reader_next(reader, &window, error));
+        TRY_OR(done, line_reader_next(&reader, &window, error));
         if (window.overlong)
-            TRY_OR(done, error_set(error, STATUS_INPUT,
-                                   "%s:%" PRIu64
-                                   ": a name of more than %zu bytes, expected a shorter one",
-                                   l.name, l.lines + 1, NAME_LONGEST));
+            TRY_OR(done, refuse_long(l, l->lines + 1, error));
         for (const char *at = window.begin; at < window.end;) {
             const char *end = memchr(at, '\n', (size_t)(window.end - at));
-            uint32_t number;
-            l.lines++;
-            const size_t length = name_of_line(at, end, l.lines == 1, l.text);
-            if (memchr(l.text, 0, length))
-                TRY_OR(done, error_set(error, STATUS_INPUT,
-                                       "%s:%" PRIu64
-                                       ": a byte of value 0, expected a name: text, plain or gzip",
-                                       l.name, l.lines));
-            if (length > NAME_LONGEST)
-                TRY_OR(done, error_set(error, STATUS_INPUT,
-                                       "%s:%" PRIu64 ": a name of %zu bytes, expected %zu at most",
-                                       l.name, l.lines, length, NAME_LONGEST));
-            TRY_OR(done, name_table_add(t, (struct name){l.text, length}, name_hash(l.text, length),
-                                        &number, error));
-            if (number + 1 != l.lines)
-                TRY_OR(done, error_set(error, STATUS_INPUT,
-                                       "%s:%" PRIu64 ": the name of line %" PRIu64
-                                       " again, expected each name "
-                                       "once",
-                                       l.name, l.lines, (uint64_t)number + 1));
+            TRY_OR(done, take_line(l, t, at, end, error));
             at = end + 1;
         }
     } while (window.begin < window.end);
-    if (t->count == 0)
+    if (l->thing && l->lines != l->count)
+        error_set(error, STATUS_INPUT,
+                  "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each %s", l->file,
+                  l->lines, l->lines == 1 ? "" : "s", l->count, l->thing);
+    else if (l->lines == 0)
         error_set(error, STATUS_INPUT, "%s: is empty, expected names, one on each text line",
-                  l.name);
+                  l->file);
 done:
-    line_reader_close(reader);
-    memory_free(l.text);
+    line_reader_close(&reader);
+    memory_free(l->text);
+    return error->status;
+}
+
+enum status name_list_read(struct name_table *t, const char *path, struct error *error)
+{
+    return read_lines(&(struct list){.word = "name"}, t, path, error);
+}
+
+enum status name_list_labels(struct name_table *t, const char *path, uint64_t count,
+                             const char *thing, struct error *error)
+{
+    struct list l = {.word = "label", .thing = thing, .count = count};
+    if (read_lines(&l, t, path, error) != STATUS_OK)
+        name_table_free(t);
     return error->status;
 }
 

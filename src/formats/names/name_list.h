@@ -15,6 +15,11 @@
  * value 0; STATUS_MEMORY. */
 enum status name_list_read(struct name_table *t, const char *path, struct error *error);
 
+/* Appends the labels of the file likewise, which may be alike or empty. There are to be `count`,
+ * one for each of what `thing` says, as "mode". The table is empty on failure. */
+enum status name_list_labels(struct name_table *t, const char *path, uint64_t count,
+                             const char *thing, struct error *error);
+
 #define NAME_ESCAPE 4 /* the most bytes that a byte of a name takes in a file */
 
 /* Copies the name to `to` as files have it; returns the end of the copy. A backslash of the name is

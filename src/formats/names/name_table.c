@@ -126,6 +126,24 @@ static enum status grow_slots(struct name_table *t, struct error *error)
     return STATUS_OK;
 }
 
+inline enum status name_table_append(struct name_table *t, struct name name, struct error *error)
+{
+    if (t->count == t->place_room) {
+        uint64_t room = t->place_room + t->place_room / 2 + LEAST_SLOTS;
+        TRY(memory_resize(&t->place, room, sizeof *t->place, error));
+        t->place_room = room;
+    }
+    if (t->room - t->used <= name.length) {
+        uint64_t room = t->used + name.length + t->used / 2 + LEAST_SLOTS;
+        TRY(memory_resize(&t->text, room, 1, error));
+        t->room = room;
+    }
+    t->place[t->count++] = t->used << LENGTH_BITS | name.length;
+    *(char *)mempcpy(t->text + t->used, name.text, name.length) = '\0';
+    t->used += name.length + 1;
+    return STATUS_OK;
+}
+
 enum status name_table_add(struct name_table *t, struct name name, uint32_t hash, uint32_t *number,
                            struct error *error)
 {
@@ -133,24 +151,18 @@ enum status name_table_add(struct name_table *t, struct name name, uint32_t hash
         return STATUS_OK;
     if (2 * ((uint64_t)t->count + 1) > t->slots)
         TRY(grow_slots(t, error));
-    if (t->count == t->place_room) {
-        uint64_t room = t->place_room + t->place_room / 2 + LEAST_SLOTS;
-        TRY(memory_resize(&t->place, room, sizeof *t->place, error));
-        t->place_room = room;
-    }
-    if (t->room - t->used < name.length) {
-        uint64_t room = t->used + name.length + t->used / 2 + LEAST_SLOTS;
-        TRY(memory_resize(&t->text, room, 1, error));
-        t->room = room;
-    }
     struct name_slot *slot = &t->slot[find_slot(t, name, hash)];
-    *number = t->count++;
-    *slot = (struct name_slot){hash, t->count, t->used << LENGTH_BITS | name.length};
-    t->place[*number] = slot->place;
-    if (name.length > 0)
-        memcpy(t->text + t->used, name.text, name.length);
-    t->used += name.length;
+    *number = t->count;
+    TRY(name_table_append(t, name, error));
+    *slot = (struct name_slot){hash, t->count, t->place[*number]};
     return STATUS_OK;
+}
+
+void name_table_seal(struct name_table *t)
+{
+    memory_free(t->slot);
+    t->slot = NULL;
+    t->slots = 0;
 }
 
 uint64_t name_table_bytes(const struct name_table *t)

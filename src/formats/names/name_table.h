@@ -17,19 +17,25 @@ struct name_slot;
 
 struct name_table {
     uint32_t count;
-    char *text;          /* the names, one after the other; owned                  */
+    char *text;          /* the names one after the other, each terminated; owned  */
     uint64_t used, room; /* bytes of `text`                                        */
     uint64_t *place;     /* (place_room) of each name: where it begins in `text` and
-                          * its length, as name_place() packs them; owned          */
+                          * its length, as name_at() unpacks them; owned           */
     uint64_t place_room;
     struct name_slot *slot; /* (slots) a hash table with linear probing; owned        */
     uint64_t slots;         /* 0 or a power of two                                    */
 };
 
 struct name {
-    const char *text; /* not terminated */
+    const char *text; /* terminated in a table, elsewhere perhaps not */
     size_t length;
 };
+
+/* How many bytes of the name a message shows, for "%.*s": `most` at most. */
+static inline int name_shown(struct name name, size_t most)
+{
+    return (int)(name.length < most ? name.length : most);
+}
 
 /* The hash of a name, by which the table finds it. */
 uint32_t name_hash(const char *text, size_t length);
@@ -46,6 +52,13 @@ bool name_table_find(const struct name_table *t, struct name name, uint32_t hash
  * NAME_LONGEST at most, and the table has fewer than NAME_TABLE_LIMIT names. STATUS_MEMORY. */
 enum status name_table_add(struct name_table *t, struct name name, uint32_t hash, uint32_t *number,
                            struct error *error);
+
+/* Adds the name, whether the table has it or not; names that are added so are not found by their
+ * text. STATUS_MEMORY. */
+enum status name_table_append(struct name_table *t, struct name name, struct error *error);
+
+/* Ends the adding and finding of names by their text, and frees what these need. */
+void name_table_seal(struct name_table *t);
 
 /* The name with this number; its text is valid until the next name is added. */
 struct name name_table_get(const struct name_table *t, uint32_t number);

@@ -160,15 +160,12 @@ static enum status read_dictionary(struct npy_file *a, const struct npy_accepted
     return STATUS_OK;
 }
 
-/* The bytes of the file before its header's text, and of that text; *prefix and *length are 0 where
- * the file is refused. */
-static enum status measure_header(const struct npy_file *a, size_t *prefix, size_t *length,
-                                  struct error *error)
+static enum status read_header(struct npy_file *a, const struct npy_accepted *accepted,
+                               struct error *error)
 {
     const char *path = a->in.name;
     unsigned char bytes[NPY_MAGIC_BYTES + 6] = {0};
-    uint64_t size = a->in.size;
-    *prefix = *length = 0;
+    const uint64_t size = a->in.size;
     TRY(infile_read(&a->in, bytes, size < sizeof bytes ? size : sizeof bytes, 0, error));
     if (size == 0)
         return refuse(path, "is empty, expected a .npy file", error);
@@ -176,25 +173,15 @@ static enum status measure_header(const struct npy_file *a, size_t *prefix, size
         return refuse(path, "not a .npy file: it does not begin with \\x93NUMPY", error);
     if (size < sizeof bytes)
         return refuse(path, "the file ends within the .npy header", error);
-    int version = bytes[NPY_MAGIC_BYTES];
+    const int version = bytes[NPY_MAGIC_BYTES];
     if (version < 1 || version > 3)
         return error_set(error, STATUS_INPUT, "%s: .npy format %d, expected 1 to 3", path, version);
-    size_t before = version == 1 ? NPY_MAGIC_BYTES + 4 : NPY_MAGIC_BYTES + 6;
-    size_t text = bytes[8] | (size_t)bytes[9] << 8;
+    const size_t prefix = version == 1 ? NPY_MAGIC_BYTES + 4 : NPY_MAGIC_BYTES + 6;
+    size_t length = bytes[8] | (size_t)bytes[9] << 8;
     if (version > 1)
-        text |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (text > size - before)
+        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (length > size - prefix)
         return refuse(path, "the file ends within the .npy header", error);
-    *prefix = before;
-    *length = text;
-    return STATUS_OK;
-}
-
-static enum status read_header(struct npy_file *a, const struct npy_accepted *accepted,
-                               struct error *error)
-{
-    size_t prefix, length;
-    TRY(measure_header(a, &prefix, &length, error));
     char *text = memory_array(length, 1, error);
     if (!text)
         return error->status;
@@ -204,14 +191,14 @@ done:
     memory_free(text);
     TRY(error->status);
     a->contents = prefix + length;
-    const uint64_t bytes = npy_entry_bytes(a->type);
-    uint64_t expected, found = a->in.size - a->contents;
+    const uint64_t entry = npy_entry_bytes(a->type);
+    uint64_t expected, found = size - a->contents;
     if (__builtin_mul_overflow(a->rows, a->cols, &expected) ||
-        __builtin_mul_overflow(expected, bytes, &expected) || found != expected)
+        __builtin_mul_overflow(expected, entry, &expected) || found != expected)
         return error_set(error, STATUS_INPUT,
                          "%s: %" PRIu64 " bytes of entries, expected %" PRIu64 " x %" PRIu64
                          " numbers of %" PRIu64 " byte%s: the file was cut off or is damaged",
-                         a->in.name, found, a->rows, a->cols, bytes, bytes == 1 ? "" : "s");
+                         path, found, a->rows, a->cols, entry, entry == 1 ? "" : "s");
     return STATUS_OK;
 }
 

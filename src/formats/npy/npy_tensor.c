@@ -224,12 +224,6 @@ struct span {
     uint32_t largest[MAX_ORDER];
 };
 
-static void note_wrong(struct span *s, uint64_t i)
-{
-    if (s->first + i < s->wrong)
-        s->wrong = s->first + i;
-}
-
 /* Takes the indices of mode n from entries that stand `stride` apart. A negative index becomes a
  * large one. */
 static void take_indices(struct span *s, int n, const void *from, uint64_t stride)
@@ -241,7 +235,7 @@ static void take_indices(struct span *s, int n, const void *from, uint64_t strid
         const uint64_t index = (uint64_t)((const type *)from)[i * stride] - base;                  \
         to[i] = (uint32_t)index;                                                                   \
         if (index >= limit)                                                                        \
-            note_wrong(s, i);                                                                      \
+            s->wrong = least_of(s->wrong, s->first + i);                                           \
         else if (to[i] > largest)                                                                  \
             largest = to[i];                                                                       \
     }
@@ -277,7 +271,7 @@ static enum status read_span(struct span *s, struct error *error)
         const double value = (double)((const type *)bytes)[i];                                     \
         to[i] = isnan(value) ? COO_UNKNOWN : value;                                                \
         if (isinf(value))                                                                          \
-            note_wrong(s, i);                                                                      \
+            s->wrong = least_of(s->wrong, s->first + i);                                           \
     }
     OF_TYPE(s->t->values.type, TAKE)
 #undef TAKE
@@ -334,8 +328,7 @@ static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t c
         {
             if (status != STATUS_OK)
                 *error = own;
-            if (s.wrong < all.wrong)
-                all.wrong = s.wrong;
+            all.wrong = least_of(all.wrong, s.wrong);
             for (int n = 0; n < s.t->order; n++)
                 if (s.largest[n] > all.largest[n])
                     all.largest[n] = s.largest[n];
@@ -371,10 +364,10 @@ static enum status npy_next(struct tensor_reader *r, struct error *error)
     const uint64_t first = t->next, count = least_of(t->end - first, most);
     TRY(tensor_reader_make_room(r, t->order, 0, count, count, 0, error));
     for (uint64_t i = 0; i < count; i += STEP) {
-        const uint64_t some = least_of(count - i, STEP);
-        TRY(read_entries(t, first + i, some, &r->piece, i, error));
-        progress_update(r->progress, (double)(first + i + some) / (double)t->entries,
-                        "%" PRIu64 " entries", first + i + some);
+        const uint64_t step = least_of(count - i, STEP);
+        TRY(read_entries(t, first + i, step, &r->piece, i, error));
+        progress_update(r->progress, (double)(first + i + step) / (double)t->entries,
+                        "%" PRIu64 " entries", first + i + step);
     }
     t->next += count;
     r->piece.shape = shape_with(t, t->largest);

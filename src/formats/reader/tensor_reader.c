@@ -9,7 +9,8 @@
 
 #define MARGIN 1.1 /* later entries may be shorter, on average, by this factor */
 
-const char *tensor_reader_name(const struct tensor_reader *r)
+/* The name for messages. */
+static const char *reader_name(const struct tensor_reader *r)
 {
     return strcmp(r->path, "-") == 0 ? "standard input" : r->path;
 }
@@ -26,7 +27,7 @@ enum status tensor_reader_next(struct tensor_reader *r, struct error *error)
     if (!r->begun) {
         r->begun = true;
         r->start = clock_now();
-        progress_stage(r->progress, "reading %s", tensor_reader_name(r));
+        progress_stage(r->progress, "reading %s", reader_name(r));
     }
     if (r->format->next(r, error) != STATUS_OK)
         progress_clear(r->progress);
@@ -34,7 +35,7 @@ enum status tensor_reader_next(struct tensor_reader *r, struct error *error)
         error_set(error, STATUS_MEMORY,
                   "%s: more than %" PRIu64 " entries, for which there is not enough memory: "
                   "convert it to .blco, which takes less, or allow more with --host-memory",
-                  tensor_reader_name(r), r->piece.nnz);
+                  reader_name(r), r->piece.nnz);
     return error->status;
 }
 
@@ -104,7 +105,7 @@ void tensor_reader_close(struct tensor_reader *r)
 
 uint64_t tensor_reader_most(const struct tensor_reader *r, int order, uint64_t taken)
 {
-    return (r->memory - taken) / (4 * (uint64_t)order + 8 + r->overhead);
+    return (r->memory - taken) / (coo_bytes(order, 1) + r->overhead);
 }
 
 enum status tensor_reader_make_room(struct tensor_reader *r, int order, uint64_t used,
@@ -112,13 +113,13 @@ enum status tensor_reader_make_room(struct tensor_reader *r, int order, uint64_t
 {
     const uint64_t needed = used + more;
     if (r->entries + needed > MAX_NNZ)
-        return error_set(error, STATUS_INPUT, "%s: more than %" PRIu64 " entries",
-                         tensor_reader_name(r), MAX_NNZ);
+        return error_set(error, STATUS_INPUT, "%s: more than %" PRIu64 " entries", reader_name(r),
+                         MAX_NNZ);
     if (needed <= r->room)
         return STATUS_OK;
     uint64_t room = needed + needed / 2;
     const double expected = read > 0 ? (double)needed * MARGIN / read : 0;
-    const bool fits = expected * (4 * order + 8) < (double)machine_memory_available();
+    const bool fits = expected * (double)coo_bytes(order, 1) < (double)machine_memory_available();
     if (fits && room < (uint64_t)expected)
         room = (uint64_t)expected;
     if (room > most)

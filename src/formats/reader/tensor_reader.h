@@ -111,9 +111,6 @@ enum status tensor_reader_each(void *reader, coo_taker take, void *context, stru
 /* Accepts an empty one. */
 void tensor_reader_close(struct tensor_reader *r);
 
-/* The name for messages: the path, or "standard input". */
-const char *tensor_reader_name(const struct tensor_reader *r);
-
 /* --- for formats --- */
 
 /* The most entries of a piece, where `taken` bytes of memory are taken already. */

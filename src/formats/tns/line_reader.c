@@ -3,14 +3,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <isa-l/igzip_lib.h>
+#include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/infile.h"
 #include "base/memory.h"
+#include "formats/tns/foreign_file.h"
 
 /* --- Reads the bytes of an open file one after the other, and inflates them if the file is gzip.
  * The first bytes of a gzip file show what it is, whatever its name; it may have several members.
@@ -29,9 +30,8 @@ struct byte_reader {
 };
 
 #define INPUT_BYTES    ((size_t)1 << 18)
-#define MEMBER_START   4                 /* bytes: magic, method and flags */
-#define RESERVED_FLAGS 0xe0              /* bits that RFC 1952, section 2.3.1.2 wants to be zero */
-#define MAX_STEP       ((size_t)1 << 30) /* the library counts in 32 bits */
+#define MEMBER_START   4    /* bytes: magic, method and flags */
+#define RESERVED_FLAGS 0xe0 /* bits that RFC 1952, section 2.3.1.2 wants to be zero */
 
 /* Whether bytes[0..count) begin a gzip member. */
 static bool byte_reader_is_gzip(const unsigned char *bytes, size_t count)
@@ -70,34 +70,21 @@ static enum status refill(struct byte_reader *f, size_t wanted, struct error *er
     return STATUS_OK;
 }
 
-/* Leaves the file open. Accepts a closed or zeroed reader. */
-static void byte_reader_close(struct byte_reader *f)
-{
-    memory_free(f->input);
-    memory_free(f->inflate);
-    f->input = NULL;
-    f->inflate = NULL;
-}
-
-/* Reads the first bytes and finds out whether the file is gzip. The caller closes *f, which is
- * closed on failure. `name` outlives *f. STATUS_INPUT if the file cannot be read, STATUS_MEMORY. */
+/* Reads the first bytes and finds out whether the file is gzip. The caller frees the arrays of *f,
+ * after a failure too. `name` outlives *f. STATUS_INPUT if the file cannot be read, STATUS_MEMORY.
+ */
 static enum status byte_reader_open(struct byte_reader *f, int fd, const char *name,
                                     struct error *error)
 {
     *f = (struct byte_reader){.name = name, .fd = fd};
     f->input = memory_array(INPUT_BYTES, 1, error);
-    if (!f->input)
-        goto done;
-    TRY_OR(done, refill(f, 2, error));
-    if (!byte_reader_is_gzip(f->input, f->count))
-        goto done;
-    f->gzip = true;
-    f->inflate = memory_array(1, sizeof *f->inflate, error);
+    TRY(error->status);
+    TRY(refill(f, 2, error));
+    f->gzip = byte_reader_is_gzip(f->input, f->count);
+    if (f->gzip)
+        f->inflate = memory_array(1, sizeof *f->inflate, error);
     if (f->inflate)
         isal_inflate_init(f->inflate);
-done:
-    if (error->status != STATUS_OK)
-        byte_reader_close(f);
     return error->status;
 }
 
@@ -106,10 +93,9 @@ static enum status damaged(const struct byte_reader *f, const char *how, struct 
     return error_set(error, STATUS_INPUT, "%s: damaged gzip: %s", f->name, how);
 }
 
-/* Begins the next member. *more is false at the end of the file, which zero bytes may pad. */
-static enum status begin_member(struct byte_reader *f, bool *more, struct error *error)
+/* Begins the next member, if there is one: zero bytes may pad the end of the file. */
+static enum status begin_member(struct byte_reader *f, struct error *error)
 {
-    *more = false;
     TRY(refill(f, MEMBER_START, error));
     while (f->count > 0 && f->input[f->first] == 0) {
         f->first++;
@@ -124,7 +110,7 @@ static enum status begin_member(struct byte_reader *f, bool *more, struct error 
         return damaged(f, "invalid header: reserved flags are set", error);
     isal_inflate_reset(f->inflate);
     f->inflate->crc_flag = ISAL_GZIP;
-    f->in_member = *more = true;
+    f->in_member = true;
     return STATUS_OK;
 }
 
@@ -138,11 +124,10 @@ static enum status inflate_some(struct byte_reader *f, char *bytes, size_t room,
     s->next_in = f->input + f->first;
     s->avail_in = (uint32_t)given;
     s->next_out = (uint8_t *)bytes;
-    s->avail_out = (uint32_t)(room < MAX_STEP ? room : MAX_STEP);
-    size_t offered = s->avail_out;
+    s->avail_out = (uint32_t)room; /* a window, or less */
 
     int code = isal_inflate(s);
-    *got = offered - s->avail_out;
+    *got = room - s->avail_out;
     f->first += given - s->avail_in;
     f->count = s->avail_in;
     if (code < 0 || code == ISAL_NEED_DICT)
@@ -159,30 +144,23 @@ static enum status inflate_some(struct byte_reader *f, char *bytes, size_t room,
     return STATUS_OK;
 }
 
-static enum status read_gzip(struct byte_reader *f, char *bytes, size_t room, size_t *got,
-                             struct error *error)
-{
-    *got = 0;
-    while (*got < room) {
-        bool more = true;
-        size_t some = 0;
-        if (!f->in_member)
-            TRY(begin_member(f, &more, error));
-        if (!more)
-            return STATUS_OK;
-        TRY(inflate_some(f, bytes + *got, room - *got, &some, error));
-        *got += some;
-    }
-    return STATUS_OK;
-}
-
 /* Fills bytes[0..room); *got is less than room only at the end of the file. STATUS_INPUT, with the
  * name of the file, on a read error and if gzip data are damaged or cut off. */
 static enum status byte_reader_read(struct byte_reader *f, char *bytes, size_t room, size_t *got,
                                     struct error *error)
 {
+    *got = 0;
+    while (f->gzip && *got < room) {
+        size_t inflated = 0;
+        if (!f->in_member)
+            TRY(begin_member(f, error));
+        if (!f->in_member)
+            return STATUS_OK;
+        TRY(inflate_some(f, bytes + *got, room - *got, &inflated, error));
+        *got += inflated;
+    }
     if (f->gzip)
-        return read_gzip(f, bytes, room, got, error);
+        return STATUS_OK;
     size_t ready = f->count < room ? f->count : room, rest;
     memcpy(bytes, f->input + f->first, ready);
     f->first += ready;
@@ -195,43 +173,6 @@ static enum status byte_reader_read(struct byte_reader *f, char *bytes, size_t r
 /* --- Windows of whole text lines. --- */
 
 #define SEARCHED ((size_t)1 << 16) /* bytes that are searched for line ends at a time */
-
-/* One of the two buffers that go back and forth between the reading thread and the caller. */
-struct slot {
-    char *bytes; /* (window_bytes + 1), the last for a newline that the file lacks; owned */
-    bool full;   /* the caller's turn; otherwise the reading thread's                     */
-    bool last;   /* nothing follows                                                       */
-    struct line_window window; /* undefined after a failure                               */
-    enum status status;        /* of reading; a message is in `error` of the reader       */
-};
-
-struct line_reader {
-    const char *name;
-    int fd;
-    size_t window_bytes;
-    size_t file_bytes; /* 0: unknown */
-    uint64_t text_bytes;
-
-    /* a regular file of plain text, which has no thread */
-    char *window;          /* (window_bytes + 1), as `bytes` of a slot; owned; NULL: other files */
-    struct infile regular; /* its descriptor is `fd`                                        */
-    uint64_t origin;       /* where reading began, in bytes of the file, as the next three  */
-    uint64_t begin, end;   /* the share                                                     */
-    uint64_t position;     /* where the next window begins                                  */
-
-    /* other files */
-
-    struct byte_reader file;
-    struct slot slot[2];
-    int current;  /* the slot that the caller has or gets next */
-    bool holding; /* the caller has the current slot           */
-    bool started; /* the thread runs                           */
-    bool stop;    /* the thread must end                       */
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct error error;
-};
 
 /* The window of the whole lines of text[0..count), which is the rest of the file if `over`; then
  * the last line gets a newline if it lacks one (text has room for it). *whole is how many bytes of
@@ -250,90 +191,102 @@ static struct line_window window_of(char *text, size_t count, bool over, size_t 
     return window;
 }
 
+/* One of the two buffers that go back and forth between the reading thread and the caller. */
+struct slot {
+    char *bytes;               /* (window_bytes + 1), as `window` of the reader; owned */
+    bool full;                 /* the caller's turn; otherwise the reading thread's    */
+    bool last;                 /* nothing follows                                      */
+    struct line_window window; /* undefined after a failure              */
+    enum status status;        /* of reading; a message is in `error`    */
+};
+
+struct read_ahead {
+    struct byte_reader file;
+    size_t window_bytes;
+    struct slot slot[2];
+    int current;  /* the slot that the caller has or gets next */
+    bool holding; /* the caller has the current slot           */
+    bool started; /* the thread runs                           */
+    bool stop;    /* the thread must end                       */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct error error;
+};
+
 /* Waits until the slot is full, or empty; false if the reader is being closed instead. */
-static bool wait_until(struct line_reader *r, const struct slot *slot, bool full)
+static bool wait_until(struct read_ahead *a, const struct slot *slot, bool full)
 {
-    pthread_mutex_lock(&r->lock);
-    while (slot->full != full && !r->stop)
-        pthread_cond_wait(&r->changed, &r->lock);
-    bool go_on = !r->stop;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&a->lock);
+    while (slot->full != full && !a->stop)
+        pthread_cond_wait(&a->changed, &a->lock);
+    bool go_on = !a->stop;
+    pthread_mutex_unlock(&a->lock);
     return go_on;
 }
 
-static void hand_over(struct line_reader *r, struct slot *slot, bool full)
+static void hand_over(struct read_ahead *a, struct slot *slot, bool full)
 {
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&a->lock);
     slot->full = full;
-    pthread_cond_broadcast(&r->changed);
-    pthread_mutex_unlock(&r->lock);
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
 }
 
-/* The beginning of a text line at the end of a slot; its rest comes in the next slot. */
-struct tail {
-    const char *begin;
-    size_t bytes;
-};
-
-/* Fills the slot: *tail, then what comes next in the file. *tail becomes what follows the last
- * whole line of the slot. */
-static void fill(struct line_reader *r, struct slot *slot, struct tail *tail)
-{
-    if (tail->bytes > 0)
-        memcpy(slot->bytes, tail->begin, tail->bytes);
-    size_t got = 0;
-    slot->last = true;
-    /* The thread may wait for a pipe for ever: here, and nowhere else, closing the reader cancels
-     * it.
-     */
-    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    slot->status = byte_reader_read(&r->file, slot->bytes + tail->bytes,
-                                    r->window_bytes - tail->bytes, &got, &r->error);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    if (slot->status != STATUS_OK)
-        return;
-    size_t count = tail->bytes + got, whole;
-    bool over = count < r->window_bytes;
-    slot->window = window_of(slot->bytes, count, over, &whole);
-    slot->last = over || slot->window.overlong;
-    *tail = (struct tail){slot->bytes + whole, count - whole};
-}
-
-/* Fills the slots in turn. Nobody else writes to the bytes of a tail until it is copied. */
+/* Fills the slots in turn: each with the beginning of a text line that ends the slot before it,
+ * then with what comes next in the file. Nobody else writes to these bytes until they are copied.
+ */
 static void *fill_slots(void *reader)
 {
-    struct line_reader *r = reader;
-    struct tail tail = {0};
-    bool over = false;
+    struct read_ahead *a = reader;
+    const char *rest = NULL;
+    size_t rest_bytes = 0, got = 0, whole;
+    bool last = false;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    for (int k = 0; !over; k = !k) {
-        struct slot *slot = &r->slot[k];
-        if (!wait_until(r, slot, false))
+    for (int k = 0; !last; k = !k) {
+        struct slot *slot = &a->slot[k];
+        if (!wait_until(a, slot, false))
             break;
-        fill(r, slot, &tail);
-        over = slot->last;
-        hand_over(r, slot, true);
+        if (rest_bytes > 0)
+            memcpy(slot->bytes, rest, rest_bytes);
+        /* The thread may wait for a pipe for ever: here, and nowhere else, closing the reader
+         * cancels it. */
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+        slot->status = byte_reader_read(&a->file, slot->bytes + rest_bytes,
+                                        a->window_bytes - rest_bytes, &got, &a->error);
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+        last = slot->status != STATUS_OK;
+        if (!last) {
+            const size_t count = rest_bytes + got;
+            const bool over = count < a->window_bytes;
+            slot->window = window_of(slot->bytes, count, over, &whole);
+            last = over || slot->window.overlong;
+            rest = slot->bytes + whole;
+            rest_bytes = count - whole;
+        }
+        slot->last = last;
+        hand_over(a, slot, true);
     }
     return NULL;
 }
 
-static enum status next_filled(struct line_reader *r, struct line_window *window,
+static enum status next_filled(struct read_ahead *a, struct line_window *window,
                                struct error *error)
 {
-    struct slot *slot = &r->slot[r->current];
-    if (r->holding && slot->last) {
+    struct slot *slot = &a->slot[a->current];
+    if (a->holding && slot->last) {
         *window = (struct line_window){.begin = slot->bytes, .end = slot->bytes};
         return STATUS_OK;
     }
-    if (r->holding) {
-        hand_over(r, slot, false);
-        r->current = !r->current;
-        slot = &r->slot[r->current];
+    if (a->holding) {
+        hand_over(a, slot, false);
+        a->current = !a->current;
+        slot = &a->slot[a->current];
     }
-    wait_until(r, slot, true);
-    r->holding = true;
+    wait_until(a, slot, true);
+    a->holding = true;
     if (slot->status != STATUS_OK)
-        return error_set(error, slot->status, "%s", r->error.message);
+        return error_set(error, slot->status, "%s", a->error.message);
     *window = slot->window;
     return STATUS_OK;
 }
@@ -353,24 +306,42 @@ static enum status next_read(struct line_reader *r, struct line_window *window, 
 
 enum status line_reader_next(struct line_reader *r, struct line_window *window, struct error *error)
 {
-    if ((r->window ? next_read : next_filled)(r, window, error) != STATUS_OK)
-        return error->status;
-    r->text_bytes += (size_t)(window->end - window->begin) - window->unterminated;
+    if (r->window)
+        TRY(next_read(r, window, error));
+    else
+        TRY(next_filled(r->ahead, window, error));
+    const size_t count = (size_t)(window->end - window->begin);
+    r->text_bytes += count - window->unterminated;
+    if (!r->is_tensor)
+        return STATUS_OK;
+    r->is_tensor = false; /* the others are not the beginning */
+    TRY(foreign_file_refuse(r->name, window->begin, window->overlong ? r->window_bytes : count,
+                            r->gzip, error));
+    if (count >= UTF8_MARK_BYTES && memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
+        window->begin += UTF8_MARK_BYTES;
+        r->mark_bytes = UTF8_MARK_BYTES;
+    }
     return STATUS_OK;
 }
 
 static enum status start_thread(struct line_reader *r, struct error *error)
 {
-    TRY(byte_reader_open(&r->file, r->fd, r->name, error));
-    for (int k = 0; k < 2; k++) {
-        r->slot[k].bytes = memory_array(r->window_bytes + 1, 1, error);
-        if (!r->slot[k].bytes)
-            return error->status;
-    }
-    int code = pthread_create(&r->thread, NULL, fill_slots, r);
+    struct read_ahead *a = r->ahead = memory_zeros(1, sizeof *a, error);
+    if (!a)
+        return error->status;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    a->window_bytes = r->window_bytes;
+    TRY(byte_reader_open(&a->file, r->fd, r->name, error));
+    r->gzip = a->file.gzip;
+    for (int k = 0; k < 2; k++)
+        a->slot[k].bytes = memory_array(r->window_bytes + 1, 1, error);
+    TRY(error->status);
+    int code = pthread_create(&a->thread, NULL, fill_slots, a);
     if (code)
         return error_set(error, STATUS_INTERNAL, "cannot start a thread: %s", strerror(code));
-    r->started = true;
+    a->started = true;
+    r->threads -= r->threads > 1;
     return STATUS_OK;
 }
 
@@ -401,27 +372,21 @@ static enum status start(struct line_reader *r, struct error *error)
     return error->status;
 }
 
-enum status line_reader_open(struct line_reader **reader, const char *path, size_t window_bytes,
+enum status line_reader_open(struct line_reader *r, const char *path, size_t window_bytes,
                              struct error *error)
 {
-    *reader = NULL;
-    struct line_reader *r = memory_zeros(1, sizeof *r, error);
-    if (!r)
-        return error->status;
-    bool standard_input = strcmp(path, "-") == 0;
-    r->name = standard_input ? "standard input" : path;
-    r->window_bytes = window_bytes;
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->changed, NULL);
-    r->fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    const bool standard_input = strcmp(path, "-") == 0;
+    *r = (struct line_reader){.name = standard_input ? "standard input" : path,
+                              .window_bytes = window_bytes,
+                              .threads = omp_get_max_threads(),
+                              .fd =
+                                  standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)};
     if (r->fd < 0)
         error_set(error, STATUS_INPUT, "%s: %s", r->name, strerror(errno));
     else
         start(r, error);
     if (error->status != STATUS_OK)
         line_reader_close(r);
-    else
-        *reader = r;
     return error->status;
 }
 
@@ -494,21 +459,6 @@ uint64_t line_reader_lines_before(const struct line_reader *r)
     return lines;
 }
 
-const char *line_reader_name(const struct line_reader *r)
-{
-    return r->name;
-}
-
-size_t line_reader_window_bytes(const struct line_reader *r)
-{
-    return r->window_bytes;
-}
-
-bool line_reader_threaded(const struct line_reader *r)
-{
-    return r->started;
-}
-
 double line_reader_fraction(const struct line_reader *r)
 {
     if (r->file_bytes == 0)
@@ -516,44 +466,37 @@ double line_reader_fraction(const struct line_reader *r)
     if (r->window)
         return r->end > r->begin ? (double)(r->position - r->begin) / (double)(r->end - r->begin)
                                  : 1;
-    return (double)atomic_load_explicit(&r->file.consumed, memory_order_relaxed) /
+    return (double)atomic_load_explicit(&r->ahead->file.consumed, memory_order_relaxed) /
            (double)r->file_bytes;
 }
 
-bool line_reader_gzip(const struct line_reader *r)
+static void stop_thread(struct read_ahead *a)
 {
-    return r->file.gzip;
-}
-
-size_t line_reader_file_bytes(const struct line_reader *r)
-{
-    return r->file_bytes;
-}
-
-uint64_t line_reader_bytes(const struct line_reader *r)
-{
-    return r->text_bytes;
+    if (a->started) {
+        pthread_mutex_lock(&a->lock);
+        a->stop = true;
+        pthread_cond_broadcast(&a->changed);
+        pthread_mutex_unlock(&a->lock);
+        pthread_cancel(a->thread);
+        pthread_join(a->thread, NULL);
+    }
+    memory_free(a->file.input);
+    memory_free(a->file.inflate);
+    for (int k = 0; k < 2; k++)
+        memory_free(a->slot[k].bytes);
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+    memory_free(a);
 }
 
 void line_reader_close(struct line_reader *r)
 {
-    if (!r)
+    if (!r->name)
         return;
-    if (r->started) {
-        pthread_mutex_lock(&r->lock);
-        r->stop = true;
-        pthread_cond_broadcast(&r->changed);
-        pthread_mutex_unlock(&r->lock);
-        pthread_cancel(r->thread);
-        pthread_join(r->thread, NULL);
-    }
-    byte_reader_close(&r->file);
-    for (int k = 0; k < 2; k++)
-        memory_free(r->slot[k].bytes);
+    if (r->ahead)
+        stop_thread(r->ahead);
     memory_free(r->window);
     if (r->fd >= 0 && r->fd != STDIN_FILENO)
         close(r->fd);
-    pthread_cond_destroy(&r->changed);
-    pthread_mutex_destroy(&r->lock);
-    memory_free(r);
+    *r = (struct line_reader){0};
 }

@@ -10,8 +10,32 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/infile.h"
 
-struct line_reader;
+struct line_reader {
+    const char *name;    /* for messages: the path, or "standard input"                       */
+    size_t window_bytes; /* the most of a window                                              */
+    size_t file_bytes;   /* as it is on disk; 0: unknown                                      */
+    uint64_t text_bytes; /* after inflation, of all windows so far                            */
+    bool gzip;           /* it is compressed                                                  */
+    int threads;         /* of OpenMP that the user allows, without that of `ahead`           */
+
+    /* The caller sets it, and the first window ends it: the file is a tensor. Then a file of
+     * another kind is refused, and a mark of UTF-8 at the beginning left out. */
+    bool is_tensor;
+    size_t mark_bytes; /* of this mark; 0 where there is none */
+
+    /* a regular file of plain text */
+    int fd;
+    char *window; /* (window_bytes + 1), the last for a newline that the file lacks; owned; NULL:
+                   * another file */
+    struct infile regular; /* its descriptor is `fd`                                        */
+    uint64_t origin;       /* where reading began, in bytes of the file, as the next three  */
+    uint64_t begin, end;   /* the share                                                     */
+    uint64_t position;     /* where the next window begins                                  */
+
+    struct read_ahead *ahead; /* another file, which a thread of its own reads; owned; or NULL */
+};
 
 struct line_window {
     const char *begin, *end; /* whole lines, end[-1] is a newline; empty: end of the file    */
@@ -19,11 +43,14 @@ struct line_window {
     bool overlong;           /* the next line is longer than a window: no window             */
 };
 
+#define LINE_WINDOW  ((size_t)8 << 20)   /* of a file of many text lines               */
+#define LINE_SECTION ((size_t)128 << 10) /* bytes that a thread works on at a time, about */
+
 /* Opens the file, or standard input if path is "-". A window, and so a text line, has at most
- * `window_bytes` bytes. The caller closes *r, which is NULL on failure. STATUS_INPUT, with the name
- * of the file, if it cannot be read (a directory, no permission); STATUS_MEMORY; STATUS_INTERNAL if
- * no thread can be started. */
-enum status line_reader_open(struct line_reader **r, const char *path, size_t window_bytes,
+ * `window_bytes` bytes. The caller closes *r, which is empty on failure. STATUS_INPUT, with the
+ * name of the file, if it cannot be read (a directory, no permission); STATUS_MEMORY;
+ * STATUS_INTERNAL if no thread can be started. */
+enum status line_reader_open(struct line_reader *r, const char *path, size_t window_bytes,
                              struct error *error);
 
 /* Gets the next window; the one before is no longer valid. STATUS_INPUT, also where the file has
@@ -41,29 +68,11 @@ enum status line_reader_take_share(struct line_reader *r, size_t skip, int share
  * there to count them. */
 uint64_t line_reader_lines_before(const struct line_reader *r);
 
-/* The name for messages: the path, or "standard input". */
-const char *line_reader_name(const struct line_reader *r);
-
-/* The most bytes of a window. */
-size_t line_reader_window_bytes(const struct line_reader *r);
-
-/* Whether the reader has a thread of its own. */
-bool line_reader_threaded(const struct line_reader *r);
-
 /* The part of the file, or of the share of it, that has been read, 0 to 1; negative if the size of
  * the file is unknown. */
 double line_reader_fraction(const struct line_reader *r);
 
-/* Whether the file is compressed. */
-bool line_reader_gzip(const struct line_reader *r);
-
-/* Bytes of the file as it is on disk; 0 if unknown. */
-size_t line_reader_file_bytes(const struct line_reader *r);
-
-/* Bytes of text, after inflation, of all windows so far. */
-uint64_t line_reader_bytes(const struct line_reader *r);
-
-/* Stops the thread and closes the file. Accepts NULL. */
+/* Stops the thread, closes the file and empties *r. Accepts an empty one. */
 void line_reader_close(struct line_reader *r);
 
 /* The number of newlines in [p, end), or of bytes of this value, by this thread. */

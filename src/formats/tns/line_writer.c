@@ -11,24 +11,18 @@
 #include "base/number.h"
 #include "base/outfile.h"
 
-/* Scratch memory of one thread that compresses a text to one gzip member. Members one after the
- * other make a gzip file. */
-struct gzip_member {
-    struct isal_zstream *stream; /* owned */
-    uint8_t *level_buffer;       /* owned */
-};
-
 /* Higher levels do not make text of numbers smaller. */
 #define LEVEL      2
 #define LEVEL_ROOM ISAL_DEF_LVL2_DEFAULT
 
-/* Accepts an empty *g. */
-static void gzip_member_free(struct gzip_member *g)
-{
-    memory_free(g->stream);
-    memory_free(g->level_buffer);
-    *g = (struct gzip_member){0};
-}
+/* The memory in which a thread formats a section and, for gzip, compresses it to one member;
+ * members one after the other make a gzip file. */
+struct section_buffer {
+    char *text; /* owned, as the others; the others are NULL where the file is no gzip */
+    char *gzipped;
+    struct isal_zstream *stream;
+    uint8_t *level_buffer;
+};
 
 /* The most bytes that a member of `size` bytes of text takes. */
 static size_t gzip_member_room(size_t size)
@@ -36,24 +30,24 @@ static size_t gzip_member_room(size_t size)
     return size + size / 8 + 4096; /* text that does not shrink is stored as it is, with headers */
 }
 
-/* Compresses text[0..size) to out, which has gzip_member_room(size) bytes; *used is the size of the
- * member. STATUS_INTERNAL if the compressor fails. */
-static enum status gzip_member_write(struct gzip_member *g, const char *text, size_t size,
-                                     char *out, size_t *used, struct error *error)
+/* Compresses text[0..size) of the buffer; *used is the size of the member. STATUS_INTERNAL if the
+ * compressor fails. */
+static enum status gzip_member_write(struct section_buffer *b, size_t size, size_t *used,
+                                     struct error *error)
 {
     size_t room = gzip_member_room(size);
     if (room > UINT32_MAX)
         return error_set(error, STATUS_INTERNAL, "%zu bytes are too many for a gzip member", size);
-    struct isal_zstream *s = g->stream;
+    struct isal_zstream *s = b->stream;
     isal_deflate_init(s);
     s->level = LEVEL;
-    s->level_buf = g->level_buffer;
+    s->level_buf = b->level_buffer;
     s->level_buf_size = LEVEL_ROOM;
     s->gzip_flag = IGZIP_GZIP;
     s->end_of_stream = 1;
-    s->next_in = (uint8_t *)(uintptr_t)text; /* the library only reads it */
+    s->next_in = (uint8_t *)b->text;
     s->avail_in = (uint32_t)size;
-    s->next_out = (uint8_t *)out;
+    s->next_out = (uint8_t *)b->gzipped;
     s->avail_out = (uint32_t)room;
     int answer = isal_deflate(s);
     if (answer != COMP_OK || s->internal_state.state != ZSTATE_END)
@@ -61,12 +55,6 @@ static enum status gzip_member_write(struct gzip_member *g, const char *text, si
     *used = s->total_out;
     return STATUS_OK;
 }
-
-/* The memory in which a thread formats and compresses a section. */
-struct section_buffer {
-    char *text, *gzipped; /* owned; gzipped for gzip only */
-    struct gzip_member gzip;
-};
 
 struct line_writer {
     struct line_sections sections;
@@ -101,7 +89,7 @@ enum status line_writer_append(struct line_writer *w, const struct line_piece *p
             size = text_size =
                 (size_t)(piece->format(piece->context, begin, end, b->text) - b->text);
             if (w->gzip)
-                gzip_member_write(&b->gzip, b->text, text_size, b->gzipped, &size, &own);
+                gzip_member_write(b, text_size, &size, &own);
         }
 #pragma omp ordered
         {
@@ -135,7 +123,8 @@ void line_writer_free(struct line_writer *w)
     for (int t = 0; w->buffer && t < w->threads; t++) {
         memory_free(w->buffer[t].text);
         memory_free(w->buffer[t].gzipped);
-        gzip_member_free(&w->buffer[t].gzip);
+        memory_free(w->buffer[t].stream);
+        memory_free(w->buffer[t].level_buffer);
     }
     memory_free(w->buffer);
     if (!w->to_stdout)
@@ -166,8 +155,8 @@ enum status line_writer_open(struct line_writer **writer, const char *path,
         b->text = memory_array(sections->bytes, 1, error);
         if (w->gzip) {
             b->gzipped = memory_array(gzip_member_room(sections->bytes), 1, error);
-            b->gzip.stream = memory_array(1, sizeof *b->gzip.stream, error);
-            b->gzip.level_buffer = memory_array(LEVEL_ROOM, 1, error);
+            b->stream = memory_array(1, sizeof *b->stream, error);
+            b->level_buffer = memory_array(LEVEL_ROOM, 1, error);
         }
         TRY_OR(done, error->status);
     }

@@ -2,15 +2,12 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/digits.h"
-#include "base/memory.h"
 #include "base/number.h"
-#include "formats/tns/foreign_file.h"
 
 /* --- text lines: entries are parsed fast, and errors are explained --- */
 
@@ -64,17 +61,17 @@ static bool read_unsigned(struct token token, uint64_t *value)
  * print are escaped. Returns text. */
 static const char *quote(struct token token, char *text)
 {
-    char *out = text;
-    *out++ = '\'';
+    char *end = text;
+    *end++ = '\'';
     const char *p = token.begin;
     for (; p < token.end && p < token.begin + QUOTED_LENGTH; p++) {
         unsigned char c = (unsigned char)*p;
         if (c < ' ' || c > '~')
-            out += sprintf(out, "\\x%02x", c);
+            end += sprintf(end, "\\x%02x", c);
         else
-            *out++ = *p;
+            *end++ = *p;
     }
-    strcpy(out, p < token.end ? "...'" : "'");
+    strcpy(end, p < token.end ? "...'" : "'");
     return text;
 }
 
@@ -151,10 +148,8 @@ static enum status explain_index(const struct tns_format *f, uint64_t number, in
                      number, n + 1, length, token.begin, f->limit[n] - 1 + f->index_base, origin);
 }
 
-/* Explains what is wrong with the bad text line [line, end), number `number` of the file.
- * `cut_off`: the line is the last of the file and lacks its newline. Returns STATUS_INPUT. */
-static enum status explain_line(const struct tns_format *f, const char *line, const char *end,
-                                uint64_t number, bool cut_off, struct error *error)
+enum status tns_line_explain(const struct tns_format *f, const char *line, const char *end,
+                             uint64_t number, bool cut_off, struct error *error)
 {
     struct token token[MAX_COLUMNS];
     uint64_t columns = cut_columns(line, end, token);
@@ -261,11 +256,8 @@ static inline const char *fast_line(const struct tns_format *f, const char *p, c
     return *p == '\n' ? p + 1 : NULL;
 }
 
-/* Parses whole text lines (end[-1] is a newline) into *place, which has room for an entry a line;
- * *entries is the number of entries. Returns end, or the beginning of the first bad line; entries
- * before that line are parsed. Bytes up to `readable`, which is end or later, may be read. */
-static const char *parse_lines(const struct tns_format *f, const char *begin, const char *end,
-                               const char *readable, const struct coo *place, uint64_t *entries)
+const char *tns_lines_parse(const struct tns_format *f, const char *begin, const char *end,
+                            const char *readable, const struct coo *place, uint64_t *entries)
 {
     uint64_t at = 0;
     const char *line = begin;
@@ -393,27 +385,6 @@ static enum status header_order(struct tns_head *h, struct token token, uint64_t
     return STATUS_OK;
 }
 
-static enum status header_lengths(struct tns_head *h, const struct token *token, uint64_t columns,
-                                  uint64_t number, struct error *error)
-{
-    char quoted[QUOTED_BYTES];
-    if (columns != (uint64_t)h->shape.order)
-        return error_set(error, STATUS_INPUT,
-                         "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d length%s",
-                         h->name, number, columns, columns == 1 ? "" : "s", h->shape.order,
-                         h->shape.order == 1 ? "" : "s");
-    for (int n = 0; n < h->shape.order; n++)
-        if (!read_unsigned(token[n], &h->shape.dims[n]) || h->shape.dims[n] < 1 ||
-            h->shape.dims[n] > MAX_LENGTH)
-            return error_set(error, STATUS_INPUT,
-                             "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32, h->name,
-                             number, n + 1, quote(token[n], quoted), MAX_LENGTH);
-    if (h->dialect == TNS_HEADER_DIMS)
-        return ready(h, h->shape.order, "the header", error);
-    h->awaited = TNS_AWAIT_COUNT;
-    return STATUS_OK;
-}
-
 /* A text line of one column cannot be an entry, so it begins a header, unless it can be an index
  * without a value; any other is the first entry. */
 static enum status head_begins(struct tns_head *h, const struct token *token, uint64_t columns,
@@ -450,11 +421,8 @@ static enum status head_begins(struct tns_head *h, const struct token *token, ui
     return first_entry(h, columns, number, error);
 }
 
-/* Takes the next text line of the file, [line, end), number `number`. *is_entry is true if the line
- * is the first entry; then only entries follow. STATUS_INPUT if the line is neither an entry nor
- * part of a header. */
-static enum status tns_head_line(struct tns_head *h, const char *line, const char *end,
-                                 uint64_t number, bool *is_entry, struct error *error)
+enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
+                          bool *is_entry, struct error *error)
 {
     struct token token[MAX_COLUMNS];
     char quoted[QUOTED_BYTES];
@@ -468,7 +436,22 @@ static enum status tns_head_line(struct tns_head *h, const char *line, const cha
     case TNS_AWAIT_ORDER:
         return header_order(h, token[0], columns, number, error);
     case TNS_AWAIT_LENGTHS:
-        return header_lengths(h, token, columns, number, error);
+        if (columns != (uint64_t)h->shape.order)
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d "
+                             "length%s",
+                             h->name, number, columns, columns == 1 ? "" : "s", h->shape.order,
+                             h->shape.order == 1 ? "" : "s");
+        for (int n = 0; n < h->shape.order; n++)
+            if (!read_unsigned(token[n], &h->shape.dims[n]) || h->shape.dims[n] < 1 ||
+                h->shape.dims[n] > MAX_LENGTH)
+                return error_set(error, STATUS_INPUT,
+                                 "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32,
+                                 h->name, number, n + 1, quote(token[n], quoted), MAX_LENGTH);
+        if (h->dialect == TNS_HEADER_DIMS)
+            return ready(h, h->shape.order, "the header", error);
+        h->awaited = TNS_AWAIT_COUNT;
+        return STATUS_OK;
     case TNS_AWAIT_COUNT:
         if (columns != 1 || !read_unsigned(token[0], &h->count) || h->count > MAX_NNZ)
             return error_set(error, STATUS_INPUT,
@@ -486,8 +469,7 @@ static enum status tns_head_line(struct tns_head *h, const char *line, const cha
     return STATUS_OK;
 }
 
-/* Takes the end of the file. STATUS_INPUT if the file ends within the header or has no entries. */
-static enum status tns_head_end(const struct tns_head *h, struct error *error)
+enum status tns_head_end(const struct tns_head *h, struct error *error)
 {
     static const char *const missing[] = {[TNS_AWAIT_ORDER] = "number of modes",
                                           [TNS_AWAIT_LENGTHS] = "lengths",
@@ -499,229 +481,4 @@ static enum status tns_head_end(const struct tns_head *h, struct error *error)
                          "%s: no entries: nothing but comments and blank lines", h->name);
     return error_set(error, STATUS_INPUT, "%s: ends within the header, expected its %s", h->name,
                      missing[h->awaited]);
-}
-
-/* --- The text: its header, then windows. --- */
-
-enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
-                          struct error *error)
-{
-    const struct tns_sizes *sizes = &options->sizes;
-    *t = (struct tns_text){.nonneg = options->nonneg};
-    t->section_bytes = sizes->section ? sizes->section : TNS_SECTION;
-    TRY(line_reader_open(&t->reader, path, sizes->window ? sizes->window : TNS_MOST_WINDOW, error));
-    t->name = line_reader_name(t->reader);
-    /* the reader's thread counts among those that the user allows: with more, some would wait */
-    t->threads = omp_get_max_threads() - line_reader_threaded(t->reader);
-    if (t->threads < 1)
-        t->threads = 1;
-    t->head = (struct tns_head){.name = t->name, .options = options};
-    return STATUS_OK;
-}
-
-enum status tns_text_take_share(struct tns_text *t, int share, int shares, struct error *error)
-{
-    t->lines = 0;
-    return line_reader_take_share(t->reader, t->head_bytes, share, shares, error);
-}
-
-/* The number of the window's first text line. */
-static uint64_t first_line(const struct tns_text *t)
-{
-    return line_reader_lines_before(t->reader) + t->lines + 1;
-}
-
-/* Reads the text lines of the window before the first entry, and takes them from the window. */
-static enum status read_head(struct tns_text *t, struct line_window *window, struct error *error)
-{
-    bool is_entry = false;
-    while (window->begin < window->end && t->head.awaited != TNS_READY) {
-        const char *line = window->begin, *end = window->end;
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        TRY(tns_head_line(&t->head, line, stop, t->lines + 1, &is_entry, error));
-        if (is_entry)
-            return STATUS_OK;
-        t->head_bytes += (size_t)(stop + 1 - line) - (window->unterminated && stop + 1 == end);
-        t->lines++;
-        window->begin = stop + 1;
-    }
-    return STATUS_OK;
-}
-
-enum status tns_text_next(struct tns_text *t, struct line_window *window, struct error *error)
-{
-    for (;;) {
-        TRY(line_reader_next(t->reader, window, error));
-        if (!t->begun) {
-            t->begun = true;
-            size_t count = window->overlong ? line_reader_window_bytes(t->reader)
-                                            : (size_t)(window->end - window->begin);
-            const bool gzip = line_reader_gzip(t->reader);
-            TRY(foreign_file_refuse(t->name, window->begin, count, gzip, error));
-            if (count >= UTF8_MARK_BYTES && !window->overlong &&
-                memcmp(window->begin, UTF8_MARK, UTF8_MARK_BYTES) == 0) {
-                window->begin += UTF8_MARK_BYTES;
-                t->head_bytes = UTF8_MARK_BYTES;
-            }
-        }
-        if (window->overlong)
-            return error_set(error, STATUS_INPUT,
-                             "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
-                             "value",
-                             t->name, first_line(t), line_reader_window_bytes(t->reader));
-        if (window->begin == window->end)
-            return STATUS_OK;
-        if (t->head.awaited != TNS_READY)
-            TRY(read_head(t, window, error));
-        if (window->begin < window->end)
-            return STATUS_OK;
-    }
-}
-
-/* --- Windows: one is cut into sections at the ends of text lines, and a thread parses a section at
- * a time, straight into a tensor. --- */
-
-/* Whole text lines of a window, parsed by one thread. */
-struct tns_section {
-    const char *begin, *end;
-    uint64_t lines;
-    uint64_t first_line; /* lines of the window before it, and where its entries go at first */
-    uint64_t entries;    /* that were parsed                                                  */
-    const char *bad;     /* the first bad line, or end                                        */
-    uint32_t largest[MAX_ORDER]; /* the largest index of each mode */
-};
-
-static const char *line_end(const char *line, const char *end)
-{
-    return memchr(line, '\n', (size_t)(end - line));
-}
-
-static void parse_section(struct tns_section *c, const struct tns_format *f, const char *readable,
-                          const struct coo *x, uint64_t used)
-{
-    const struct coo place = coo_slice(x, used + c->first_line, c->lines);
-    c->bad = parse_lines(f, c->begin, c->end, readable, &place, &c->entries);
-    for (int n = 0; n < f->order; n++) {
-        uint32_t largest = 0;
-        for (uint64_t i = 0; i < c->entries; i++)
-            largest = place.index[n][i] > largest ? place.index[n][i] : largest;
-        c->largest[n] = largest;
-    }
-}
-
-/* The number of text lines of a section before its entry `entry`. */
-static uint64_t lines_before(const struct tns_section *c, const struct tns_format *f,
-                             uint64_t entry)
-{
-    uint32_t index[MAX_ORDER];
-    double value;
-    struct coo one = {.value = &value};
-    uint64_t lines = 0, entries = 0, found;
-    for (int n = 0; n < f->order; n++)
-        one.index[n] = &index[n];
-    for (const char *line = c->begin; line < c->end; lines++) {
-        const char *next = line_end(line, c->end) + 1;
-        parse_lines(f, line, next, next, &one, &found);
-        entries += found;
-        if (entries > entry)
-            break;
-        line = next;
-    }
-    return lines;
-}
-
-enum status tns_text_cut(struct tns_text *t, const struct line_window *window, uint64_t *lines,
-                         struct error *error)
-{
-    const size_t most = (size_t)(window->end - window->begin) / t->section_bytes + 1;
-    *lines = 0;
-    if (most > t->room) {
-        TRY(memory_resize(&t->section, most, sizeof *t->section, error));
-        t->room = most;
-    }
-    t->count = 0;
-    for (const char *begin = window->begin, *end = window->end; begin < end;) {
-        const char *stop = end;
-        if ((size_t)(end - begin) > t->section_bytes)
-            stop = line_end(begin + t->section_bytes - 1, end) + 1;
-        t->section[t->count++] = (struct tns_section){.begin = begin, .end = stop};
-        begin = stop;
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
-    for (size_t i = 0; i < t->count; i++)
-        t->section[i].lines = line_count(t->section[i].begin, t->section[i].end);
-    for (size_t i = 0; i < t->count; i++) {
-        t->section[i].first_line = *lines;
-        *lines += t->section[i].lines;
-    }
-    t->window_lines = *lines;
-    return STATUS_OK;
-}
-
-/* Counts the values below 0 of the window, whose entries begin at x's entry `from`. */
-static void count_negative(struct tns_text *t, const struct coo *x, uint64_t from)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        const struct tns_section *c = &t->section[i];
-        for (uint64_t e = 0; e < c->entries; e++) {
-            if (!(x->value[from + e] < 0))
-                continue;
-            if (t->negative++ == 0)
-                t->negative_line =
-                    first_line(t) + c->first_line + lines_before(c, &t->head.format, e);
-        }
-        from += c->entries;
-    }
-}
-
-enum status tns_text_parse(struct tns_text *t, const struct line_window *window, struct coo *x,
-                           uint64_t *used, struct error *error)
-{
-    const uint64_t from = *used;
-#pragma omp parallel for schedule(dynamic) num_threads(t->threads)
-    for (size_t i = 0; i < t->count; i++)
-        parse_section(&t->section[i], &t->head.format, window->end, x, from);
-    for (size_t i = 0; i < t->count; i++)
-        if (t->section[i].bad != t->section[i].end) {
-            const struct tns_section *c = t->section;
-            while (c->bad == c->end)
-                c++;
-            const uint64_t number = first_line(t) + c->first_line + line_count(c->begin, c->bad);
-            const char *stop = line_end(c->bad, c->end);
-            const bool cut_off = window->unterminated && stop + 1 == window->end;
-            return explain_line(&t->head.format, c->bad, stop, number, cut_off, error);
-        }
-    for (size_t i = 0; i < t->count; i++) {
-        const struct tns_section *c = &t->section[i];
-        coo_move(x, *used, x, from + c->first_line, c->entries); /* closes gaps between entries */
-        for (int n = 0; n < x->shape.order; n++)
-            if (c->largest[n] > t->largest[n])
-                t->largest[n] = c->largest[n];
-        *used += c->entries;
-    }
-    if (t->nonneg)
-        count_negative(t, x, from);
-    t->lines += t->window_lines;
-    return STATUS_OK;
-}
-
-enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct error *error)
-{
-    if (t->head.awaited != TNS_READY && line_reader_bytes(t->reader) == 0)
-        return error_set(error, STATUS_INPUT, "%s: is empty", t->name);
-    TRY(tns_head_end(&t->head, error));
-    if (t->head.dialect == TNS_HEADER_SPTENSOR && entries != t->head.count)
-        return error_set(error, STATUS_INPUT,
-                         "%s: %" PRIu64 " entr%s, expected %" PRIu64 ", as the header says",
-                         t->name, entries, entries == 1 ? "y" : "ies", t->head.count);
-    if (entries == 0)
-        return error_set(error, STATUS_INPUT, "%s: no entries after the header", t->name);
-    return STATUS_OK;
-}
-
-void tns_text_close(struct tns_text *t)
-{
-    memory_free(t->section);
-    line_reader_close(t->reader);
-    *t = (struct tns_text){0};
 }

@@ -1,10 +1,9 @@
-/* Reads FROSTT text: the header, then windows of text lines with entries. */
+/* The text lines of FROSTT text: those of the header, then entries. */
 #ifndef BLCO_TNS_TEXT_H
 #define BLCO_TNS_TEXT_H
 
 #include <stdbool.h>
 
-#include "formats/tns/line_reader.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/coo.h"
 
@@ -40,63 +39,27 @@ struct tns_head {
     struct tns_format format; /* of the entries; set once TNS_READY         */
 };
 
-#define TNS_MOST_WINDOW ((size_t)8 << 20)
-#define TNS_SECTION     ((size_t)128 << 10)
-
-struct tns_section;
-
-struct tns_text {
-    struct line_reader *reader; /* owned                                              */
-    const char *name;           /* for messages: the path, or "standard input"        */
-    bool begun;                 /* the first bytes are checked                        */
-    struct tns_head head;
-    size_t head_bytes;           /* bytes before the first text line that may be an entry */
-    uint64_t lines;              /* text lines of the file, or the share, before the window */
-    uint32_t largest[MAX_ORDER]; /* the largest index of each mode so far              */
-    struct tns_section *section; /* (room): those of the window, which threads parse; owned */
-    size_t count, room;
-    size_t section_bytes;   /* of a section, about                                      */
-    int threads;            /* threads that parse                                       */
-    uint64_t window_lines;  /* text lines of the window                                 */
-    const char *nonneg;     /* of the options                                           */
-    uint64_t negative;      /* values below 0 so far, where there is `nonneg`           */
-    uint64_t negative_line; /* the number of the first text line with one              */
-};
-
 /* Whether [line, end) is the first text line of a header with the word `sptensor`. */
 bool tns_is_sptensor(const char *line, const char *end);
 
-/* Opens the text at `path` ("-": standard input); options->sizes that are 0 are TNS_MOST_WINDOW and
- * TNS_SECTION. `path` and *options outlive *t. The caller closes *t, which is empty on failure.
- * STATUS_INPUT, STATUS_MEMORY, STATUS_INTERNAL as from line_reader_open. */
-enum status tns_text_open(struct tns_text *t, const char *path, const struct tns_options *options,
-                          struct error *error);
+/* Takes the next text line of the file, [line, end), number `number`. *is_entry is true if the line
+ * is the first entry; then only entries follow. STATUS_INPUT if the line is neither an entry nor
+ * part of a header. */
+enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
+                          bool *is_entry, struct error *error);
 
-/* Begins again with share number `share` of `shares` of the entries' text: the text lines that
- * begin in this share of the bytes after the header. Call it once, when the header is read; the
- * numbers of text lines in messages still count from the beginning of the file. STATUS_INPUT. */
-enum status tns_text_take_share(struct tns_text *t, int share, int shares, struct error *error);
+/* Takes the end of the file. STATUS_INPUT if the file ends within the header or has no entries. */
+enum status tns_head_end(const struct tns_head *h, struct error *error);
 
-/* Gets the next window that has text lines after the header, or an empty one at the end; the window
- * before is no longer valid. STATUS_INPUT, also where the header is bad or a text line too long;
- * STATUS_MEMORY. */
-enum status tns_text_next(struct tns_text *t, struct line_window *window, struct error *error);
+/* Parses whole text lines (end[-1] is a newline) into *place, which has room for an entry a line;
+ * *entries is the number of entries. Returns end, or the beginning of the first bad line; entries
+ * before that line are parsed. Bytes up to `readable`, which is end or later, may be read. */
+const char *tns_lines_parse(const struct tns_format *f, const char *begin, const char *end,
+                            const char *readable, const struct coo *place, uint64_t *entries);
 
-/* *lines = the number of text lines of the window. Call it before tns_text_parse. STATUS_MEMORY. */
-enum status tns_text_cut(struct tns_text *t, const struct line_window *window, uint64_t *lines,
-                         struct error *error);
-
-/* Parses the window's entries into x from entry *used on, where x has room for an entry a text
- * line, and adds their number to *used. STATUS_INPUT where a text line is bad: a message about the
- * first one. */
-enum status tns_text_parse(struct tns_text *t, const struct line_window *window, struct coo *x,
-                           uint64_t *used, struct error *error);
-
-/* Checks at the end of a file of `entries` entries that the header was complete, that it gave this
- * number if it gave any, and that there are entries. STATUS_INPUT. */
-enum status tns_text_end(const struct tns_text *t, uint64_t entries, struct error *error);
-
-/* Accepts an empty *t. */
-void tns_text_close(struct tns_text *t);
+/* Explains what is wrong with the bad text line [line, end), number `number` of the file.
+ * `cut_off`: the line is the last of the file and lacks its newline. Returns STATUS_INPUT. */
+enum status tns_line_explain(const struct tns_format *f, const char *line, const char *end,
+                             uint64_t number, bool cut_off, struct error *error);
 
 #endif

@@ -49,7 +49,7 @@ static void compare(const struct device_coo *d, const struct coo *x)
         uint64_t expected[1] = {0};
         for (int n = 0; n < x->shape.order; n++)
             coordinate[n] = x->index[n][i];
-        ordering_encode(&d->ordering, coordinate, expected);
+        encode_line(&d->ordering, coordinate, expected);
         if (line[i] != expected[0])
             fail_msg("nonzero %llu: line %llx, expected %llx", (unsigned long long)i,
                      (unsigned long long)line[i], (unsigned long long)expected[0]);
@@ -244,7 +244,7 @@ static void check_renumbered(struct device_coo *d, struct coo *x)
         uint32_t coordinate[MAX_ORDER];
         uint64_t expected[1] = {0};
         coo_coordinates(x, i, coordinate);
-        ordering_encode(&d->ordering, coordinate, expected);
+        encode_line(&d->ordering, coordinate, expected);
         assert_int_equal(line[i], expected[0]);
     }
     free(line);

@@ -12,6 +12,7 @@
 #include "backend/cuda/tensor/device_fibers.h"
 #include "numerics/fiber_sample.h"
 #include "plan/tile_choice.h"
+#include "support/lines.h"
 #include "support/gpu_pool.h"
 
 #define MAP_BITS (UINT64_C(1) << FIBER_MAP_BITS)
@@ -74,10 +75,10 @@ static void check_nonzeros(const struct device_blco *b, const struct coo *x)
         const uint64_t from = (uint64_t)value[i] - 1;
         uint32_t coordinate[MAX_ORDER], expected[MAX_ORDER];
         uint64_t line;
-        ordering_decode(o, &index[i], b->block[0].base, coordinate);
+        decode_index(o, &index[i], b->block[0].base, coordinate);
         coo_coordinates(x, from, expected);
         assert_memory_equal(coordinate, expected, (size_t)o->order * sizeof *expected);
-        ordering_encode(o, coordinate, &line);
+        encode_line(o, coordinate, &line);
         assert_true(i == 0 || line > before);
         before = line;
     }

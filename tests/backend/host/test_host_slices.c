@@ -9,6 +9,7 @@
 
 #include "backend/host/host_slices.h"
 #include "base/memory.h"
+#include "support/lines.h"
 #include "support/naive.h"
 
 static struct blco ordering_of(const struct coo *x, int mode, struct blco_options cut)
@@ -34,7 +35,7 @@ static void check_mode(const struct coo *x, int mode, struct blco_options cut)
     uint64_t slice = 0;
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t coordinate[MAX_ORDER], row;
-        blco_coordinates(&b, blco_block_of(&b, i), i, coordinate);
+        decode_nonzero(&b, blco_block_of(&b, i), i, coordinate);
         slice += i == s.end[slice];
         assert_int_equal(host_slices_of(&s, i), slice);
         host_slices_rows(&s, i, 1, &row);

@@ -10,6 +10,7 @@
 
 #include "formats/blco/decoded_layout.h"
 #include "numerics/packed_bounds.h"
+#include "support/lines.h"
 #include "support/packed_tensors.h"
 #include "tensor/ordering.h"
 
@@ -74,7 +75,7 @@ static void check_spread(const struct packed_layout *l, int kind, const uint64_t
             uint64_t c = i == 0 ? 0 : i == 1 ? dims[n] - 1 : naive_random(seed) % dims[n];
             coordinate[n] = (uint32_t)c;
         }
-        ordering_encode(&o, coordinate, line);
+        encode_line(&o, coordinate, line);
         naive_spread(&spread, l->line_bits, (uint128)line[1] << 64 | line[0], word);
         expected_words(l, coordinate, expected);
         assert_memory_equal(word, expected, sizeof word);
@@ -128,8 +129,8 @@ static void test_lines_become_other_lines(void **state)
             uint64_t line[1] = {0}, expected[PACKED_WORDS] = {0, 0}, word[PACKED_WORDS];
             for (int n = 0; n < order; n++)
                 coordinate[n] = (uint32_t)(naive_random(&seed) % dims[n]);
-            ordering_encode(&alto, coordinate, line);
-            ordering_encode(&common, coordinate, expected);
+            encode_line(&alto, coordinate, line);
+            encode_line(&common, coordinate, expected);
             naive_spread(&spread, layout.line_bits, line[0], word);
             assert_memory_equal(word, expected, sizeof word);
             assert_int_equal(packed_mode_beyond(&layout, word), 0);

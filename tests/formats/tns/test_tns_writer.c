@@ -91,7 +91,7 @@ static void test_layout(void **state)
     (void)state;
     uint32_t i[] = {0, 6, MAX_LENGTH - 1}, j[] = {2, 0, 9};
     double value[] = {1, -0.1, 2.5e-300};
-    struct coo x = {{2, {MAX_LENGTH, 10}}, 3, {i, j}, value};
+    struct coo x = {{2, {MAX_LENGTH, 10}}, 3, {{{i, j}, value}}};
     static const struct {
         int base;
         enum tns_header header;
@@ -277,7 +277,7 @@ static void test_allocation_failures(void **state)
     (void)state;
     uint32_t i[] = {0, 2};
     double value[] = {1, 2};
-    struct coo x = {{1, {3}}, 2, {i}, value};
+    struct coo x = {{1, {3}}, 2, {{{i}, value}}};
     struct tns_write_options options = {.index_base = 1};
     for (int gzip = 0; gzip < 2; gzip++) {
         const char *path = gzip ? packed : plain;
