@@ -76,14 +76,11 @@ static void fit_box(const uint64_t *dims, int order, double most, uint64_t *side
 
 static enum status check_plant(const struct generate_plant *plant, struct error *error)
 {
-    const uint64_t places = place_count(&plant->shape);
     if (plant->rank < 1 || plant->nnz < plant->rank || plant->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros of rank %ju, expected %ju to %ju",
                          (uintmax_t)plant->nnz, (uintmax_t)plant->rank, (uintmax_t)plant->rank,
                          (uintmax_t)MAX_NNZ);
-    if (plant->nnz > places)
-        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
-                         (uintmax_t)plant->nnz, (uintmax_t)places);
+    TRY(place_check(&plant->shape, plant->nnz, error));
     if (!(plant->noise >= 0 && isfinite(plant->noise)))
         return error_set(error, STATUS_INPUT, "noise %g, expected 0 or more", plant->noise);
     if (!(plant->collinearity >= 0 && plant->collinearity <= COLLINEAR_MOST))
