@@ -66,9 +66,8 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
     const json_t *complete = at(page, "complete");
     const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
     const size_t order = json_array_size(lengths);
-    fputs("<section>\n<h2>Which rank?</h2>\n<p><strong>", to);
-    html_text(to, suggestion ? suggestion : "", HTML_LINE);
-    fputs("</strong></p>\n", to);
+    html_print(to, HTML_LINE, "<section>\n<h2>Which rank?</h2>\n<p><strong>%s</strong></p>\n",
+               suggestion);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
     fprintf(to,
@@ -185,9 +184,7 @@ static void put_link(FILE *to, const char *name, const char *shown)
             fputc(*c, to);
         else
             fprintf(to, "%%%02X", (unsigned char)*c);
-    fputs("\">", to);
-    html_text(to, shown, HTML_LABEL);
-    fputs("</a>", to);
+    html_print(to, HTML_LABEL, "\">%s</a>", shown);
 }
 
 /* A link to the page of the model if there is one, or the command that makes it. */
@@ -204,9 +201,8 @@ static enum status put_page(FILE *to, const struct page_ranks *page, double rank
     if (page->beside && access(path, F_OK) == 0) {
         put_link(to, page_file_name(path), page_file_name(model));
     } else {
-        fputs("<code>blco report ", to);
-        html_text(to, shell_word(model, word, sizeof word), HTML_LINE);
-        fputs("</code>", to);
+        html_print(to, HTML_LINE, "<code>blco report %s</code>",
+                   shell_word(model, word, sizeof word));
     }
 done:
     memory_free(path);
@@ -260,9 +256,8 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
             suggested ? ", <strong>suggested</strong>" : "");
     if (failure) {
-        fprintf(to, "<td colspan=\"%d\" class=\"why\">failed: ", any(page, halves) ? 6 : 5);
-        html_text(to, failure, HTML_LINE);
-        fputs("</td></tr>\n", to);
+        fprintf(to, "<td colspan=\"%d\" class=\"why\">", any(page, halves) ? 6 : 5);
+        html_print(to, HTML_LINE, "failed: %s</td></tr>\n", failure);
         return STATUS_OK;
     }
     put_numbers(to, page, rank);
