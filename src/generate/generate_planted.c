@@ -164,21 +164,14 @@ static uint64_t support_index(const struct mode_support *m, uint64_t i)
  * positive, and columns on the same indices still differ well (a cosine of 1/2). */
 static void set_factor(struct ktensor *k, const struct supports *s, int mode, uint64_t seed)
 {
-    uint64_t entries = k->shape.dims[mode] * k->rank;
     double *factor = k->factor[mode];
-#pragma omp parallel
-    {
-#pragma omp for schedule(static)
-        for (uint64_t e = 0; e < entries; e++)
-            factor[e] = 0;
-#pragma omp for schedule(static)
-        for (uint64_t r = 0; r < k->rank; r++) {
-            struct mode_support m = mode_support_create(s, mode, r, seed);
-            struct random_stream stream = random_stream_at(seed, (uint64_t)mode, r);
-            for (uint64_t i = 0; i < s->side[mode]; i++)
-                factor[support_index(&m, i) * k->rank + r] =
-                    -log(random_inner(random_next(&stream)));
-        }
+    memset(factor, 0, k->shape.dims[mode] * k->rank * sizeof *factor);
+#pragma omp parallel for schedule(static)
+    for (uint64_t r = 0; r < k->rank; r++) {
+        struct mode_support m = mode_support_create(s, mode, r, seed);
+        struct random_stream stream = random_stream_at(seed, (uint64_t)mode, r);
+        for (uint64_t i = 0; i < s->side[mode]; i++)
+            factor[support_index(&m, i) * k->rank + r] = -log(random_inner(random_next(&stream)));
     }
 }
 

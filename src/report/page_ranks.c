@@ -210,15 +210,26 @@ done:
     return error->status;
 }
 
-/* The cells of a model's fit, its held-out error or without one its core consistency, the starts
- * that agree, and the halves: "0.9929, 3 alike". */
-static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *rank)
+/* A row of the table: fit, held-out error or without one core consistency, the starts that agree,
+ * the halves ("0.9929, 3 alike"), page and files. */
+static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
+                            struct error *error)
 {
-    const double noise = json_number_at(rank, "fit_noise"), ridge = json_number_at(rank, "ridge"),
+    const double number = json_number_at(rank, "rank"), noise = json_number_at(rank, "fit_noise"),
+                 ridge = json_number_at(rank, "ridge"),
                  rmse_error = json_number_at(rank, "held_out_rmse_error"),
                  agree = json_number_at(rank, "agreeing_starts"),
                  others = json_number_at(rank, "other_starts");
     char text[FIT_TEXT];
+    const bool suggested = json_number_of(at(page, "suggested")) == number;
+    const char *failure = json_text_at(rank, "failure");
+    fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
+            suggested ? ", <strong>suggested</strong>" : "");
+    if (failure) {
+        fprintf(to, "<td colspan=\"%d\" class=\"why\">", any(page, halves) ? 6 : 5);
+        html_print(to, HTML_LINE, "failed: %s</td></tr>\n", failure);
+        return STATUS_OK;
+    }
     fputs("<td class=\"n\">", to);
     if (isfinite(fit(rank)))
         fputs(fit_text(fit(rank), noise, 6, text), to);
@@ -244,24 +255,7 @@ static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *r
         else
             fputs("not known", to);
     }
-    fputs("</td>", to);
-}
-
-static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
-                            struct error *error)
-{
-    double number = json_number_at(rank, "rank");
-    bool suggested = json_number_of(at(page, "suggested")) == number;
-    const char *failure = json_text_at(rank, "failure");
-    fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
-            suggested ? ", <strong>suggested</strong>" : "");
-    if (failure) {
-        fprintf(to, "<td colspan=\"%d\" class=\"why\">", any(page, halves) ? 6 : 5);
-        html_print(to, HTML_LINE, "failed: %s</td></tr>\n", failure);
-        return STATUS_OK;
-    }
-    put_numbers(to, page, rank);
-    fputs("<td>", to);
+    fputs("</td><td>", to);
     TRY(put_page(to, page, number, error));
     fputs("</td><td class=\"why\">", to);
     const json_t *files = json_object_get(rank, "files"), *file;

@@ -10,57 +10,6 @@
 #include "report/html.h"
 #include "report/plot.h"
 
-/* A list of the findings of the record; nothing where it has none. */
-static void put_findings(FILE *to, const struct page *page)
-{
-    const json_t *findings = page_at(page, "findings", NULL), *finding;
-    size_t i;
-    if (json_array_size(findings) == 0)
-        return;
-    fputs("<h3>Warnings and advice</h3>\n<ul>", to);
-    json_array_foreach(findings, i, finding) {
-        const char *severity = json_text_at(finding, "severity");
-        const char *advice = json_text_at(finding, "advice");
-        fputs("<li>", to);
-        if (severity && strcmp(severity, "warning") == 0)
-            fputs("<strong>Warning:</strong> ", to);
-        html_print(to, HTML_LINE, advice ? "%s; %s</li>\n" : "%s%s</li>\n",
-                   json_text_at(finding, "sentence"), advice);
-    }
-    fputs("</ul>\n", to);
-}
-
-/* A row with fit and score of a start, or why it has no model. */
-static void put_start(FILE *to, const struct page *page, const json_t *start)
-{
-    const double seed = json_number_at(start, "seed");
-    const double fit = json_number_at(start, "fit");
-    const double score = json_number_at(start, "score_with_best");
-    const char *breakdown = json_text_at(start, "breakdown");
-    char text[FIT_TEXT];
-    fputs("<tr><th scope=\"row\" class=\"n\">", to);
-    if (isfinite(seed))
-        fprintf(to, "%.0f", seed);
-    fputs("</th>", to);
-    page_cell(to, json_number_at(start, "iterations"), 0);
-    if (breakdown) {
-        html_print(to, HTML_LINE, "<td colspan=\"2\" class=\"why\">broke down: %s</td></tr>\n",
-                   breakdown);
-        return;
-    }
-    fputs("<td class=\"n\">", to);
-    if (isfinite(fit))
-        fputs(fit_text(fit, json_number_at(start, "fit_noise"), 6, text), to);
-    else
-        html_number(to, fit);
-    fputs("</td>", to);
-    if (score == 1 && fit == page_number_at(page, "result", "fit"))
-        fputs("<td class=\"n\"><strong>the best</strong></td>", to);
-    else
-        page_cell(to, score, 6);
-    fputs("</tr>\n", to);
-}
-
 void page_starts(FILE *to, const struct page *page)
 {
     const json_t *starts = page_at(page, "starts", NULL);
@@ -74,8 +23,34 @@ void page_starts(FILE *to, const struct page *page)
           "class=\"n\">Iterations</th><th scope=\"col\" class=\"n\">Fit</th><th scope=\"col\" "
           "class=\"n\">Score</th></tr></thead>\n<tbody>",
           to);
-    json_array_foreach(starts, i, start)
-        put_start(to, page, start);
+    json_array_foreach(starts, i, start) { /* fit and score, or why it has no model */
+        const double seed = json_number_at(start, "seed");
+        const double fit = json_number_at(start, "fit");
+        const double score = json_number_at(start, "score_with_best");
+        const char *breakdown = json_text_at(start, "breakdown");
+        char text[FIT_TEXT];
+        fputs("<tr><th scope=\"row\" class=\"n\">", to);
+        if (isfinite(seed))
+            fprintf(to, "%.0f", seed);
+        fputs("</th>", to);
+        page_cell(to, json_number_at(start, "iterations"), 0);
+        if (breakdown) {
+            html_print(to, HTML_LINE, "<td colspan=\"2\" class=\"why\">broke down: %s</td></tr>\n",
+                       breakdown);
+            continue;
+        }
+        fputs("<td class=\"n\">", to);
+        if (isfinite(fit))
+            fputs(fit_text(fit, json_number_at(start, "fit_noise"), 6, text), to);
+        else
+            html_number(to, fit);
+        fputs("</td>", to);
+        if (score == 1 && fit == page_number_at(page, "result", "fit"))
+            fputs("<td class=\"n\"><strong>the best</strong></td>", to);
+        else
+            page_cell(to, score, 6);
+        fputs("</tr>\n", to);
+    }
     fputs("</tbody></table></div>\n</section>\n", to);
 }
 
@@ -231,6 +206,8 @@ void page_run(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
     const double nonzeros = page_number_at(page, "tensor", "nonzeros");
+    const json_t *findings = page_at(page, "findings", NULL), *finding;
+    size_t i;
     fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and the "
           "result</caption><tbody>\n",
           to);
@@ -262,7 +239,18 @@ void page_run(FILE *to, const struct page *page)
             "Explained is 1 &#8722; &#8214;X &#8722; model&#8214;&#178; / &#8214;X&#8214;&#178;, "
             "the part of the tensor&#8217;s sum of squares that the model explains.</p>\n",
             to);
-    put_findings(to, page);
+    if (json_array_size(findings) > 0)
+        fputs("<h3>Warnings and advice</h3>\n<ul>", to);
+    json_array_foreach(findings, i, finding) {
+        const char *severity = json_text_at(finding, "severity");
+        const char *advice = json_text_at(finding, "advice");
+        fputs("<li>", to);
+        if (severity && strcmp(severity, "warning") == 0)
+            fputs("<strong>Warning:</strong> ", to);
+        html_print(to, HTML_LINE, advice ? "%s; %s</li>\n" : "%s%s</li>\n",
+                   json_text_at(finding, "sentence"), advice);
+    }
+    fputs(json_array_size(findings) > 0 ? "</ul>\n" : "", to);
     fputs("</section>\n", to);
 }
 

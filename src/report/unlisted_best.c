@@ -46,12 +46,6 @@ static int compare(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct cell));
 }
 
-void unlisted_slice_sort(struct unlisted_slice *s)
-{
-    if (s->count > 0)
-        qsort(s->listed, s->count, sizeof *s->listed, compare);
-}
-
 void unlisted_slice_free(struct unlisted_slice *s)
 {
     memory_free(s->listed);
@@ -250,11 +244,13 @@ static enum status search_create(struct search *s, struct error *error)
 }
 
 enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor *k,
-                               const struct unlisted_slice *slice, uint64_t wanted,
+                               struct unlisted_slice *slice, uint64_t wanted,
                                struct progress *progress, struct error *error)
 {
     struct search s = {.k = k, .slice = slice, .threshold = -INFINITY};
     *best = (struct unlisted_best){0};
+    if (slice->count > 0)
+        qsort(slice->listed, slice->count, sizeof *slice->listed, compare);
     s.wanted = least_of(wanted, entries_of(slice));
     s.room = 2 * s.wanted + BLOCK;
     if (search_create(&s, error) == STATUS_OK && multiply_given(&s)) {
