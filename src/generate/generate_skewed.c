@@ -370,10 +370,10 @@ static void line_keys(const struct maker *m, const struct coo *x, uint64_t first
     line_encoder_words(&m->alto, x, top > 0 ? top - 1 : 0, first, count, key);
     if (top == 0)
         return;
-    const int of_upper = bits - 64 * top; /* 1 to 64 */
+    const int upper_bits = bits - 64 * top; /* 1 to 64 */
     line_encoder_words(&m->alto, x, top, first, count, upper);
     for (uint64_t i = 0; i < count; i++)
-        key[i] = of_upper == 64 ? upper[i] : key[i] >> of_upper | upper[i] << (64 - of_upper);
+        key[i] = upper_bits == 64 ? upper[i] : key[i] >> upper_bits | upper[i] << (64 - upper_bits);
 }
 
 /* Adds the places of a window that are in the range; there is room. */

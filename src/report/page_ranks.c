@@ -51,11 +51,11 @@ static double core(const json_t *rank)
 static bool any(const struct page_ranks *page, double (*value)(const json_t *rank))
 {
     const json_t *ranks = at(page, "ranks"), *rank;
-    bool some = false;
+    bool found = false;
     size_t i;
     json_array_foreach(ranks, i, rank)
-        some = some || isfinite(value(rank));
-    return some;
+        found = found || isfinite(value(rank));
+    return found;
 }
 
 /* --- what was run --- */

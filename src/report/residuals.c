@@ -66,9 +66,9 @@ static void add_all(struct residuals *r, const struct coo *x, const double *mode
 static int compare_entries(const void *a, const void *b)
 {
     const struct strange_entry *x = a, *y = b;
-    const double of_x = fabs(x->residual), of_y = fabs(y->residual);
-    if (of_x != of_y)
-        return of_x > of_y ? -1 : 1;
+    const double size_x = fabs(x->residual), size_y = fabs(y->residual);
+    if (size_x != size_y)
+        return size_x > size_y ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
