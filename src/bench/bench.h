@@ -135,13 +135,10 @@ double bench_gathered_bytes(const struct bench_result *r);
  * matrices and each row of M once. A mode that shares partial products with others can be faster.
  */
 struct bench_floor {
-    double cache, memory; /* the larger one is the floor */
+    double cache, memory, seconds; /* `seconds`: the larger one of the other two */
+    const char *name;              /* which one it is: "cache" or "memory"       */
 };
-struct bench_floor bench_floor_of(const struct bench_result *r, int mode);
-double bench_floor_seconds(const struct bench_result *r, int mode);
-
-/* Which of the two it is: "cache" or "memory". */
-const char *bench_floor_name(const struct bench_result *r, int mode);
+struct bench_floor bench_floor(const struct bench_result *r, int mode);
 
 /* Seconds of an operation in an ALS iteration, summed over the modes. */
 double bench_als_seconds(const struct bench_als *als, enum operation op);

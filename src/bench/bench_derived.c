@@ -14,7 +14,7 @@ double bench_gathered_bytes(const struct bench_result *r)
            (double)(r->rank * precision_bytes(r->precision));
 }
 
-struct bench_floor bench_floor_of(const struct bench_result *r, int mode)
+struct bench_floor bench_floor(const struct bench_result *r, int mode)
 {
     const double row = (double)(r->rank * precision_bytes(r->precision));
     /* A nonzero has at least its coordinates, without unused bits, and a value in single precision,
@@ -24,20 +24,10 @@ struct bench_floor bench_floor_of(const struct bench_result *r, int mode)
         const uint64_t rows = r->shape.dims[n];
         bytes += row * (double)(n == mode ? rows : least_of(rows, r->nnz));
     }
-    return (struct bench_floor){.cache = bench_gathered_bytes(r) / r->rates.cache_bytes_per_second,
-                                .memory = bytes / r->rates.copy_bytes_per_second};
-}
-
-double bench_floor_seconds(const struct bench_result *r, int mode)
-{
-    const struct bench_floor floor = bench_floor_of(r, mode);
-    return fmax(floor.cache, floor.memory);
-}
-
-const char *bench_floor_name(const struct bench_result *r, int mode)
-{
-    const struct bench_floor floor = bench_floor_of(r, mode);
-    return floor.cache > floor.memory ? "cache" : "memory";
+    const double cache = bench_gathered_bytes(r) / r->rates.cache_bytes_per_second;
+    const double memory = bytes / r->rates.copy_bytes_per_second;
+    return (struct bench_floor){cache, memory, fmax(cache, memory),
+                                cache > memory ? "cache" : "memory"};
 }
 
 double bench_als_seconds(const struct bench_als *als, enum operation op)

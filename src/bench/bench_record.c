@@ -5,9 +5,8 @@ static void put_limits(struct json *j, const struct bench_result *r)
 {
     double cache[MAX_ORDER], memory[MAX_ORDER];
     for (int n = 0; n < r->shape.order; n++) {
-        const struct bench_floor floor = bench_floor_of(r, n);
-        cache[n] = floor.cache;
-        memory[n] = floor.memory;
+        cache[n] = bench_floor(r, n).cache;
+        memory[n] = bench_floor(r, n).memory;
     }
     json_put_object(j, "limits");
     json_put_number(j, "copy_bytes_per_second", r->rates.copy_bytes_per_second);
@@ -61,7 +60,7 @@ static void put_modes(struct json *j, const struct bench_result *r,
         put_statistics(j, &s->statistics);
         json_put_number(j, "nonzeros_per_second", (double)r->nnz / median);
         json_put_number(j, "gathered_bytes_per_second", bench_gathered_bytes(r) / median);
-        json_put_number(j, "share_of_floor", bench_floor_seconds(r, n) / median);
+        json_put_number(j, "share_of_floor", bench_floor(r, n).seconds / median);
         if (s->bus_bytes > 0) {
             const double rate = (double)s->bus_bytes / median;
             json_put_unsigned(j, "bus_bytes", s->bus_bytes);

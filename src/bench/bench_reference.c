@@ -26,7 +26,6 @@ struct pieces {
 struct mode_sums {
     uint8_t filter[FILTER]; /* [i % FILTER] is 1 where row i may be wanted          */
     double *part;           /* (rows x R): sums of this piece; owned                */
-    double *product;        /* (R); owned                                          */
 };
 
 static enum status pieces_open(struct pieces *p, const struct rank_tensor *t, struct error *error)
@@ -79,32 +78,27 @@ static void take_part(struct pieces *p)
     x->nnz = kept;
 }
 
-static enum status decode_piece(struct pieces *p, uint64_t i, struct error *error)
+/* Loads piece i into p->piece. */
+static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error)
 {
     const struct blco_file *f = &p->input->file;
-    uint64_t segments = p->length / f->header->segment_nnz, all = f->header->nsegments;
-    uint64_t begin = i * segments, end = begin + segments < all ? begin + segments : all;
+    const uint64_t first = i * p->length;
+    p->piece.nnz = least_of(p->nnz - first, p->length);
+    if (!p->input->unread) {
+        p->piece = coo_slice(&p->input->x, first, p->piece.nnz);
+        return STATUS_OK;
+    }
     memcpy(p->piece.index, p->room.index, sizeof p->piece.index);
     p->piece.value = p->room.value;
     if (p->wanted && !p->wanted[i]) {
         p->piece.nnz = 0;
         return STATUS_OK;
     }
+    const uint64_t segments = p->length / f->header->segment_nnz, begin = i * segments;
+    const uint64_t end = least_of(begin + segments, f->header->nsegments);
     TRY(blco_file_decode(f, begin, end, &p->room, error));
     if (p->ranks)
         take_part(p);
-    return STATUS_OK;
-}
-
-/* Loads piece i into p->piece. */
-static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error)
-{
-    const struct coo *x = &p->input->x;
-    uint64_t first = i * p->length;
-    p->piece.nnz = p->nnz - first < p->length ? p->nnz - first : p->length;
-    if (p->input->unread)
-        return decode_piece(p, i, error);
-    p->piece = coo_slice(x, first, p->piece.nnz);
     return STATUS_OK;
 }
 
@@ -151,34 +145,15 @@ static void add_piece(struct bench_reference *s, const struct coo *x, int mode,
         uint64_t place = sums->filter[row % FILTER] ? place_of(s, mode, row) : s->rows[mode];
         if (place == s->rows[mode])
             continue;
-        double *product = sums->product, *part = sums->part + place * s->rank;
-        for (uint64_t r = 0; r < k->rank; r++)
-            product[r] = x->value[i];
-        for (int n = 0; n < x->shape.order; n++) {
-            const double *other = k->factor[n] + (uint64_t)x->index[n][i] * k->rank;
-            for (uint64_t r = 0; n != mode && r < k->rank; r++)
-                product[r] *= other[r];
+        for (uint64_t r = 0; r < k->rank; r++) {
+            double product = x->value[i];
+            for (int n = 0; n < x->shape.order; n++)
+                product *= n == mode ? 1 : k->factor[n][x->index[n][i] * k->rank + r];
+            sums->part[place * s->rank + r] += product;
         }
-        for (uint64_t r = 0; r < k->rank; r++)
-            part[r] += product[r];
     }
     for (uint64_t i = 0; i < entries; i++)
         s->m[mode][i] += sums->part[i];
-}
-
-static enum status allocate(struct bench_reference *s, struct mode_sums *sums, struct error *error)
-{
-    for (int n = 0; n < s->shape.order; n++) {
-        s->m[n] = memory_zeros(s->rows[n], s->rank * sizeof *s->m[n], error);
-        sums[n].part = memory_array(s->rows[n], s->rank * sizeof *sums->part, error);
-        sums[n].product = memory_array(s->rank, sizeof *sums->product, error);
-        if (!s->m[n] || !sums[n].part || !sums[n].product)
-            return error->status;
-        memset(sums[n].filter, 0, sizeof sums[n].filter);
-        for (uint64_t i = 0; i < s->rows[n]; i++)
-            sums[n].filter[s->row[n][i] % FILTER] = 1;
-    }
-    return STATUS_OK;
 }
 
 enum status bench_reference_create(struct bench_reference *s, const struct rank_tensor *t,
@@ -194,7 +169,13 @@ enum status bench_reference_create(struct bench_reference *s, const struct rank_
         goto done;
     TRY_OR(done, pieces_open(&p, t, error));
     TRY_OR(done, choose_rows(s, &p, error));
-    TRY_OR(done, allocate(s, sums, error));
+    for (int n = 0; n < s->shape.order; n++) {
+        s->m[n] = memory_zeros(s->rows[n], s->rank * sizeof *s->m[n], error);
+        sums[n].part = memory_array(s->rows[n], s->rank * sizeof *sums->part, error);
+        TRY_OR(done, error->status);
+        for (uint64_t i = 0; i < s->rows[n]; i++)
+            sums[n].filter[s->row[n][i] % FILTER] = 1;
+    }
     for (uint64_t i = 0; i * p.length < p.nnz; i++) {
         TRY_OR(done, pieces_load(&p, i, error));
         /* One thread sums all rows of a mode, in the order of the nonzeros, so that the sums do not
@@ -204,10 +185,8 @@ enum status bench_reference_create(struct bench_reference *s, const struct rank_
             add_piece(s, &p.piece, n, k, &sums[n]);
     }
 done:
-    for (int n = 0; n < s->shape.order; n++) {
+    for (int n = 0; n < s->shape.order; n++)
         memory_free(sums[n].part);
-        memory_free(sums[n].product);
-    }
     memory_free(sums);
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(p.place[n]);

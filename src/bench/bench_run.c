@@ -251,20 +251,6 @@ done:
     return error->status;
 }
 
-/* Refuses at once what cannot be measured. A rank alone reads the nonzeros once for all backends,
- * unless they flow from their file or the host has no room for them. */
-static enum status prepare(const struct bench_request *q, struct progress *progress,
-                           struct error *error)
-{
-    struct backend b;
-    TRY(backend_prepare(&b, q->kind, q->tensor, &q->options, progress, error));
-    bool read = q->tensor->comm->size == 1 && !b.plan.streamed && plan_can_unpack(&b.plan.request);
-    backend_close(&b);
-    if (!read)
-        return STATUS_OK;
-    return rank_tensor_read(q->tensor, progress, error);
-}
-
 enum status bench_run(struct bench_result *r, const struct bench_request *request,
                       struct progress *progress, struct error *error)
 {
@@ -272,9 +258,18 @@ enum status bench_run(struct bench_result *r, const struct bench_request *reques
     const enum conflict only = request->options.conflict;
     const struct rank_tensor *tensor = request->tensor;
     struct bench_job job = {.result = r, .request = request, .progress = progress};
+    struct backend b;
     *r = (struct bench_result){.rank = problem->rank,
                                .precision = precision_first(problem->precision)};
-    TRY_OR(done, prepare(request, progress, error));
+    /* What cannot be measured is refused at once. A rank alone reads the nonzeros once for all
+     * backends, unless they flow from their file or the host has no room for them. */
+    TRY_OR(done,
+           backend_prepare(&b, request->kind, request->tensor, &request->options, progress, error));
+    const bool read =
+        tensor->comm->size == 1 && !b.plan.streamed && plan_can_unpack(&b.plan.request);
+    backend_close(&b);
+    if (read)
+        TRY_OR(done, rank_tensor_read(request->tensor, progress, error));
     r->shape = tensor->input.x.shape;
     r->nnz = tensor->input.x.nnz;
     progress_stage(progress, STAGE);

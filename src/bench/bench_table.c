@@ -32,8 +32,8 @@ static void show_limits(FILE *stream, const struct bench_result *r)
         fprintf(stream, "%4d %12ju", n + 1, (uintmax_t)r->shape.dims[n]);
         show_number(stream, 13, r->rates.gather_bytes_per_second[n] / 1e9);
         show_number(stream, 16, r->rates.atomic_rows_per_second[n] / 1e6);
-        show_number(stream, 11, 1e3 * bench_floor_seconds(r, n));
-        fprintf(stream, " %7s\n", bench_floor_name(r, n));
+        show_number(stream, 11, 1e3 * bench_floor(r, n).seconds);
+        fprintf(stream, " %7s\n", bench_floor(r, n).name);
     }
 }
 
@@ -62,7 +62,7 @@ static void show_mttkrp(FILE *stream, const struct bench_result *r)
             show_number(stream, 8, 1e3 * t->upper);
             show_number(stream, 8, (double)r->nnz / t->median / 1e6);
             show_number(stream, 8, bench_gathered_bytes(r) / t->median / 1e9);
-            fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor_seconds(r, n) / t->median,
+            fprintf(stream, " %4.0f %% %s\n", 100 * bench_floor(r, n).seconds / t->median,
                     s->variant[0] ? s->variant : "-");
         }
     for (int i = 0; i < r->resolutions; i++) {

@@ -103,20 +103,20 @@ static const struct cli_section sections[] = {{"Size", size_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-static enum status find_preset(const struct settings *s, struct generate_spec *spec,
+static enum status find_preset(const struct settings *s, struct generate_recipe *recipe,
                                struct error *error)
 {
     const char *names[64];
     int count = 0;
-    for (const struct generate_preset *p = generate_presets; p->name && count < 64; p++) {
+    for (const struct generate_recipe *p = generate_presets; p->name && count < 64; p++) {
         names[count++] = p->name;
         if (strcmp(s->preset, p->name) == 0) {
-            *spec = p->spec;
-            double nnz = round((double)p->spec.nnz * s->scale);
+            const double nnz = round((double)p->nnz * s->scale);
             if (nnz < 1 || nnz > (double)MAX_NNZ)
                 return error_set(error, STATUS_INPUT, "--scale: %g makes %.0f nonzeros", s->scale,
                                  nnz);
-            spec->nnz = (uint64_t)nnz;
+            *recipe = *p;
+            recipe->nnz = (uint64_t)nnz;
             return STATUS_OK;
         }
     }
@@ -130,24 +130,20 @@ static enum status find_preset(const struct settings *s, struct generate_spec *s
 static enum status make_spec(const struct settings *s, struct generate_spec *spec,
                              struct error *error)
 {
-    memset(spec, 0, sizeof *spec);
-    if (s->preset)
-        return find_preset(s, spec, error);
-    if (!s->common.tns.ndims || !s->nnz)
+    const struct tns_options *tns = &s->common.tns;
+    struct generate_recipe recipe = {
+        .nnz = s->nnz, .skew = s->skew, .fibers = s->fibers, .runs = s->runs};
+    if (s->preset) {
+        TRY(find_preset(s, &recipe, error));
+        return generate_read(spec, &recipe, error);
+    }
+    if (!tns->ndims || !s->nnz)
         return error_set(error, STATUS_INPUT, "--dims and --nnz, or --preset, are required");
-    for (int n = 0; n < s->common.tns.ndims; n++)
-        if (s->common.tns.dims[n] == 0)
+    for (int n = 0; n < tns->ndims; n++)
+        if (tns->dims[n] == 0)
             return error_set(error, STATUS_INPUT, "--dims: no length of mode %d", n + 1);
-    spec->shape.order = s->common.tns.ndims;
-    memcpy(spec->shape.dims, s->common.tns.dims, sizeof spec->shape.dims);
-    spec->nnz = s->nnz;
-    if (s->skew)
-        TRY(generate_parse_skew(s->skew, spec, error));
-    if (s->fibers)
-        TRY(generate_parse_fibers(s->fibers, spec, error));
-    if (s->runs)
-        TRY(generate_parse_runs(s->runs, spec, error));
-    return STATUS_OK;
+    recipe.shape = shape_of(tns->ndims, tns->dims);
+    return generate_read(spec, &recipe, error);
 }
 
 /* The file that is made. */
@@ -261,9 +257,9 @@ static int run_command(int argc, char **argv, struct error *error)
         if (cli_no_operand(&line, error) != STATUS_OK)
             return (int)error->status;
         printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
-        for (const struct generate_preset *p = generate_presets; p->name; p++) {
-            printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
-            cmd_print_lengths(&p->spec.shape);
+        for (const struct generate_recipe *p = generate_presets; p->name; p++) {
+            printf("%-10s %12ju  ", p->name, (uintmax_t)p->nnz);
+            cmd_print_lengths(&p->shape);
             printf("\n");
         }
     } else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK) {

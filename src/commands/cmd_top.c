@@ -210,7 +210,6 @@ static enum status show_unlisted(const struct settings *s, const struct ktensor 
                                           .context = &slice,
                                           .progress = &progress};
     TRY_OR(done, model_entries_each(&entries, error));
-    unlisted_slice_sort(&slice);
     progress_stage(&progress, "searching");
     TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, &progress, error));
     progress_clear(&progress);

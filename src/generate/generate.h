@@ -44,31 +44,29 @@ struct generate_spec {
     struct generate_skew skew;
 };
 
-struct generate_preset {
+/* A spec in the words of the options --skew ("0.5,even,1": each mode's Zipf exponent), --fibers
+ * ("100000:3,4:1.5": size of the fiber pool, its modes and perhaps its Zipf exponent) and --runs
+ * ("2:0.5:4" or "2:0.5:4:scattered": the mode of the runs, which fraction of the nonzeros they
+ * have, and their mean length). */
+struct generate_recipe {
     const char *name;
-    struct generate_spec spec;
+    struct shape shape;
+    uint64_t nnz;
+    const char *skew, *fibers, *runs; /* NULL: without; borrowed */
 };
 
 /* Presets named after data sets of the FROSTT collection, with the published lengths and numbers of
  * nonzeros and nearly the published numbers of fibers. Smallest first; the name of the last entry
  * is NULL. */
-extern const struct generate_preset generate_presets[];
+extern const struct generate_recipe generate_presets[];
 
-/* Each function parses the argument of the option of its name into spec->skew; spec->shape.order
- * must be set. STATUS_INPUT with a message that says what was expected. */
+/* *spec = what the recipe says. STATUS_INPUT with a message that says which option is wrong and
+ * what was expected. */
+enum status generate_read(struct generate_spec *spec, const struct generate_recipe *recipe,
+                          struct error *error);
 
-/* "0.5,even,1": each mode's Zipf exponent. */
-enum status generate_parse_skew(const char *text, struct generate_spec *spec, struct error *error);
-
-/* "100000:3,4:1.5": size of the fiber pool, its modes and perhaps its Zipf exponent. */
-enum status generate_parse_fibers(const char *text, struct generate_spec *spec,
-                                  struct error *error);
-
-/* "2:0.5:4" or "2:0.5:4:scattered": the mode of the runs, which fraction of the nonzeros they have,
- * and their mean length. */
-enum status generate_parse_runs(const char *text, struct generate_spec *spec, struct error *error);
-
-/* STATUS_INPUT if the spec makes no sense or asks for more nonzeros than the tensor has places. */
+/* STATUS_INPUT if a number of a spec that was read is too large, or if the tensor has fewer places
+ * than nonzeros. */
 enum status generate_check(const struct generate_spec *spec, struct error *error);
 
 #define GENERATE_PIECE 65536 /* every piece but the last has a multiple of so many nonzeros */
@@ -119,12 +117,12 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
 #define PLACE_SORT_BYTES 32 /* for each place, while place_sort runs */
 
 /* Sorts the coordinates of x along the line of `o`, by all OpenMP threads, and drops repeated ones.
- * x->nnz becomes the number of those that stay; the arrays keep their room. Values are not moved.
- * STATUS_MEMORY leaves the coordinates in some order. */
+ * x->nnz becomes the number of those that stay; the arrays keep their room. Values mean nothing
+ * yet. STATUS_MEMORY leaves the coordinates in some order. */
 enum status place_sort(struct coo *x, const struct ordering *o, struct error *error);
 
-/* The number of places of a tensor of this shape, at most 2^64 - 1. */
-uint64_t place_count(const struct shape *shape);
+/* STATUS_INPUT where a tensor of this shape has fewer places. */
+enum status place_check(const struct shape *shape, uint64_t nnz, struct error *error);
 
 /* Pseudorandom permutations of [0, length) that need no table. */
 

@@ -76,14 +76,11 @@ static void fit_box(const uint64_t *dims, int order, double most, uint64_t *side
 
 static enum status check_plant(const struct generate_plant *plant, struct error *error)
 {
-    const uint64_t places = place_count(&plant->shape);
     if (plant->rank < 1 || plant->nnz < plant->rank || plant->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros of rank %ju, expected %ju to %ju",
                          (uintmax_t)plant->nnz, (uintmax_t)plant->rank, (uintmax_t)plant->rank,
                          (uintmax_t)MAX_NNZ);
-    if (plant->nnz > places)
-        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
-                         (uintmax_t)plant->nnz, (uintmax_t)places);
+    TRY(place_check(&plant->shape, plant->nnz, error));
     if (!(plant->noise >= 0 && isfinite(plant->noise)))
         return error_set(error, STATUS_INPUT, "noise %g, expected 0 or more", plant->noise);
     if (!(plant->collinearity >= 0 && plant->collinearity <= COLLINEAR_MOST))
@@ -167,21 +164,14 @@ static uint64_t support_index(const struct mode_support *m, uint64_t i)
  * positive, and columns on the same indices still differ well (a cosine of 1/2). */
 static void set_factor(struct ktensor *k, const struct supports *s, int mode, uint64_t seed)
 {
-    uint64_t entries = k->shape.dims[mode] * k->rank;
     double *factor = k->factor[mode];
-#pragma omp parallel
-    {
-#pragma omp for schedule(static)
-        for (uint64_t e = 0; e < entries; e++)
-            factor[e] = 0;
-#pragma omp for schedule(static)
-        for (uint64_t r = 0; r < k->rank; r++) {
-            struct mode_support m = mode_support_create(s, mode, r, seed);
-            struct random_stream stream = random_stream_at(seed, (uint64_t)mode, r);
-            for (uint64_t i = 0; i < s->side[mode]; i++)
-                factor[support_index(&m, i) * k->rank + r] =
-                    -log(random_inner(random_next(&stream)));
-        }
+    memset(factor, 0, k->shape.dims[mode] * k->rank * sizeof *factor);
+#pragma omp parallel for schedule(static)
+    for (uint64_t r = 0; r < k->rank; r++) {
+        struct mode_support m = mode_support_create(s, mode, r, seed);
+        struct random_stream stream = random_stream_at(seed, (uint64_t)mode, r);
+        for (uint64_t i = 0; i < s->side[mode]; i++)
+            factor[support_index(&m, i) * k->rank + r] = -log(random_inner(random_next(&stream)));
     }
 }
 

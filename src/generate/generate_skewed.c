@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/random_stream.h"
@@ -217,18 +218,19 @@ struct maker {
     struct coo x;         /* places that wait to be handed over; x.nnz is the room; owned */
     uint64_t filled;      /* places in x                                                  */
     uint64_t first, last; /* keys of the range of the line that is made                   */
-    uint64_t *key;        /* (threads x WINDOW) of places of windows; owned               */
+    uint64_t *key;        /* (threads x WINDOW) of places of windows, or hashes; owned    */
     uint64_t *upper;      /* (threads x WINDOW); owned                                    */
 };
 
 /* --- how many draws --- */
 
 /* The places among the draws, or of more than SAMPLE nonzeros a random sample of them: those whose
- * hash is at most `most`. A table with open addressing that all threads fill. */
+ * hash is at most `most`. A table with open addressing. */
 struct census {
     uint64_t most;
     double every;    /* a sampled place stands for so many            */
     uint64_t target; /* of sampled places                             */
+    uint64_t found;  /* sampled places so far                         */
     uint64_t slots;  /* a power of two, four times the target or more */
     uint64_t *hash;  /* (slots) of a place; 0: none; owned            */
     uint64_t *first; /* (slots) the first draw of the place; owned    */
@@ -242,24 +244,20 @@ static uint64_t census_slots(uint64_t nnz)
     return slots;
 }
 
-static void census_add(struct census *c, uint64_t hash, uint64_t draw)
+/* hash[i] is that of the place of draw number `draw` + i. */
+static void census_add(struct census *c, const uint64_t *hash, uint64_t draw, uint64_t count)
 {
-    uint64_t slot = random_mix(hash) & (c->slots - 1);
-    if (hash > c->most)
-        return;
-    hash += hash == 0;
-    for (;; slot = (slot + 1) & (c->slots - 1)) {
-        uint64_t found = __atomic_load_n(&c->hash[slot], __ATOMIC_RELAXED);
-        if (found == 0 && __atomic_compare_exchange_n(&c->hash[slot], &found, hash, false,
-                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            break;
-        if (found == hash)
-            break;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t place = hash[i] + (hash[i] == 0);
+        uint64_t slot = random_mix(hash[i]) & (c->slots - 1);
+        if (hash[i] > c->most)
+            continue;
+        while (c->hash[slot] != 0 && c->hash[slot] != place)
+            slot = (slot + 1) & (c->slots - 1);
+        c->found += c->hash[slot] == 0;
+        c->hash[slot] = place;
+        c->first[slot] = least_of(c->first[slot], draw + i);
     }
-    uint64_t first = __atomic_load_n(&c->first[slot], __ATOMIC_RELAXED);
-    while (draw < first && !__atomic_compare_exchange_n(&c->first[slot], &first, draw, false,
-                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
 }
 
 /* Adds so many more draws of a kind. */
@@ -274,11 +272,14 @@ static void census_draws(struct census *c, struct maker *m, bool spread, uint64_
 #pragma omp parallel for schedule(dynamic) num_threads(m->threads)
     for (uint64_t w = first; w < last; w++) {
         struct coo *x = &m->window[omp_get_thread_num()];
+        uint64_t *hash = m->key + (size_t)omp_get_thread_num() * WINDOW;
+        const uint64_t own = spread ? draws->skewed + (w - skewed) * WINDOW : w * WINDOW;
+        const uint64_t begin = w == first ? before % WINDOW : 0;
         make_window(m->drawer, draws, w, x);
-        for (uint64_t i = w == first ? before % WINDOW : 0; i < x->nnz; i++) {
-            const uint64_t own = spread ? draws->skewed + (w - skewed) * WINDOW : w * WINDOW;
-            census_add(c, hash_place(m->drawer, x, i), own + i);
-        }
+        for (uint64_t i = begin; i < x->nnz; i++)
+            hash[i] = hash_place(m->drawer, x, i);
+#pragma omp critical(generate_census)
+        census_add(c, hash + begin, own + begin, x->nnz - begin);
     }
 }
 
@@ -295,7 +296,6 @@ static enum status count_draws(struct maker *m, struct error *error)
     const uint64_t nnz = m->drawer->spec->nnz;
     struct draws *draws = &m->draws;
     struct census c = {.most = UINT64_MAX, .every = 1, .target = nnz, .slots = census_slots(nnz)};
-    uint64_t found = 0;
     double yield = 1;
     bool spread = false;
     if (nnz > SAMPLE) {
@@ -308,27 +308,23 @@ static enum status count_draws(struct maker *m, struct error *error)
     if (!c.first)
         goto done;
     memset(c.first, 0xff, c.slots * sizeof *c.first);
-    while (found < c.target && !(spread && c.every > 1 && yield < FULL)) {
-        const uint64_t before = found;
+    while (c.found < c.target && !(spread && c.every > 1 && yield < FULL)) {
+        const uint64_t before = c.found;
         const double most = 2 * (double)c.target * c.every;
-        const double wanted = (double)(c.target - found) * c.every / fmax(yield, 1e-6) * 1.1 + 16;
+        const double wanted = (double)(c.target - before) * c.every / fmax(yield, 1e-6) * 1.1 + 16;
         const uint64_t count = (uint64_t)fmin(wanted, most);
         census_draws(&c, m, spread, count);
-        found = 0;
-#pragma omp parallel for schedule(static) reduction(+ : found)
-        for (uint64_t slot = 0; slot < c.slots; slot++)
-            found += c.hash[slot] != 0;
-        yield = (double)(found - before) * c.every / (double)count;
+        yield = (double)(c.found - before) * c.every / (double)count;
         if (!spread && yield < LEAST_YIELD) {
             spread = true;
             yield = 1;
         }
     }
-    if (found > c.target) { /* the first draws of all places move to the front */
+    if (c.found > c.target) { /* the first draws of all places move to the front */
         for (uint64_t slot = 0, count = 0; slot < c.slots; slot++)
             if (c.hash[slot] != 0)
                 c.first[count++] = c.first[slot];
-        qsort(c.first, found, sizeof *c.first, compare_numbers);
+        qsort(c.first, c.found, sizeof *c.first, compare_numbers);
         const uint64_t all = c.first[c.target]; /* the draw that would be one place too many */
         draws->spread = all > draws->skewed ? all - draws->skewed : 0;
         draws->skewed = all < draws->skewed ? all : draws->skewed;
@@ -374,10 +370,10 @@ static void line_keys(const struct maker *m, const struct coo *x, uint64_t first
     line_encoder_words(&m->alto, x, top > 0 ? top - 1 : 0, first, count, key);
     if (top == 0)
         return;
-    const int of_upper = bits - 64 * top; /* 1 to 64 */
+    const int upper_bits = bits - 64 * top; /* 1 to 64 */
     line_encoder_words(&m->alto, x, top, first, count, upper);
     for (uint64_t i = 0; i < count; i++)
-        key[i] = of_upper == 64 ? upper[i] : key[i] >> of_upper | upper[i] << (64 - of_upper);
+        key[i] = upper_bits == 64 ? upper[i] : key[i] >> upper_bits | upper[i] << (64 - upper_bits);
 }
 
 /* Adds the places of a window that are in the range; there is room. */
@@ -408,14 +404,21 @@ static uint64_t key_at(const struct maker *m, uint64_t i)
     return key;
 }
 
-/* Sorts the places in x and drops repeated ones. Where more than half of the room stays taken, the
- * range ends earlier from now on: the upper half of the places goes. */
-static enum status tidy(struct maker *m, struct error *error)
+/* Sorts the places in x and drops repeated ones. */
+static enum status sort_places(struct maker *m, struct error *error)
 {
     struct coo x = m->x; /* borrows the arrays */
     x.nnz = m->filled;
-    TRY(place_sort(&x, &m->alto.ordering, error));
+    place_sort(&x, &m->alto.ordering, error);
     m->filled = x.nnz;
+    return error->status;
+}
+
+/* Where more than half of the room stays taken, the range ends earlier from now on: the upper half
+ * of the places goes. */
+static enum status tidy(struct maker *m, struct error *error)
+{
+    TRY(sort_places(m, error));
     if (m->filled <= m->x.nnz / 2)
         return STATUS_OK;
     uint64_t middle = m->filled / 2;
@@ -448,11 +451,7 @@ static enum status make_range(struct maker *m, struct error *error)
             add_window(m, i);
         w = end;
     }
-    struct coo x = m->x;
-    x.nnz = m->filled;
-    place_sort(&x, &m->alto.ordering, error);
-    m->filled = x.nnz;
-    return error->status;
+    return sort_places(m, error);
 }
 
 /* Gives the first `count` places their values and hands them over. Values are counts: 1 with
@@ -508,13 +507,12 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
     maker.window = memory_zeros((size_t)maker.threads, sizeof *maker.window, error);
     for (int i = 0; maker.window && i < maker.threads; i++)
         TRY_OR(done, coo_create(&maker.window[i], &spec->shape, WINDOW, error));
+    maker.key = memory_array((size_t)maker.threads * WINDOW, sizeof *maker.key, error);
+    maker.upper = memory_array((size_t)maker.threads * WINDOW, sizeof *maker.upper, error);
     TRY_OR(done, error->status);
     TRY_OR(done, count_draws(&maker, error));
     ordering_create(&alto, ORDERING_ALTO, &spec->shape, 64);
     TRY_OR(done, line_encoder_create(&maker.alto, &alto, error));
-    maker.key = memory_array((size_t)maker.threads * WINDOW, sizeof *maker.key, error);
-    maker.upper = memory_array((size_t)maker.threads * WINDOW, sizeof *maker.upper, error);
-    TRY_OR(done, error->status);
     /* With room for all draws, or for as many as the memory holds. */
     const double all = (double)(maker.draws.skewed + maker.draws.spread + 2 * WINDOW);
     const double fit = ((double)run->memory - window_bytes(order)) / place_bytes(order);

@@ -29,7 +29,7 @@ static bool take_count(const char **text, const char *separators, uint64_t *valu
 }
 
 /* "0.5,even,1" */
-enum status generate_parse_skew(const char *text, struct generate_spec *spec, struct error *error)
+static enum status parse_skew(const char *text, struct generate_spec *spec, struct error *error)
 {
     const char *rest = text;
     for (int n = 0; n < spec->shape.order; n++) {
@@ -75,7 +75,7 @@ static bool take_fibers(const char *rest, uint64_t order, struct generate_skew *
     return take_number(&rest, '\0', &skew->pool_exponent);
 }
 
-enum status generate_parse_fibers(const char *text, struct generate_spec *spec, struct error *error)
+static enum status parse_fibers(const char *text, struct generate_spec *spec, struct error *error)
 {
     if (!take_fibers(text, (uint64_t)spec->shape.order, &spec->skew))
         return error_set(
@@ -86,7 +86,7 @@ enum status generate_parse_fibers(const char *text, struct generate_spec *spec, 
     return STATUS_OK;
 }
 
-enum status generate_parse_runs(const char *text, struct generate_spec *spec, struct error *error)
+static enum status parse_runs(const char *text, struct generate_spec *spec, struct error *error)
 {
     struct generate_skew *s = &spec->skew;
     const char *rest = text;
@@ -105,146 +105,91 @@ enum status generate_parse_runs(const char *text, struct generate_spec *spec, st
                      text, spec->shape.order);
 }
 
+enum status generate_read(struct generate_spec *spec, const struct generate_recipe *recipe,
+                          struct error *error)
+{
+    *spec = (struct generate_spec){.shape = recipe->shape, .nnz = recipe->nnz};
+    if (recipe->skew)
+        TRY(parse_skew(recipe->skew, spec, error));
+    if (recipe->fibers)
+        TRY(parse_fibers(recipe->fibers, spec, error));
+    if (recipe->runs)
+        TRY(parse_runs(recipe->runs, spec, error));
+    return STATUS_OK;
+}
+
 enum status generate_check(const struct generate_spec *spec, struct error *error)
 {
     const struct generate_skew *s = &spec->skew;
-    const uint64_t places = place_count(&spec->shape);
     if (spec->nnz < 1 || spec->nnz > MAX_NNZ)
         return error_set(error, STATUS_INPUT, "%ju nonzeros, expected 1 to %ju",
                          (uintmax_t)spec->nnz, (uintmax_t)MAX_NNZ);
-    if (places < spec->nnz)
-        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
-                         (uintmax_t)spec->nnz, (uintmax_t)places);
+    TRY(place_check(&spec->shape, spec->nnz, error));
     for (int n = 0; n < spec->shape.order; n++)
         if (s->exponent[n] != GENERATE_EVEN &&
             !(s->exponent[n] >= 0 && s->exponent[n] <= GENERATE_MOST_SKEW))
             return error_set(error, STATUS_INPUT, "skew: Zipf exponent %g, expected 0 to %g",
                              s->exponent[n], GENERATE_MOST_SKEW);
-    if (s->pool > MAX_NNZ || (s->pool > 0 && s->pool_modes == 0) ||
-        (uint64_t)s->pool_modes >> spec->shape.order != 0)
+    if (s->pool > MAX_NNZ)
         return error_set(error, STATUS_INPUT,
                          "fibers: expected up to %ju combinations of some of the %d modes",
                          (uintmax_t)MAX_NNZ, spec->shape.order);
     if (!(s->pool_exponent >= 0 && s->pool_exponent <= GENERATE_MOST_SKEW))
         return error_set(error, STATUS_INPUT, "fibers: Zipf exponent %g, expected 0 to %g",
                          s->pool_exponent, GENERATE_MOST_SKEW);
-    if (!(s->run_fraction >= 0 && s->run_fraction <= 1))
-        return error_set(error, STATUS_INPUT, "runs: fraction %g, expected 0 to 1",
-                         s->run_fraction);
-    if (s->run_fraction > 0 && (s->run_mode < 0 || s->run_mode >= spec->shape.order))
-        return error_set(error, STATUS_INPUT, "runs: mode %d, expected 1 to %d", s->run_mode + 1,
-                         spec->shape.order);
-    if (s->run_fraction > 0 && !(s->run_length >= 1 && isfinite(s->run_length)))
-        return error_set(error, STATUS_INPUT, "runs: length %g, expected 1 or more", s->run_length);
     return STATUS_OK;
 }
 
-#define EVEN    GENERATE_EVEN
-#define MODE(n) (UINT32_C(1) << (n))
-
 /* Lengths and numbers of nonzeros are the published ones. The exponents were fitted to the
  * published numbers of nonempty fibers and slices; those of the last three are guesses. */
-const struct generate_preset generate_presets[] = {
-    {"nips",
-     {{4, {2482, 2862, 14036, 17}},
-      3101609,
-      {.exponent = {0.1, 0.65, 1.0, 0.2},
-       .pool = 5600,
-       .pool_modes = MODE(0) | MODE(1) | MODE(3),
-       .pool_exponent = 0.4}}},
-    {"uber",
-     {{4, {183, 24, 1140, 1717}},
-      3309490,
-      {.exponent = {0.1, 0.35, 0.85, 0.85},
-       .pool = 100000,
-       .pool_modes = MODE(2) | MODE(3),
-       .pool_exponent = 1.0,
-       .run_mode = 0,
-       .run_fraction = 0.2,
-       .run_length = 2}}},
-    {"chicago",
-     {{4, {6186, 24, 77, 32}},
-      5330673,
-      {.exponent = {0.05, 0.25, 0.4, 0.9}, .run_mode = 0, .run_fraction = 0.1, .run_length = 2}}},
-    {"vast",
-     {{3, {165427, 11374, 2}},
-      26021945,
-      {.exponent = {0.42, 0.3, 4.0}, .run_mode = 0, .run_fraction = 0.6, .run_length = 6}}},
-    {"darpa",
-     {{3, {22476, 22476, 23776223}},
-      28436033,
-      {.exponent = {1.0, 1.0, EVEN},
-       .pool = 400000,
-       .pool_modes = MODE(0) | MODE(1),
-       .pool_exponent = 0.9,
-       .run_mode = 2,
-       .run_fraction = 0.5,
-       .run_length = 4}}},
+const struct generate_recipe generate_presets[] = {
+    {"nips", {4, {2482, 2862, 14036, 17}}, 3101609, "0.1,0.65,1.0,0.2", "5600:1,2,4:0.4", NULL},
+    {"uber", {4, {183, 24, 1140, 1717}}, 3309490, "0.1,0.35,0.85,0.85", "100000:3,4:1", "1:0.2:2"},
+    {"chicago", {4, {6186, 24, 77, 32}}, 5330673, "0.05,0.25,0.4,0.9", NULL, "1:0.1:2"},
+    {"vast", {3, {165427, 11374, 2}}, 26021945, "0.42,0.3,4", NULL, "1:0.6:6"},
+    {"darpa", {3, {22476, 22476, 23776223}}, 28436033, "1,1,even", "400000:1,2:0.9", "3:0.5:4"},
     {"enron",
-     {{4, {6066, 5699, 244268, 1176}},
-      54202099,
-      {.exponent = {0.75, 0.6, 0.95, 0.2},
-       .pool = 4300000,
-       .pool_modes = MODE(0) | MODE(2),
-       .pool_exponent = 0.6,
-       .run_mode = 1,
-       .run_fraction = 0.5,
-       .run_length = 3,
-       .run_scattered = true}}},
-    {"nell2",
-     {{3, {12092, 9184, 28818}},
-      76879419,
-      {.exponent = {0.45, 0.85, 0.48},
-       .pool = 32000000,
-       .pool_modes = MODE(0) | MODE(2),
-       .pool_exponent = 0.65}}},
-    {"fb-m",
-     {{3, {23344784, 23344784, 166}},
-      99546551,
-      {.exponent = {0.3, 0.75, 0.9},
-       .run_mode = 1,
-       .run_fraction = 0.7,
-       .run_length = 4,
-       .run_scattered = true}}},
+     {4, {6066, 5699, 244268, 1176}},
+     54202099,
+     "0.75,0.6,0.95,0.2",
+     "4300000:1,3:0.6",
+     "2:0.5:3:scattered"},
+    {"nell2", {3, {12092, 9184, 28818}}, 76879419, "0.45,0.85,0.48", "32000000:1,3:0.65", NULL},
+    {"fb-m", {3, {23344784, 23344784, 166}}, 99546551, "0.3,0.75,0.9", NULL, "2:0.7:4:scattered"},
     {"flickr",
-     {{4, {319686, 28153045, 1607191, 731}},
-      112890310,
-      {.exponent = {0.7, EVEN, 0.85, 0.3},
-       .pool = 28153045,
-       .pool_modes = MODE(0) | MODE(1) | MODE(3),
-       .pool_exponent = 0.42}}},
+     {4, {319686, 28153045, 1607191, 731}},
+     112890310,
+     "0.7,even,0.85,0.3",
+     "28153045:1,2,4:0.42",
+     NULL},
     {"delicious",
-     {{4, {532924, 17262471, 2480308, 1443}},
-      140126181,
-      {.exponent = {0.5, 0.6, 0.85, 0.3},
-       .pool = 50000000,
-       .pool_modes = MODE(0) | MODE(1) | MODE(3),
-       .pool_exponent = 0.2}}},
+     {4, {532924, 17262471, 2480308, 1443}},
+     140126181,
+     "0.5,0.6,0.85,0.3",
+     "50000000:1,2,4:0.2",
+     NULL},
     {"nell1",
-     {{3, {2902330, 2143368, 25495389}},
-      143599552,
-      {.exponent = {0.6, 0.6, 0.6},
-       .pool = 40000000,
-       .pool_modes = MODE(0) | MODE(1),
-       .pool_exponent = 0.5}}},
-    {"amazon", /* reviewer, product, word: a review's words come together */
-     {{3, {4821207, 1774269, 1805187}},
-      1741809018,
-      {.exponent = {0.5, 0.6, 0.9},
-       .pool = 34000000,
-       .pool_modes = MODE(0) | MODE(1),
-       .pool_exponent = 0.3}}},
-    {"patents", /* year, term, term: half of a year's pairs of terms occur in other years, too */
-     {{3, {46, 239172, 239172}},
-      3596640708,
-      {.exponent = {0.1, 0.5, 0.5}, .run_mode = 0, .run_fraction = 0.5, .run_length = 4}}},
-    {"reddit", /* user, forum, word: a user's words in one forum */
-     {{3, {8211298, 176962, 8116559}},
-      4687474081,
-      {.exponent = {0.6, 0.9, 0.95},
-       .pool = 60000000,
-       .pool_modes = MODE(0) | MODE(1),
-       .pool_exponent = 0.5}}},
+     {3, {2902330, 2143368, 25495389}},
+     143599552,
+     "0.6,0.6,0.6",
+     "40000000:1,2:0.5",
+     NULL},
+    /* reviewer, product, word: a review's words come together */
+    {"amazon",
+     {3, {4821207, 1774269, 1805187}},
+     1741809018,
+     "0.5,0.6,0.9",
+     "34000000:1,2:0.3",
+     NULL},
+    /* year, term, term: half of a year's pairs of terms occur in other years, too */
+    {"patents", {3, {46, 239172, 239172}}, 3596640708, "0.1,0.5,0.5", NULL, "1:0.5:4"},
+    /* user, forum, word: a user's words in one forum */
+    {"reddit",
+     {3, {8211298, 176962, 8116559}},
+     4687474081,
+     "0.6,0.9,0.95",
+     "60000000:1,2:0.5",
+     NULL},
     {0},
 };
 
@@ -255,10 +200,7 @@ enum status place_sort(struct coo *x, const struct ordering *o, struct error *er
     if (!key)
         goto done;
     TRY_OR(done, ordering_sort(o, x, position, x->nnz, key, error));
-    for (int n = 0; n < x->shape.order; n++) { /* values come later */
-        coo_gather(key, x, n, position, x->nnz);
-        memory_copy(x->index[n], key, x->nnz * sizeof *x->index[n]);
-    }
+    TRY_OR(done, coo_permute(x, position, error));
     uint64_t kept = 0;
     for (uint64_t i = 0; i < x->nnz; i++) { /* drops places that repeat the one before them */
         const bool same = kept > 0 && coo_compare(x, i, kept - 1) == 0;
@@ -273,11 +215,14 @@ done:
     return error->status;
 }
 
-uint64_t place_count(const struct shape *shape)
+enum status place_check(const struct shape *shape, uint64_t nnz, struct error *error)
 {
     uint64_t places = 1;
     for (int n = 0; n < shape->order; n++)
         if (__builtin_mul_overflow(places, shape->dims[n], &places))
-            return UINT64_MAX;
-    return places;
+            return STATUS_OK;
+    if (places < nnz)
+        return error_set(error, STATUS_INPUT, "%ju nonzeros, but the tensor has %ju cells only",
+                         (uintmax_t)nnz, (uintmax_t)places);
+    return STATUS_OK;
 }

@@ -1,6 +1,7 @@
 #include "report/html.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -24,6 +25,20 @@ void html_text(FILE *to, const char *text, size_t most)
     }
     if (shown[end])
         fputs("\u2026", to);
+}
+
+void html_print(FILE *to, size_t most, const char *markup, ...)
+{
+    va_list texts;
+    va_start(texts, markup);
+    for (const char *hole; (hole = strstr(markup, "%s")); markup = hole + strlen("%s")) {
+        const char *text = va_arg(texts, const char *);
+        fwrite(markup, 1, (size_t)(hole - markup), to);
+        if (text)
+            html_text(to, text, most);
+    }
+    va_end(texts);
+    fputs(markup, to);
 }
 
 void html_number(FILE *to, double x)

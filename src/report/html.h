@@ -15,6 +15,11 @@
  * of more than `most` columns, HTML_LINE or less, is cut and gets an ellipsis. */
 void html_text(FILE *to, const char *text, size_t most);
 
+/* Writes markup in which each %s, the only conversion, stands for a text that html_text writes;
+ * nothing for NULL. */
+void html_print(FILE *to, size_t most, const char *markup, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Writes a number for people: four significant digits, or up to seven if that many are before the
  * point; "not a number", "infinite", "-infinite". */
 void html_number(FILE *to, double x);

@@ -136,20 +136,19 @@ static void step(struct walk *w, uint64_t i, double x, double height, struct top
 static void scan(struct top_entries *top, const double *a, uint64_t rows, uint64_t rank,
                  uint64_t first, uint64_t end)
 {
-    struct walk above[TOGETHER] = {0}, below[TOGETHER] = {0};
+    struct walk walk[2][TOGETHER] = {0}; /* over positive and over negative entries */
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = first; r < end; r++) {
             double x = a[i * rank + r];
             struct top_entry *peak = top->entry + r * top->count;
-            step(&above[r - first], i, x, fmax(x, 0), peak, top->count);
-            step(&below[r - first], i, x, fmax(-x, 0), peak, top->count);
+            step(&walk[0][r - first], i, x, fmax(x, 0), peak, top->count);
+            step(&walk[1][r - first], i, x, fmax(-x, 0), peak, top->count);
         }
     for (uint64_t r = first; r < end; r++) {
         struct top_entry *peak = top->entry + r * top->count;
-        if (above[r - first].climbing)
-            offer(peak, top->count, &above[r - first].best);
-        if (below[r - first].climbing)
-            offer(peak, top->count, &below[r - first].best);
+        for (int sign = 0; sign < 2; sign++)
+            if (walk[sign][r - first].climbing)
+                offer(peak, top->count, &walk[sign][r - first].best);
         for (uint64_t k = 1; k < top->count; k++)
             if (fabs(peak[k].value) < PEAK_LEAST * fabs(peak[0].value))
                 peak[k] = (struct top_entry){0};

@@ -32,25 +32,17 @@ const char *page_file_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static void put_title(FILE *to, const char *what, const char *stem)
-{
-    fprintf(to, "%s ", what);
-    html_text(to, page_file_name(stem), HTML_LABEL);
-}
-
 void page_begin(FILE *to, const char *what, const char *stem)
 {
+    const char *name = page_file_name(stem);
     fputs("<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
           "<meta charset=\"utf-8\"/>\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>",
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n",
           to);
-    put_title(to, what, stem);
-    fputs("</title>\n<style>\n", to);
+    html_print(to, HTML_LABEL, "<title>%s %s</title>\n<style>\n", what, name);
     fputs(page_style_screen, to);
     fputs(page_style_paper, to);
-    fputs("</style>\n</head>\n<body>\n<header>\n<h1>", to);
-    put_title(to, what, stem);
-    fputs("</h1>\n", to);
+    html_print(to, HTML_LABEL, "</style>\n</head>\n<body>\n<header>\n<h1>%s %s</h1>\n", what, name);
 }
 
 void page_end(FILE *to)

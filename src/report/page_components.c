@@ -42,7 +42,7 @@ void page_weights(FILE *to, const struct page *page)
         const double score = json_number_of(json_array_get(halves, r));
         fprintf(to, "<tr><th scope=\"row\"><a href=\"#c%" PRIu64 "\">%" PRIu64 "</a></th>", r + 1,
                 r + 1);
-        page_bar(to, &scale, k->lambda[r]);
+        page_bar(to, &scale, k->lambda[r], -1);
         if (halves && isfinite(score))
             page_cell(to, score, 4);
         else
@@ -59,47 +59,86 @@ void page_weights(FILE *to, const struct page *page)
 
 /* --- profiles --- */
 
-/* A table of entry[0..count), with bars; all others of the mode are weaker. Entries that vanish
- * with the decimals of the table are only counted, unless there is a single one. */
-static void put_entries(FILE *to, const struct page *page, int n, const struct top_entry *entry,
-                        uint64_t count)
+/* The entries that a table shows with bars: `count` of mode n in `components` components from
+ * `first` on, of which more than one are overlaid. */
+struct bars {
+    const struct page *page;
+    int n, components;
+    uint64_t first, count;
+    const struct top_entry *strongest; /* of one component; NULL: the first `count` of the mode */
+};
+
+static uint64_t bar_index(const struct bars *b, uint64_t i)
 {
-    const uint64_t rows = page->model->shape.dims[n];
+    return b->strongest ? b->strongest[i].index : i;
+}
+
+static double bar_value(const struct bars *b, uint64_t i, int component)
+{
+    const struct ktensor *k = b->page->model;
+    return k->factor[b->n][bar_index(b, i) * k->rank + b->first + (uint64_t)component];
+}
+
+/* Whether an entry vanishes in all components with these decimals; *zeros stays true where it is 0.
+ */
+static bool vanishes(const struct bars *b, uint64_t i, int decimals, bool *zeros)
+{
+    bool gone = true, zero = true;
+    for (int r = 0; r < b->components; r++) {
+        gone = gone && decimals_vanish(bar_value(b, i, r), decimals);
+        zero = zero && bar_value(b, i, r) == 0;
+    }
+    *zeros = *zeros && (zero || !gone);
+    return gone;
+}
+
+/* A table of them. Entries that vanish are only counted, unless there is a single one. */
+static void put_bars(FILE *to, const struct bars *b)
+{
+    const uint64_t rows = b->page->model->shape.dims[b->n];
+    const bool overlay = b->components > 1;
     struct plot_scale scale = plot_scale_none();
     uint64_t rest = 0;
     bool zeros = true; /* all that vanish are 0 */
     plot_scale_add(&scale, 0);
-    for (uint64_t i = 0; i < count; i++)
-        plot_scale_add(&scale, entry[i].value);
+    for (uint64_t i = 0; i < b->count; i++)
+        for (int r = 0; r < b->components; r++)
+            plot_scale_add(&scale, bar_value(b, i, r));
     plot_scale_finish(&scale);
     const int decimals = page_decimals(&scale);
-    for (uint64_t i = 0; i < count; i++)
-        if (decimals_vanish(entry[i].value, decimals)) {
-            rest++;
-            zeros = zeros && entry[i].value == 0;
-        }
+    for (uint64_t i = 0; i < b->count; i++)
+        rest += vanishes(b, i, decimals, &zeros);
     if (rest > 0)
-        rest += rows - count;
-    fputs("<table class=\"mode\"><caption>", to);
-    page_mode(to, page, n);
-    if (count < rows && rest == 0)
-        fprintf(to, ": the %" PRIu64 " strongest of %" PRIu64 " entries", count, rows);
-    else
+        rest += rows - b->count;
+    fputs(overlay ? "<div class=\"wide\"><table><caption>" : "<table class=\"mode\"><caption>", to);
+    page_mode(to, b->page, b->n);
+    if (!overlay && b->count < rows && rest == 0)
+        fprintf(to, ": the %" PRIu64 " strongest of %" PRIu64 " entries", b->count, rows);
+    else if (!overlay)
         fprintf(to, ": %s %" PRIu64 " entr%s", rows == 1 ? "the" : "all", rows,
                 rows == 1 ? "y" : "ies");
-    fputs("</caption><tbody>\n", to);
-    for (uint64_t i = 0; i < count; i++) {
-        if (rest != 1 && decimals_vanish(entry[i].value, decimals))
+    fputs(overlay ? "</caption>\n<thead><tr><td></td>" : "</caption><tbody>\n", to);
+    for (int r = 1; overlay && r <= b->components; r++)
+        fprintf(to, "<th scope=\"col\" class=\"n\">Component %d</th><td class=\"bar\"></td>", r);
+    fputs(overlay ? "</tr></thead>\n<tbody>" : "", to);
+    for (uint64_t i = 0; i < b->count; i++) {
+        if (rest != 1 && vanishes(b, i, decimals, &zeros))
             continue;
         fputs("<tr><th scope=\"row\">", to);
-        page_index(to, page, n, entry[i].index);
+        page_index(to, b->page, b->n, bar_index(b, i));
         fputs("</th>", to);
-        page_bar(to, &scale, entry[i].value);
+        for (int r = 0; r < b->components; r++)
+            page_bar(to, &scale, bar_value(b, i, r), overlay ? r : -1);
         fputs("</tr>\n", to);
     }
-    if (rest > 1)
-        page_rest(to, rest, zeros, decimals, 3, rest == rows);
-    fputs("</tbody></table>\n", to);
+    if (rest > 1) /* "and 14 zeros", "and 14 below 0.00005" where not all of them are zeros */
+        fprintf(to, "<tr><td colspan=\"%d\" class=\"rest\">%s%" PRIu64, 1 + 2 * b->components,
+                rest == rows ? "" : "and ", rest);
+    if (rest > 1 && zeros)
+        fputs(" zeros</td></tr>\n", to);
+    else if (rest > 1)
+        fprintf(to, " below %.*f</td></tr>\n", decimals + 1, 0.5 * pow(10, -decimals));
+    fputs(overlay ? "</tbody></table></div>\n" : "</tbody></table>\n", to);
 }
 
 /* A line, and its peaks. */
@@ -139,11 +178,89 @@ static void put_line(FILE *to, const struct page *page, int n, uint64_t r)
     fputs(count > 0 ? "</p></figure>\n" : "</figure>\n", to);
 }
 
+/* --- overlay --- */
+
+/* How many components are overlaid. */
+static int lines_of(const struct page *page)
+{
+    return page->model->rank < PLOT_MOST_OVERLAID ? (int)page->model->rank : PLOT_MOST_OVERLAID;
+}
+
+static void put_lines(FILE *to, const struct page *page, int n)
+{
+    struct plot_overlaid line[PLOT_MOST_OVERLAID];
+    struct page_line frame, own;
+    char title[MODE_NAME_ROOM + 64], about[128], name[MODE_NAME_ROOM];
+    int count = lines_of(page);
+    page_line_make(&frame, page, n, 0);
+    for (int k = 0; k < count; k++) {
+        page_line_make(&own, page, n, (uint64_t)k);
+        line[k].scale = own.plot.scale;
+        snprintf(line[k].id, sizeof line[k].id, "%s", own.id);
+        snprintf(line[k].name, sizeof line[k].name, "Component %d", k + 1);
+        plot_scale_add(&frame.plot.scale, own.plot.scale.least);
+        plot_scale_add(&frame.plot.scale, own.plot.scale.most);
+    }
+    snprintf(title, sizeof title, "Components 1 to %d, %s", count,
+             mode_name(page->labels, n, name));
+    snprintf(about, sizeof about, "The lines of the components over each other, from %.4g to %.4g.",
+             frame.plot.scale.least, frame.plot.scale.most);
+    frame.plot.title = title;
+    frame.plot.about = about;
+    fputs("<figure class=\"mode\"><figcaption>", to);
+    page_mode(to, page, n);
+    fprintf(to, ": %" PRIu64 " entries</figcaption>\n", page->model->shape.dims[n]);
+    plot_overlay(to, &frame.plot, line, count);
+    fputs("</figure>\n", to);
+}
+
+static bool has(const struct page *page, enum view_kind kind)
+{
+    bool any = false;
+    for (int n = 0; n < page->model->shape.order; n++)
+        any = any || page->view[n].kind == kind;
+    return any;
+}
+
+/* A switch that opens, for each mode that is drawn as a line, one plot with the lines of all
+ * components over each other, and for each short mode a table with the bars of all side by side: of
+ * those with the largest weights where there are more than PLOT_MOST_OVERLAID. Nothing where there
+ * is one component or no such mode. The lines are those of the components' own plots. */
+static void put_overlay(FILE *to, const struct page *page)
+{
+    bool lines = has(page, VIEW_AS_LINE);
+    if (page->model->rank < 2 || (!lines && !has(page, VIEW_AS_BARS)))
+        return;
+    fputs("<details>\n<summary>Overlay: the ", to);
+    if (page->model->rank > PLOT_MOST_OVERLAID)
+        fprintf(to, "%d components with the largest weights", PLOT_MOST_OVERLAID);
+    else
+        fputs("components", to);
+    fputs(lines ? " on one scale</summary>\n<p class=\"keys\">" : " on one scale</summary>\n", to);
+    for (int k = 0; lines && k < lines_of(page); k++) { /* the legend */
+        fprintf(to, "<a href=\"#c%d\">", k + 1);
+        plot_key(to, k);
+        fprintf(to, "Component %d</a> ", k + 1);
+    }
+    fputs(lines ? "</p>\n<div class=\"modes\">\n" : "<div class=\"modes\">\n", to);
+    for (int n = 0; n < page->model->shape.order; n++)
+        if (page->view[n].kind == VIEW_AS_LINE)
+            put_lines(to, page, n);
+    fputs("</div>\n", to);
+    for (int n = 0; n < page->model->shape.order; n++)
+        if (page->view[n].kind == VIEW_AS_BARS)
+            put_bars(to, &(struct bars){.page = page,
+                                        .n = n,
+                                        .components = lines_of(page),
+                                        .count = page->model->shape.dims[n]});
+    fputs("</details>\n", to);
+}
+
 void page_components(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
     fputs("<section class=\"components\">\n<h2>Each component</h2>\n", to);
-    page_overlay(to, page);
+    put_overlay(to, page);
     for (uint64_t r = 0; r < k->rank; r++) {
         fprintf(to,
                 "<section class=\"component\">\n<h3 id=\"c%" PRIu64 "\">Component %" PRIu64
@@ -152,16 +269,17 @@ void page_components(FILE *to, const struct page *page)
         html_number(to, k->lambda[r]);
         fputs("</span></h3>\n<div class=\"modes\">\n", to);
         for (int n = 0; n < k->shape.order; n++) {
-            struct top_entry entry[VIEW_BARS];
-            const bool bars = page->view[n].kind == VIEW_AS_BARS;
-            for (uint64_t i = 0; bars && i < k->shape.dims[n]; i++)
-                entry[i] = (struct top_entry){i, k->factor[n][i * k->rank + r]};
-            if (bars)
-                put_entries(to, page, n, entry, k->shape.dims[n]);
-            else if (page->view[n].kind == VIEW_AS_LINE)
+            const struct mode_view *view = &page->view[n];
+            const bool all = view->kind == VIEW_AS_BARS;
+            if (view->kind == VIEW_AS_LINE)
                 put_line(to, page, n, r);
             else
-                put_entries(to, page, n, strongest(page, n, r), page->view[n].top.count);
+                put_bars(to, &(struct bars){.page = page,
+                                            .n = n,
+                                            .components = 1,
+                                            .first = r,
+                                            .count = all ? k->shape.dims[n] : view->top.count,
+                                            .strongest = all ? NULL : strongest(page, n, r)});
         }
         fputs("</div>\n</section>\n", to);
     }

@@ -6,16 +6,6 @@
 #include "base/memory.h"
 #include "report/plot.h"
 
-/* The place of the largest of the numbers; `count` where there is no number. */
-static size_t best_of(const double *fit, size_t count)
-{
-    size_t best = count;
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(fit[i]) && (best == count || fit[i] > fit[best]))
-            best = i;
-    return best;
-}
-
 /* The section, which begins with its first figure. Its trace has the iterations first, first +
  * every, ... */
 struct section {
@@ -25,21 +15,40 @@ struct section {
     bool begun;
 };
 
-/* What a curve over the iterations shows. */
-struct curve {
-    const char *title, *caption, *about; /* `about` follows "A line from iteration 1 to 50" */
-    bool powers;                         /* the values are logarithms to base 10            */
-};
-
-static enum status put_curve(struct section *s, const double *value, size_t count,
-                             const struct curve *curve, struct error *error)
+/* A figure of an array of the trace: of held-out errors, or of the distances of fits to the best
+ * fit, as logarithms, without that one. */
+static enum status put_array(struct section *s, const char *name, bool held, struct error *error)
 {
-    FILE *to = s->to;
+    const json_t *array = page_at(s->page, "trace", name);
+    const size_t count = json_array_size(array);
+    char caption[96], about[320], first[48], last[48];
     struct profile p = {0};
-    TRY(profile_take(&p, value, count, 1, VIEW_MOST_COLUMNS, error));
     struct plot_tick tick[PLOT_TICKS];
-    char first[48], last[48], about[256];
-    struct plot_line plot = {.title = curve->title,
+    size_t best = count;
+    bool shown = false;
+    if (count < 2)
+        return STATUS_OK;
+    double *value = memory_array(count, sizeof *value, error);
+    if (!value)
+        return error->status;
+    for (size_t i = 0; i < count; i++) { /* NaN for what is no number */
+        value[i] = json_number_of(json_array_get(array, i));
+        if (isfinite(value[i]) &&
+            (best == count || (held ? value[i] < value[best] : value[i] > value[best])))
+            best = i;
+    }
+    const double extreme = best < count ? value[best] : NAN;
+    for (size_t i = 0; i < count; i++) {
+        const double distance = extreme - value[i];
+        if (!held)
+            value[i] = distance > 0 && isfinite(distance) ? log10(distance) : NAN;
+        shown = shown || isfinite(value[i]);
+    }
+    if (!shown)
+        goto done;
+    TRY_OR(done, profile_take(&p, value, count, 1, VIEW_MOST_COLUMNS, error));
+    struct plot_line plot = {.title = held ? "Held-out error after each iteration"
+                                           : "Distance to the best fit after each iteration",
                              .about = about,
                              .first = first,
                              .last = last,
@@ -49,90 +58,35 @@ static enum status put_curve(struct section *s, const double *value, size_t coun
                              .high = p.high,
                              .marks = p.columns <= VIEW_LEAST_COLUMNS,
                              .scale = plot_scale_none(),
-                             .powers = curve->powers,
+                             .powers = !held,
                              .tick = tick};
     for (uint64_t c = 0; c < p.columns; c++) {
         plot_scale_add(&plot.scale, p.low[c]);
         plot_scale_add(&plot.scale, p.high[c]);
     }
     plot_scale_finish(&plot.scale);
-    if (curve->powers)
+    if (plot.powers)
         plot_scale_widen_to_powers(&plot.scale);
     plot.ticks = plot_inner_ticks(tick, s->first, s->every, count, p.columns);
+    const double best_iteration = s->first + s->every * (double)best;
     snprintf(first, sizeof first, "iteration %.0f", s->first);
     snprintf(last, sizeof last, "iteration %.0f", s->first + s->every * (double)(count - 1));
-    snprintf(about, sizeof about, "A line from %s to %s%s", first, last, curve->about);
-    fputs(s->begun ? "" : "<section>\n<h2>Convergence</h2>\n", to);
-    s->begun = true;
-    fprintf(to, "<figure><figcaption>%s</figcaption>\n", curve->caption);
-    plot_line(to, &plot);
-    fputs("</figure>\n", to);
-    profile_free(&p);
-    return STATUS_OK;
-}
-
-/* fit (count) becomes the logarithms of its distances to the best fit, NaN for that one. */
-static enum status put_fits(struct section *s, double *fit, size_t count, struct error *error)
-{
-    const size_t best = best_of(fit, count);
-    const double most = best < count ? fit[best] : NAN;
-    char caption[96], about[160];
-    const struct curve curve = {.title = "Distance to the best fit after each iteration",
-                                .caption = caption,
-                                .about = about,
-                                .powers = true};
-    bool differ = false;
-    for (size_t i = 0; i < count; i++) {
-        const double distance = most - fit[i];
-        fit[i] = distance > 0 && isfinite(distance) ? log10(distance) : NAN;
-        differ = differ || isfinite(fit[i]);
-    }
-    if (!differ)
-        return STATUS_OK;
-    snprintf(caption, sizeof caption, "Distance to the best fit, %.9g, after each iteration", most);
+    snprintf(caption, sizeof caption,
+             held ? "Held-out error after each iteration, %.4g at least"
+                  : "Distance to the best fit, %.9g, after each iteration",
+             extreme);
     snprintf(about, sizeof about,
-             ", by powers of ten; the best fit, %.9g, is that of iteration %.0f.", most,
-             s->first + s->every * (double)best);
-    return put_curve(s, fit, count, &curve, error);
-}
-
-/* held (count) is overwritten. */
-static enum status put_held(struct section *s, double *held, size_t count, struct error *error)
-{
-    for (size_t i = 0; i < count; i++)
-        held[i] = -held[i];
-    const size_t best = best_of(held, count);
-    char caption[96], about[160];
-    const struct curve curve = {
-        .title = "Held-out error after each iteration", .caption = caption, .about = about};
-    if (best == count)
-        return STATUS_OK;
-    snprintf(caption, sizeof caption, "Held-out error after each iteration, %.4g at least",
-             -held[best]);
-    snprintf(about, sizeof about, "; the least error, %.4g, is that of iteration %.0f.",
-             -held[best], s->first + s->every * (double)best);
-    for (size_t i = 0; i < count; i++)
-        held[i] = -held[i];
-    return put_curve(s, held, count, &curve, error);
-}
-
-typedef enum status put_numbers(struct section *s, double *value, size_t count,
-                                struct error *error);
-
-/* A figure of the numbers of an array of the trace; NaN for what is no number. */
-static enum status put_array(struct section *s, const char *name, put_numbers *put,
-                             struct error *error)
-{
-    const json_t *array = page_at(s->page, "trace", name);
-    const size_t count = json_array_size(array);
-    if (count < 2)
-        return STATUS_OK;
-    double *value = memory_array(count, sizeof *value, error);
-    if (!value)
-        return error->status;
-    for (size_t i = 0; i < count; i++)
-        value[i] = json_number_of(json_array_get(array, i));
-    put(s, value, count, error);
+             held ? "A line from %s to %s; the least error, %.4g, is that of iteration %.0f."
+                  : "A line from %s to %s, by powers of ten; the best fit, %.9g, is that of "
+                    "iteration %.0f.",
+             first, last, extreme, best_iteration);
+    fprintf(s->to, "%s<figure><figcaption>%s</figcaption>\n",
+            s->begun ? "" : "<section>\n<h2>Convergence</h2>\n", caption);
+    s->begun = true;
+    plot_line(s->to, &plot);
+    fputs("</figure>\n", s->to);
+done:
+    profile_free(&p);
     memory_free(value);
     return error->status;
 }
@@ -145,9 +99,9 @@ enum status page_convergence(FILE *to, const struct page *page, struct error *er
                         .every = page_number_at(page, "trace", "every")};
     if (!isfinite(s.first) || !(s.every > 0) || !isfinite(s.every))
         s.first = s.every = 1;
-    TRY(put_array(&s, "fit", put_fits, error));
-    TRY(put_array(&s, "held_out_rmse", put_held, error));
-    TRY(put_array(&s, "held_out_deviance", put_held, error));
+    TRY(put_array(&s, "fit", false, error));
+    TRY(put_array(&s, "held_out_rmse", true, error));
+    TRY(put_array(&s, "held_out_deviance", true, error));
     fputs(s.begun ? "</section>\n" : "", to);
     return STATUS_OK;
 }

@@ -63,10 +63,13 @@ void page_cell(FILE *to, double x, int decimals)
     fputs("</td>", to);
 }
 
-void page_bar(FILE *to, const struct plot_scale *scale, double x)
+void page_bar(FILE *to, const struct plot_scale *scale, double x, int colour)
 {
     page_cell(to, x, page_decimals(scale));
-    fputs("<td class=\"bar\">", to);
+    if (colour < 0)
+        fputs("<td class=\"bar\">", to);
+    else
+        fprintf(to, "<td class=\"bar k%d\">", colour % PLOT_COLOURS);
     plot_bar(to, scale, x);
     fputs("</td>", to);
 }
@@ -89,9 +92,7 @@ void page_mode(FILE *to, const struct page *page, int n)
         fprintf(to, "Mode %d", n + 1);
         return;
     }
-    fputs("<bdi>", to);
-    html_text(to, page->labels->modes.of[n], HTML_LABEL);
-    fputs("</bdi>", to);
+    html_print(to, HTML_LABEL, "<bdi>%s</bdi>", page->labels->modes.of[n]);
 }
 
 void page_index(FILE *to, const struct page *page, int n, uint64_t i)
@@ -102,25 +103,9 @@ void page_index(FILE *to, const struct page *page, int n, uint64_t i)
         return;
     }
     fputs("<bdi", to);
-    if (strlen(label) > SURELY_SHOWN) {
-        fputs(" title=\"", to);
-        html_text(to, label, HTML_LINE);
-        fputs("\"", to);
-    }
-    fputs(">", to);
-    html_text(to, label, HTML_LABEL);
-    fputs("</bdi>", to);
-}
-
-void page_rest(FILE *to, uint64_t rest, bool zeros, int decimals, int columns, bool alone)
-{
-    fprintf(to, "<tr><td colspan=\"%d\" class=\"rest\">%s%" PRIu64, columns, alone ? "" : "and ",
-            rest);
-    if (zeros)
-        fputs(" zeros", to);
-    else
-        fprintf(to, " below %.*f", decimals + 1, 0.5 * pow(10, -decimals));
-    fputs("</td></tr>\n", to);
+    if (strlen(label) > SURELY_SHOWN)
+        html_print(to, HTML_LINE, " title=\"%s\"", label);
+    html_print(to, HTML_LABEL, ">%s</bdi>", label);
 }
 
 struct plot_scale page_line_range(const struct page *page, int n, uint64_t r)

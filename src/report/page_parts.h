@@ -1,6 +1,6 @@
 /* The parts of a page. A part leaves out what the record lacks. Failures of writing stay in the
- * stream. Implemented in page_style.c, page_run.c, page_convergence.c,
- * page_entries.c, page_components.c and page_overlay.c. */
+ * stream. Implemented in page_style.c, page_run.c, page_convergence.c, page_entries.c and
+ * page_components.c. */
 #ifndef BLCO_PAGE_PARTS_H
 #define BLCO_PAGE_PARTS_H
 
@@ -49,14 +49,9 @@ void page_starts(FILE *to, const struct page *page);
 /* A table of all components: weight, and the strongest entry of each mode. */
 void page_weights(FILE *to, const struct page *page);
 
-/* A section for each component: its weight, and its profile in each mode. */
+/* A section for each component: its weight, and its profile in each mode; before them, folded, all
+ * components over each other. */
 void page_components(FILE *to, const struct page *page);
-
-/* A switch that opens, for each mode that is drawn as a line, one plot with the lines of all
- * components over each other, and for each short mode a table with the bars of all side by side: of
- * those with the largest weights where there are more than PLOT_MOST_OVERLAID. Nothing where there
- * is one component or no such mode. The lines are those that page_components draws. */
-void page_overlay(FILE *to, const struct page *page);
 
 /* Tables of the seconds of each stage, and of the ranks where there were several. */
 void page_times(FILE *to, const struct page *page);
@@ -77,9 +72,10 @@ void page_fact_print(FILE *to, const char *name, const char *format, ...)
 /* A fact that is a text; nothing where `text` is NULL. */
 void page_fact(FILE *to, const char *name, const char *text);
 
-/* A cell of a table with a number; a cell with a number of the scale, and one with its bar. */
+/* A cell of a table with a number; a cell with a number of the scale, and one with its bar, in the
+ * colour of overlaid line number `colour` unless that is negative. */
 void page_cell(FILE *to, double x, int decimals);
-void page_bar(FILE *to, const struct plot_scale *scale, double x);
+void page_bar(FILE *to, const struct plot_scale *scale, double x, int colour);
 
 /* A core consistency, with its standard error where that is a number: "87.2 &#177; 3.1". */
 void page_core(FILE *to, double percent, double error);
@@ -93,11 +89,6 @@ void page_mode(FILE *to, const struct page *page, int n);
 /* An index, from 0, as people read it: its number from 1, or its label, which a tooltip shows whole
  * where it may be cut. */
 void page_index(FILE *to, const struct page *page, int n, uint64_t i);
-
-/* A row of a table of so many columns, with the number of entries that vanish with these decimals
- * (decimals_vanish): "and 14 zeros", "and 14 below 0.00005" where not all of them are zeros.
- * `alone`: the table has no other entries. */
-void page_rest(FILE *to, uint64_t rest, bool zeros, int decimals, int columns, bool alone);
 
 /* The plot of a component in a mode that is drawn as a line, and the texts that it refers to. */
 struct page_line {

@@ -51,11 +51,11 @@ static double core(const json_t *rank)
 static bool any(const struct page_ranks *page, double (*value)(const json_t *rank))
 {
     const json_t *ranks = at(page, "ranks"), *rank;
-    bool some = false;
+    bool found = false;
     size_t i;
     json_array_foreach(ranks, i, rank)
-        some = some || isfinite(value(rank));
-    return some;
+        found = found || isfinite(value(rank));
+    return found;
 }
 
 /* --- what was run --- */
@@ -66,9 +66,8 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
     const json_t *complete = at(page, "complete");
     const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
     const size_t order = json_array_size(lengths);
-    fputs("<section>\n<h2>Which rank?</h2>\n<p><strong>", to);
-    html_text(to, suggestion ? suggestion : "", HTML_LINE);
-    fputs("</strong></p>\n", to);
+    html_print(to, HTML_LINE, "<section>\n<h2>Which rank?</h2>\n<p><strong>%s</strong></p>\n",
+               suggestion);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
     fprintf(to,
@@ -185,9 +184,7 @@ static void put_link(FILE *to, const char *name, const char *shown)
             fputc(*c, to);
         else
             fprintf(to, "%%%02X", (unsigned char)*c);
-    fputs("\">", to);
-    html_text(to, shown, HTML_LABEL);
-    fputs("</a>", to);
+    html_print(to, HTML_LABEL, "\">%s</a>", shown);
 }
 
 /* A link to the page of the model if there is one, or the command that makes it. */
@@ -204,9 +201,8 @@ static enum status put_page(FILE *to, const struct page_ranks *page, double rank
     if (page->beside && access(path, F_OK) == 0) {
         put_link(to, page_file_name(path), page_file_name(model));
     } else {
-        fputs("<code>blco report ", to);
-        html_text(to, shell_word(model, word, sizeof word), HTML_LINE);
-        fputs("</code>", to);
+        html_print(to, HTML_LINE, "<code>blco report %s</code>",
+                   shell_word(model, word, sizeof word));
     }
 done:
     memory_free(path);
@@ -214,15 +210,26 @@ done:
     return error->status;
 }
 
-/* The cells of a model's fit, its held-out error or without one its core consistency, the starts
- * that agree, and the halves: "0.9929, 3 alike". */
-static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *rank)
+/* A row of the table: fit, held-out error or without one core consistency, the starts that agree,
+ * the halves ("0.9929, 3 alike"), page and files. */
+static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
+                            struct error *error)
 {
-    const double noise = json_number_at(rank, "fit_noise"), ridge = json_number_at(rank, "ridge"),
+    const double number = json_number_at(rank, "rank"), noise = json_number_at(rank, "fit_noise"),
+                 ridge = json_number_at(rank, "ridge"),
                  rmse_error = json_number_at(rank, "held_out_rmse_error"),
                  agree = json_number_at(rank, "agreeing_starts"),
                  others = json_number_at(rank, "other_starts");
     char text[FIT_TEXT];
+    const bool suggested = json_number_of(at(page, "suggested")) == number;
+    const char *failure = json_text_at(rank, "failure");
+    fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
+            suggested ? ", <strong>suggested</strong>" : "");
+    if (failure) {
+        fprintf(to, "<td colspan=\"%d\" class=\"why\">", any(page, halves) ? 6 : 5);
+        html_print(to, HTML_LINE, "failed: %s</td></tr>\n", failure);
+        return STATUS_OK;
+    }
     fputs("<td class=\"n\">", to);
     if (isfinite(fit(rank)))
         fputs(fit_text(fit(rank), noise, 6, text), to);
@@ -248,25 +255,7 @@ static void put_numbers(FILE *to, const struct page_ranks *page, const json_t *r
         else
             fputs("not known", to);
     }
-    fputs("</td>", to);
-}
-
-static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
-                            struct error *error)
-{
-    double number = json_number_at(rank, "rank");
-    bool suggested = json_number_of(at(page, "suggested")) == number;
-    const char *failure = json_text_at(rank, "failure");
-    fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
-            suggested ? ", <strong>suggested</strong>" : "");
-    if (failure) {
-        fprintf(to, "<td colspan=\"%d\" class=\"why\">failed: ", any(page, halves) ? 6 : 5);
-        html_text(to, failure, HTML_LINE);
-        fputs("</td></tr>\n", to);
-        return STATUS_OK;
-    }
-    put_numbers(to, page, rank);
-    fputs("<td>", to);
+    fputs("</td><td>", to);
     TRY(put_page(to, page, number, error));
     fputs("</td><td class=\"why\">", to);
     const json_t *files = json_object_get(rank, "files"), *file;

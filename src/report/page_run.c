@@ -10,61 +10,6 @@
 #include "report/html.h"
 #include "report/plot.h"
 
-/* A list of the findings of the record; nothing where it has none. */
-static void put_findings(FILE *to, const struct page *page)
-{
-    const json_t *findings = page_at(page, "findings", NULL), *finding;
-    size_t i;
-    if (json_array_size(findings) == 0)
-        return;
-    fputs("<h3>Warnings and advice</h3>\n<ul>", to);
-    json_array_foreach(findings, i, finding) {
-        const char *severity = json_text_at(finding, "severity");
-        const char *sentence = json_text_at(finding, "sentence");
-        const char *advice = json_text_at(finding, "advice");
-        fputs("<li>", to);
-        if (severity && strcmp(severity, "warning") == 0)
-            fputs("<strong>Warning:</strong> ", to);
-        html_text(to, sentence ? sentence : "", HTML_LINE);
-        fputs(advice ? "; " : "", to);
-        html_text(to, advice ? advice : "", HTML_LINE);
-        fputs("</li>\n", to);
-    }
-    fputs("</ul>\n", to);
-}
-
-/* A row with fit and score of a start, or why it has no model. */
-static void put_start(FILE *to, const struct page *page, const json_t *start)
-{
-    const double seed = json_number_at(start, "seed");
-    const double fit = json_number_at(start, "fit");
-    const double score = json_number_at(start, "score_with_best");
-    const char *breakdown = json_text_at(start, "breakdown");
-    char text[FIT_TEXT];
-    fputs("<tr><th scope=\"row\" class=\"n\">", to);
-    if (isfinite(seed))
-        fprintf(to, "%.0f", seed);
-    fputs("</th>", to);
-    page_cell(to, json_number_at(start, "iterations"), 0);
-    if (breakdown) {
-        fputs("<td colspan=\"2\" class=\"why\">broke down: ", to);
-        html_text(to, breakdown, HTML_LINE);
-        fputs("</td></tr>\n", to);
-        return;
-    }
-    fputs("<td class=\"n\">", to);
-    if (isfinite(fit))
-        fputs(fit_text(fit, json_number_at(start, "fit_noise"), 6, text), to);
-    else
-        html_number(to, fit);
-    fputs("</td>", to);
-    if (score == 1 && fit == page_number_at(page, "result", "fit"))
-        fputs("<td class=\"n\"><strong>the best</strong></td>", to);
-    else
-        page_cell(to, score, 6);
-    fputs("</tr>\n", to);
-}
-
 void page_starts(FILE *to, const struct page *page)
 {
     const json_t *starts = page_at(page, "starts", NULL);
@@ -78,8 +23,34 @@ void page_starts(FILE *to, const struct page *page)
           "class=\"n\">Iterations</th><th scope=\"col\" class=\"n\">Fit</th><th scope=\"col\" "
           "class=\"n\">Score</th></tr></thead>\n<tbody>",
           to);
-    json_array_foreach(starts, i, start)
-        put_start(to, page, start);
+    json_array_foreach(starts, i, start) { /* fit and score, or why it has no model */
+        const double seed = json_number_at(start, "seed");
+        const double fit = json_number_at(start, "fit");
+        const double score = json_number_at(start, "score_with_best");
+        const char *breakdown = json_text_at(start, "breakdown");
+        char text[FIT_TEXT];
+        fputs("<tr><th scope=\"row\" class=\"n\">", to);
+        if (isfinite(seed))
+            fprintf(to, "%.0f", seed);
+        fputs("</th>", to);
+        page_cell(to, json_number_at(start, "iterations"), 0);
+        if (breakdown) {
+            html_print(to, HTML_LINE, "<td colspan=\"2\" class=\"why\">broke down: %s</td></tr>\n",
+                       breakdown);
+            continue;
+        }
+        fputs("<td class=\"n\">", to);
+        if (isfinite(fit))
+            fputs(fit_text(fit, json_number_at(start, "fit_noise"), 6, text), to);
+        else
+            html_number(to, fit);
+        fputs("</td>", to);
+        if (score == 1 && fit == page_number_at(page, "result", "fit"))
+            fputs("<td class=\"n\"><strong>the best</strong></td>", to);
+        else
+            page_cell(to, score, 6);
+        fputs("</tr>\n", to);
+    }
     fputs("</tbody></table></div>\n</section>\n", to);
 }
 
@@ -119,21 +90,15 @@ static void put_machine(FILE *to, const struct page *page)
         fprintf(to, ", %g thread%s", threads, threads == 1 ? "" : "s");
     if (isfinite(ranks))
         fprintf(to, ", %g ranks", ranks);
-    if (backend) {
-        fputs(", backend ", to);
-        html_text(to, backend, HTML_LABEL);
-    }
+    if (backend)
+        html_print(to, HTML_LABEL, ", backend %s", backend);
     page_fact_end(to);
     if (peak >= 0 && peak < 0x1p63)
         page_fact(to, "Peak memory", number_size((uint64_t)peak, size));
     page_fact(to, "Date", page_text_at(page, "date", NULL));
     if (version) {
         page_fact_begin(to, "Program");
-        fputs("blco ", to);
-        html_text(to, version, HTML_LABEL);
-        fputs(commit ? " (" : "", to);
-        html_text(to, commit ? commit : "", HTML_LABEL);
-        fputs(commit ? ")" : "", to);
+        html_print(to, HTML_LABEL, commit ? "blco %s (%s)" : "blco %s%s", version, commit);
         page_fact_end(to);
     }
     if (!command)
@@ -142,9 +107,8 @@ static void put_machine(FILE *to, const struct page *page)
     fputs("<code>", to);
     json_array_foreach(command, i, word) { /* those with blanks in quotes */
         const char *text = json_string_value(word);
-        fputs("<span>", to);
-        html_text(to, shell_word(text ? text : "", shown, sizeof shown), HTML_LINE);
-        fputs(i + 1 < json_array_size(command) ? "</span> " : "</span>", to);
+        html_print(to, HTML_LINE, i > 0 ? " <span>%s</span>" : "<span>%s</span>",
+                   shell_word(text ? text : "", shown, sizeof shown));
     }
     fputs("</code>", to);
     page_fact_end(to);
@@ -242,6 +206,8 @@ void page_run(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
     const double nonzeros = page_number_at(page, "tensor", "nonzeros");
+    const json_t *findings = page_at(page, "findings", NULL), *finding;
+    size_t i;
     fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and the "
           "result</caption><tbody>\n",
           to);
@@ -273,7 +239,18 @@ void page_run(FILE *to, const struct page *page)
             "Explained is 1 &#8722; &#8214;X &#8722; model&#8214;&#178; / &#8214;X&#8214;&#178;, "
             "the part of the tensor&#8217;s sum of squares that the model explains.</p>\n",
             to);
-    put_findings(to, page);
+    if (json_array_size(findings) > 0)
+        fputs("<h3>Warnings and advice</h3>\n<ul>", to);
+    json_array_foreach(findings, i, finding) {
+        const char *severity = json_text_at(finding, "severity");
+        const char *advice = json_text_at(finding, "advice");
+        fputs("<li>", to);
+        if (severity && strcmp(severity, "warning") == 0)
+            fputs("<strong>Warning:</strong> ", to);
+        html_print(to, HTML_LINE, advice ? "%s; %s</li>\n" : "%s%s</li>\n",
+                   json_text_at(finding, "sentence"), advice);
+    }
+    fputs(json_array_size(findings) > 0 ? "</ul>\n" : "", to);
     fputs("</section>\n", to);
 }
 
@@ -298,10 +275,8 @@ static void put_ranks(FILE *to, const struct page *page)
         "class=\"n\">Nonzeros</th><th scope=\"col\" class=\"n\">Moving</th></tr></thead>\n<tbody>",
         to);
     json_array_foreach(each, number, rank) {
-        const char *host = json_text_at(rank, "host");
-        fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th><td>", number);
-        html_text(to, host ? host : "", HTML_LABEL);
-        fputs("</td>", to);
+        fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th>", number);
+        html_print(to, HTML_LABEL, "<td>%s</td>", json_text_at(rank, "host"));
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
             double x = json_number_at(rank, names[i]);
             fputs("<td class=\"n\">", to);
@@ -330,10 +305,8 @@ void page_times(FILE *to, const struct page *page)
           "<table><caption>Seconds of each stage</caption><tbody>\n",
           to);
     json_object_foreach(stages, name, seconds) {
-        fputs("<tr><th scope=\"row\">", to);
-        html_text(to, name, HTML_LABEL);
-        fputs("</th>", to);
-        page_bar(to, &scale, json_number_of(seconds));
+        html_print(to, HTML_LABEL, "<tr><th scope=\"row\">%s</th>", name);
+        page_bar(to, &scale, json_number_of(seconds), -1);
         fputs("</tr>\n", to);
     }
     fputs("</tbody></table>\n</div>\n", to);

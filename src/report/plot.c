@@ -156,13 +156,9 @@ static void put_below(FILE *to, int x, const char *anchor, const char *text, siz
 {
     fprintf(to, "<text x=\"%d\" y=\"%d\"%s%s%s>", x, HEIGHT - 8, *anchor ? " text-anchor=\"" : "",
             anchor, *anchor ? "\"" : "");
-    if (utf8_width(text) > most) {
-        fputs("<title>", to);
-        html_text(to, text, HTML_LINE);
-        fputs("</title>", to);
-    }
-    html_text(to, text, most);
-    fputs("</text>", to);
+    if (utf8_width(text) > most)
+        html_print(to, HTML_LINE, "<title>%s</title>", text);
+    html_print(to, most, "%s</text>", text);
 }
 
 /* How wide a text is at most, of which `most` columns are shown. */
@@ -253,11 +249,8 @@ static void put_path(FILE *to, const struct plot_line *plot)
 
 static void begin_plot(FILE *to, const struct plot_line *plot)
 {
-    fprintf(to, "<svg class=\"plot\" role=\"img\" viewBox=\"0 0 %d %d\"><title>", WIDTH, HEIGHT);
-    html_text(to, plot->title, HTML_LINE);
-    fprintf(to, "</title><desc>");
-    html_text(to, plot->about, HTML_LINE);
-    fprintf(to, "</desc>");
+    fprintf(to, "<svg class=\"plot\" role=\"img\" viewBox=\"0 0 %d %d\">", WIDTH, HEIGHT);
+    html_print(to, HTML_LINE, "<title>%s</title><desc>%s</desc>", plot->title, plot->about);
     put_axes(to, plot);
 }
 
@@ -286,8 +279,7 @@ void plot_overlay(FILE *to, const struct plot_line *frame, const struct plot_ove
                 "<title>",
                 line[k].id, k % PLOT_COLOURS, k % PLOT_DASHES, times,
                 BOTTOM * (1 - times) - least * (BOTTOM - TOP));
-        html_text(to, line[k].name, HTML_LABEL);
-        fputs("</title></use>", to);
+        html_print(to, HTML_LABEL, "%s</title></use>", line[k].name);
     }
     fprintf(to, "</svg>\n");
 }

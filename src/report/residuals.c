@@ -66,9 +66,9 @@ static void add_all(struct residuals *r, const struct coo *x, const double *mode
 static int compare_entries(const void *a, const void *b)
 {
     const struct strange_entry *x = a, *y = b;
-    const double of_x = fabs(x->residual), of_y = fabs(y->residual);
-    if (of_x != of_y)
-        return of_x > of_y ? -1 : 1;
+    const double size_x = fabs(x->residual), size_y = fabs(y->residual);
+    if (size_x != size_y)
+        return size_x > size_y ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
@@ -168,8 +168,9 @@ void residuals_free(struct residuals *r)
     *r = (struct residuals){0};
 }
 
-#define DIGITS 5 /* of the largest number of a column */
-#define LIKELY 2 /* the number that is a probability: shown with this many digits */
+#define DIGITS        5 /* of the largest number of a column            */
+#define LIKELY        2 /* which number of a residual is a probability, */
+#define LIKELY_DIGITS 2 /* and its digits                               */
 
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 {
@@ -203,54 +204,37 @@ static uint64_t entries_shown(const struct residuals *r)
     return count;
 }
 
-static double entry_number(const struct residuals *r, uint64_t i, int which)
+static void entry_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
-    const struct strange_entry *e = &r->entry[i];
-    double number[RESIDUAL_NUMBERS];
-    if (which < 2)
-        return which == 0 ? e->value : e->model;
-    r->loss->residual_numbers(e->value, e->model, number);
-    return number[which - 2];
-}
-
-static void entry_cell(const struct text_table *t, uint64_t row, int column, char *text)
-{
-    const struct residual_view *v = t->context;
-    const struct residuals *r = v->residuals;
-    const int order = r->shape.order, which = column - order;
-    if (row == 0 && column < order)
-        mode_name(v->labels, column, text);
-    else if (row == 0)
-        strcpy(text, which == 0   ? "value"
-                     : which == 1 ? "model"
-                                  : r->loss->residual_name[which - 2]);
-    else if (column < order)
-        label_show(v->labels, column, v->residuals->entry[row - 1].index[column], v->index_base,
-                   text);
-    else if (which - 2 == LIKELY)
-        snprintf(text, LABEL_SHOWN_ROOM, "%.*g", LIKELY, entry_number(r, row - 1, which));
-    else
-        decimals_show(entry_number(r, row - 1, which), t->decimals[which], text);
+    const struct residuals *r = t->context;
+    const struct strange_entry *e = &r->entry[row];
+    for (int n = 0; n < t->modes; n++)
+        index[n] = e->index[n];
+    number[0] = e->value;
+    number[1] = e->model;
+    r->loss->residual_numbers(e->value, e->model, number + 2);
 }
 
 static void print_entries(FILE *stream, const struct residual_view *v)
 {
     const struct residuals *r = v->residuals;
-    const int numbers = 2 + r->loss->residuals;
-    struct text_table t = {.context = v,
-                           .rows = entries_shown(r),
-                           .columns = r->shape.order + numbers,
-                           .cell = entry_cell};
+    struct text_table t = {.rows = entries_shown(r),
+                           .modes = r->shape.order,
+                           .numbers = 2 + r->loss->residuals,
+                           .heading = {"value", "model"},
+                           .digits = {DIGITS, DIGITS},
+                           .labels = v->labels,
+                           .index_base = v->index_base,
+                           .context = r,
+                           .row = entry_row};
+    for (int n = 0; n < t.modes; n++)
+        t.mode[n] = n;
+    for (int k = 0; k < r->loss->residuals; k++) {
+        t.heading[2 + k] = r->loss->residual_name[k];
+        t.digits[2 + k] = k == LIKELY ? -LIKELY_DIGITS : DIGITS;
+    }
     if (t.rows == 0)
         return;
-    for (int n = 0; n < r->shape.order; n++)
-        t.left[n] = v->labels->mode[n].names.count > 0;
-    for (int which = 0; which < numbers; which++) {
-        double largest = 0;
-        for (uint64_t i = 0; i < t.rows; i++)
-            largest = fmax(largest, fabs(entry_number(r, i, which)));
-        t.decimals[which] = decimals_for(largest, DIGITS);
-    }
     fprintf(stream, "\nstrangest entries\n");
     text_table_print(stream, &t);
 }
@@ -271,41 +255,32 @@ static double slice_rmse(const struct residuals *r, int n, uint64_t i)
     return sqrt(r->slice[n].squares[i] / (double)r->slice[n].known[i]);
 }
 
-static void slice_cell(const struct text_table *t, uint64_t row, int column, char *text)
+static void slice_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
-    static const char *const headings[] = {NULL, "residuals", "squares", "RMSE"};
     const struct residual_view *v = t->context;
-    const struct residuals *r = v->residuals;
-    const uint64_t i = row > 0 ? v->slices[t->mode].entry[row - 1].index : 0;
-    if (row == 0 && column == 0)
-        mode_name(v->labels, t->mode, text);
-    else if (row == 0)
-        strcpy(text, headings[column]);
-    else if (column == 0)
-        label_show(v->labels, t->mode, i, v->index_base, text);
-    else if (column == 1)
-        snprintf(text, LABEL_SHOWN_ROOM, "%ju", (uintmax_t)r->slice[t->mode].known[i]);
-    else
-        decimals_show(column == 2 ? r->slice[t->mode].squares[i] : slice_rmse(r, t->mode, i),
-                      t->decimals[column - 1], text);
+    const int n = t->mode[0];
+    const uint64_t i = v->slices[n].entry[row].index;
+    index[0] = i;
+    number[0] = (double)v->residuals->slice[n].known[i];
+    number[1] = v->residuals->slice[n].squares[i];
+    number[2] = slice_rmse(v->residuals, n, i);
 }
 
 static void print_slices(FILE *stream, const struct residual_view *v, int n)
 {
-    struct text_table t = {.context = v,
-                           .rows = slices_shown(&v->slices[n]),
-                           .columns = 4,
-                           .mode = n,
-                           .cell = slice_cell,
-                           .left = {v->labels->mode[n].names.count > 0}};
+    const struct text_table t = {.rows = slices_shown(&v->slices[n]),
+                                 .modes = 1,
+                                 .numbers = 3,
+                                 .mode = {n},
+                                 .heading = {"residuals", "squares", "RMSE"},
+                                 .digits = {0, DIGITS, DIGITS},
+                                 .labels = v->labels,
+                                 .index_base = v->index_base,
+                                 .context = v,
+                                 .row = slice_row};
+    char name[MODE_NAME_ROOM];
     if (t.rows == 0)
         return;
-    char name[MODE_NAME_ROOM];
-    double largest = 0;
-    for (uint64_t i = 0; i < t.rows; i++)
-        largest = fmax(largest, slice_rmse(v->residuals, n, v->slices[n].entry[i].index));
-    t.decimals[1] = decimals_for(v->slices[n].entry[0].value, DIGITS);
-    t.decimals[2] = decimals_for(largest, DIGITS);
     fprintf(stream, "\nstrangest slices of %s\n", mode_name(v->labels, n, name));
     text_table_print(stream, &t);
 }
@@ -331,12 +306,14 @@ void residual_put_json(struct json *j, const struct residual_view *view)
     json_put_array(j, "strangest_entries");
     for (uint64_t i = 0, count = entries_shown(r); i < count; i++) {
         const struct strange_entry *e = &r->entry[i];
+        double number[RESIDUAL_NUMBERS];
+        r->loss->residual_numbers(e->value, e->model, number);
         json_put_object(j, NULL);
         indices_put(j, view->labels, r->shape.order, e->index, view->index_base);
         json_put_number(j, "value", e->value);
         json_put_number(j, "model", e->model);
         for (int k = 0; k < r->loss->residuals; k++)
-            json_put_number(j, r->loss->residual_name[k], entry_number(r, i, 2 + k));
+            json_put_number(j, r->loss->residual_name[k], number[k]);
         json_end(j);
     }
     json_end(j);

@@ -5,25 +5,53 @@
 
 #include "base/utf8.h"
 
+/* text = a cell of the row that has this index (modes) and number (numbers), of row 0 the heading.
+ */
+static void show_cell(const struct text_table *t, int column, uint64_t row, const uint64_t *index,
+                      const double *number, const int *decimals, char text[LABEL_SHOWN_ROOM])
+{
+    const int k = column - t->modes;
+    if (k < 0 && row == 0)
+        mode_name(t->labels, t->mode[column], text);
+    else if (k < 0)
+        label_show(t->labels, t->mode[column], index[column], t->index_base, text);
+    else if (row == 0)
+        strcpy(text, t->heading[k]);
+    else if (t->digits[k] < 0)
+        snprintf(text, LABEL_SHOWN_ROOM, "%.*g", -t->digits[k], number[k]);
+    else
+        decimals_show(number[k], decimals[k], text);
+}
+
 void text_table_print(FILE *stream, const struct text_table *t)
 {
     char text[LABEL_SHOWN_ROOM];
     size_t width[TABLE_COLUMNS] = {0};
-    for (uint64_t row = 0; row <= t->rows; row++)
-        for (int c = 0; c < t->columns; c++) {
-            t->cell(t, row, c, text);
-            const size_t wanted = utf8_width(text);
-            width[c] = width[c] < wanted ? wanted : width[c];
-        }
-    for (uint64_t row = 0; row <= t->rows; row++) {
-        for (int c = 0; c < t->columns; c++) {
-            t->cell(t, row, c, text);
-            const int blank = (int)(width[c] - utf8_width(text));
-            fprintf(stream, "  %*s%s%*s", t->left[c] ? 0 : blank, "", text, t->left[c] ? blank : 0,
-                    "");
-        }
-        fprintf(stream, "\n");
+    uint64_t index[MAX_ORDER];
+    double number[TABLE_NUMBERS], largest[TABLE_NUMBERS] = {0};
+    int decimals[TABLE_NUMBERS];
+    for (uint64_t row = 0; row < t->rows; row++) {
+        t->row(t, row, index, number);
+        for (int k = 0; k < t->numbers; k++)
+            largest[k] = fmax(largest[k], fabs(number[k]));
     }
+    for (int k = 0; k < t->numbers; k++)
+        decimals[k] = t->digits[k] > 0 ? decimals_for(largest[k], t->digits[k]) : 0;
+    for (int pass = 0; pass < 2; pass++) /* the first one finds the widths */
+        for (uint64_t row = 0; row <= t->rows; row++) {
+            if (row > 0)
+                t->row(t, row - 1, index, number);
+            for (int c = 0; c < t->modes + t->numbers; c++) {
+                const bool left = c < t->modes && t->labels->mode[t->mode[c]].names.count > 0;
+                show_cell(t, c, row, index, number, decimals, text);
+                const size_t wanted = utf8_width(text);
+                width[c] = width[c] < wanted ? wanted : width[c];
+                const int blank = (int)(width[c] - wanted);
+                if (pass == 1)
+                    fprintf(stream, "  %*s%s%*s", left ? 0 : blank, "", text, left ? blank : 0, "");
+            }
+            fputs(pass == 1 ? "\n" : "", stream);
+        }
 }
 
 #define LABEL_WIDTH 32 /* columns */

@@ -1,5 +1,5 @@
-/* A table of text, whose columns are as wide as their widest cell, and indices as tables show them.
- */
+/* A table of entries or slices: indices or their labels, and numbers; columns are as wide as their
+ * widest cell. And how tables show indices and numbers. */
 #ifndef BLCO_TEXT_TABLE_H
 #define BLCO_TEXT_TABLE_H
 
@@ -14,15 +14,20 @@
 #define TABLE_NUMBERS (2 + RESIDUAL_NUMBERS) /* the most columns of numbers */
 #define TABLE_COLUMNS (MAX_ORDER + TABLE_NUMBERS)
 
-/* Row 0 is the heading. cell() writes a cell's text, which has less than LABEL_SHOWN_ROOM bytes. */
+/* Columns of indices, then columns of numbers. */
 struct text_table {
-    const void *context; /* of cell(); borrowed */
-    uint64_t rows;       /* below the heading */
-    int columns;
-    int mode;                    /* for cell() */
-    int decimals[TABLE_NUMBERS]; /* for cell(), of the columns with numbers */
-    void (*cell)(const struct text_table *t, uint64_t row, int column, char *text);
-    bool left[TABLE_COLUMNS]; /* columns that begin at the left; the others end at the right */
+    uint64_t rows; /* below the heading */
+    int modes, numbers;
+    int mode[MAX_ORDER];                /* (modes) that each column of indices is about, from 0 */
+    const char *heading[TABLE_NUMBERS]; /* (numbers) */
+    /* (numbers) significant digits of the column's largest number, which sets the decimals of all;
+     * 0: whole numbers; -k: each number with k digits of its own */
+    int digits[TABLE_NUMBERS];
+    const struct labels *labels; /* borrowed */
+    int index_base;              /* the number that the first index is shown as */
+    const void *context;         /* of row(); borrowed */
+    /* index (modes) and number (numbers) = what is in a row, from 0. */
+    void (*row)(const struct text_table *t, uint64_t row, uint64_t *index, double *number);
 };
 
 void text_table_print(FILE *stream, const struct text_table *t);

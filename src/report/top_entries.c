@@ -154,9 +154,9 @@ struct top_column {
     size_t label_width, value_width, width;
 };
 
-static void show_label(const struct top_column *c, const struct top_entry *entry, char *out)
+static void show_label(const struct top_column *c, const struct top_entry *entry, char *label)
 {
-    label_show(c->view->labels, c->n, entry->index, c->view->index_base, out);
+    label_show(c->view->labels, c->n, entry->index, c->view->index_base, label);
 }
 
 static void widen(size_t *width, size_t wanted)

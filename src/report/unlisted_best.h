@@ -35,9 +35,6 @@ enum status unlisted_slice_check(const struct unlisted_slice *s, struct error *e
 /* Notes those entries of x that are in the slice. STATUS_MEMORY. */
 enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, struct error *error);
 
-/* After the last entry, before the first question. */
-void unlisted_slice_sort(struct unlisted_slice *s);
-
 /* Accepts a zeroed one. */
 void unlisted_slice_free(struct unlisted_slice *s);
 
@@ -53,13 +50,14 @@ struct unlisted_best {
 };
 
 /* *best = the `wanted` entries of the slice with the largest values, or all if it has fewer. Where
- * the model is 0, an entry is left out. The slice is sorted, some mode has no given index, and
- * unlisted_slice_check has passed. The model is computed at every entry, but for blocks of rows of
- * the longest mode whose norms show that no value is large enough. By all OpenMP threads, whose
- * number does not change the result. Besides the result it takes memory for a copy of the longest
- * mode's factor matrix. The caller frees *best, which is empty on failure. STATUS_MEMORY. */
+ * the model is 0, an entry is left out. Some mode has no given index, all entries of the tensor
+ * are noted (the slice sorts them), and unlisted_slice_check has passed. The model is computed at
+ * every entry, but for blocks of rows of the longest mode whose norms show that no value is large
+ * enough. By all OpenMP threads, whose number does not change the result. Besides the result it
+ * takes memory for a copy of the longest mode's factor matrix. The caller frees *best, which is
+ * empty on failure. STATUS_MEMORY. */
 enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor *k,
-                               const struct unlisted_slice *slice, uint64_t wanted,
+                               struct unlisted_slice *slice, uint64_t wanted,
                                struct progress *progress, struct error *error);
 
 /* Accepts an empty one. */

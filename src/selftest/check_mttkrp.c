@@ -4,13 +4,6 @@
 #include "selftest/known_tensors.h"
 #include "selftest/selftest_checks.h"
 
-/* A tensor, a model, and what MTTKRP of each mode must give. */
-struct product {
-    struct coo x;
-    struct ktensor k;
-    long double *expected[MAX_ORDER]; /* (I_n x R) each; owned */
-};
-
 struct scattered_case {
     struct shape shape;
     uint64_t nnz;
@@ -29,50 +22,31 @@ static const struct scattered_case cases[] = {
 #define CASES       ((int)(sizeof cases / sizeof *cases))
 #define SHORT_CASES 3 /* the first ones, whose lines have at most 64 bits */
 
-/* The caller frees *q, after a failure too. */
-static enum status product_make(struct product *q, const struct scattered_case *c,
-                                enum precision_policy precision, struct error *error)
-{
-    *q = (struct product){0};
-    TRY(known_scattered(&q->x, &c->shape, c->nnz, 1, c->skewed, error));
-    TRY(ktensor_create(&q->k, &c->shape, c->rank, error));
-    ktensor_randomise(&q->k, KTENSOR_NORMAL, 7);
-    if (precision == POLICY_SINGLE) { /* sums of terms of one sign do not cancel: exact enough */
-        for (uint64_t i = 0; i < q->x.nnz; i++)
-            q->x.value[i] = fabs(q->x.value[i]);
-        ktensor_randomise(&q->k, KTENSOR_RANDOM, 7);
-    }
-    for (int n = 0; n < c->shape.order; n++) {
-        q->expected[n] = memory_array(c->shape.dims[n] * c->rank, sizeof *q->expected[n], error);
-        if (!q->expected[n])
-            return error->status;
-        naive_mttkrp(&q->x, &q->k, n, q->expected[n]);
-    }
-    return STATUS_OK;
-}
-
 /* How MTTKRPs of a tensor are made. */
 struct way {
     enum conflict conflict;
     struct plan_forced forced;
 };
 
-/* The ways that a check compares. */
-struct ways {
-    enum precision_policy precision;
-    int cases; /* the first so many */
-    int count;
-    struct way way[CONFLICTS];
+static const struct way streamed_ways[] = {
+    {CONFLICT_AUTO, {.streamed = true, .one_copy = true}},
+    {CONFLICT_AUTO, {.streamed = true, .replicas_at_once = true}},
+    {CONFLICT_ORDERED, {.streamed = true}},
+    {CONFLICT_REGISTER, {.streamed = true}},
 };
 
-/* Opens a backend for one way. Two passes over all modes of a streamed tensor, because in the
- * second one some batches are on the device already. */
-static enum status compare_modes(const struct selftest_place *p, const struct product *q,
+#define STREAMED_WAYS ((int)(sizeof streamed_ways / sizeof *streamed_ways))
+
+/* Opens a backend for one way, and compares MTTKRP of x for k with expected[n] (I_n x R). Two
+ * passes over all modes of a streamed tensor, because in the second one some batches are on the
+ * device already. */
+static enum status compare_modes(const struct selftest_place *p, const struct coo *x,
+                                 const struct ktensor *k, long double *const *expected,
                                  enum precision_policy precision, const struct way *way,
                                  struct verdict *f, struct error *error)
 {
-    const int order = q->k.shape.order, passes = way->forced.streamed ? 2 : 1;
-    struct backend_options options = {.problem.rank = q->k.rank,
+    const int order = k->shape.order, passes = way->forced.streamed ? 2 : 1;
+    struct backend_options options = {.problem.rank = k->rank,
                                       .conflict = way->conflict,
                                       .problem.precision = precision,
                                       .device = p->device,
@@ -80,23 +54,23 @@ static enum status compare_modes(const struct selftest_place *p, const struct pr
                                       .forced = way->forced};
     const double most = precision == POLICY_SINGLE ? 1e-5 : 1e-12;
     struct backend b = {0};
-    double *m = memory_array(shape_longest(&q->k.shape), q->k.rank * sizeof *m, error);
+    double *m = memory_array(shape_longest(&k->shape), k->rank * sizeof *m, error);
     if (!m)
         return error->status;
     if (way->forced.streamed)
-        options.forced.batch_nnz = q->x.nnz / 20 + 1;
-    TRY_OR(done, backend_open(&b, p->kind, &q->x, &options, NULL, error));
+        options.forced.batch_nnz = x->nnz / 20 + 1;
+    TRY_OR(done, backend_open(&b, p->kind, x, &options, NULL, error));
     verdict_equal(f, b.plan.streamed, way->forced.streamed, "%s, tensor is streamed",
                   conflict_name(way->conflict));
-    TRY_OR(done, backend_load(&b, &q->k, error));
+    TRY_OR(done, backend_load(&b, k, error));
     for (int i = 0; i < passes * order; i++) {
         const int n = i % order;
         TRY_OR(done, backend_mttkrp(&b, n, error));
         TRY_OR(done, backend_fetch(&b, n, m, error));
         const double difference =
-            (double)naive_relative_error(m, q->expected[n], q->k.shape.dims[n] * q->k.rank);
+            (double)naive_relative_error(m, expected[n], k->shape.dims[n] * k->rank);
         verdict_at_most(f, difference, most, "order %d, rank %d, %s, mode %d: relative error",
-                        order, (int)q->k.rank, conflict_name(way->conflict), n + 1);
+                        order, (int)k->rank, conflict_name(way->conflict), n + 1);
     }
 done:
     backend_close(&b);
@@ -105,17 +79,34 @@ done:
 }
 
 static enum status check_case(const struct selftest_place *p, const struct scattered_case *c,
-                              const struct ways *ways, struct verdict *f, struct error *error)
+                              int which, struct verdict *f, struct error *error)
 {
-    struct product q;
-    TRY_OR(done, product_make(&q, c, ways->precision, error));
-    for (int w = 0; w < ways->count; w++)
-        TRY_OR(done, compare_modes(p, &q, ways->precision, &ways->way[w], f, error));
+    const enum precision_policy precision = which == MTTKRP_SINGLE ? POLICY_SINGLE : POLICY_DOUBLE;
+    const int ways = which == MTTKRP_STREAMED ? STREAMED_WAYS : CONFLICTS;
+    struct coo x = {0};
+    struct ktensor k = {0};
+    long double *expected[MAX_ORDER] = {0};
+    TRY_OR(done, known_scattered(&x, &c->shape, c->nnz, 1, c->skewed, error));
+    TRY_OR(done, ktensor_create(&k, &c->shape, c->rank, error));
+    /* In single precision sums of terms of one sign, which do not cancel, are exact enough. */
+    ktensor_randomise(&k, precision == POLICY_SINGLE ? KTENSOR_RANDOM : KTENSOR_NORMAL, 7);
+    for (uint64_t i = 0; i < x.nnz && precision == POLICY_SINGLE; i++)
+        x.value[i] = fabs(x.value[i]);
+    for (int n = 0; n < c->shape.order; n++) {
+        expected[n] = memory_array(c->shape.dims[n] * c->rank, sizeof *expected[n], error);
+        TRY_OR(done, error->status);
+        naive_mttkrp(&x, &k, n, expected[n]);
+    }
+    for (int w = 0; w < ways; w++) {
+        const struct way in_memory = {.conflict = (enum conflict)w};
+        const struct way *way = which == MTTKRP_STREAMED ? &streamed_ways[w] : &in_memory;
+        TRY_OR(done, compare_modes(p, &x, &k, expected, precision, way, f, error));
+    }
 done:
-    for (int n = 0; n < q.x.shape.order; n++)
-        memory_free(q.expected[n]);
-    ktensor_free(&q.k);
-    coo_free(&q.x);
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(expected[n]);
+    ktensor_free(&k);
+    coo_free(&x);
     return error->status;
 }
 
@@ -123,20 +114,7 @@ done:
 enum status check_mttkrp(const struct selftest_place *p, int which, struct verdict *f,
                          struct error *error)
 {
-    static const struct ways streamed = {
-        .cases = SHORT_CASES,
-        .count = 4,
-        .way = {{CONFLICT_AUTO, {.streamed = true, .one_copy = true}},
-                {CONFLICT_AUTO, {.streamed = true, .replicas_at_once = true}},
-                {CONFLICT_ORDERED, {.streamed = true}},
-                {CONFLICT_REGISTER, {.streamed = true}}}};
-    struct ways ways = {.cases = CASES, .count = CONFLICTS};
-    for (int c = 0; c < CONFLICTS; c++)
-        ways.way[c].conflict = (enum conflict)c;
-    if (which == MTTKRP_STREAMED)
-        ways = streamed;
-    ways.precision = which == MTTKRP_SINGLE ? POLICY_SINGLE : POLICY_DOUBLE;
-    for (int i = 0; i < ways.cases; i++)
-        TRY(check_case(p, &cases[i], &ways, f, error));
+    for (int i = 0; i < (which == MTTKRP_STREAMED ? SHORT_CASES : CASES); i++)
+        TRY(check_case(p, &cases[i], which, f, error));
     return STATUS_OK;
 }

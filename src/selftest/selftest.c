@@ -34,87 +34,63 @@ static const struct {
 
 #define CHECKS ((int)(sizeof checks / sizeof *checks))
 
-/* `outcome`: passed, failed or not tested. `why`: the reason, or empty. */
-static void put(struct json *j, const char *check, const char *where, const char *outcome,
-                const char *why)
-{
-    json_put_object(j, NULL);
-    json_put_string(j, "check", check);
-    json_put_string(j, "where", where);
-    json_put_string(j, "outcome", outcome);
-    if (*why)
-        json_put_string(j, "why", why);
-}
+enum outcome { FAILED, PASSED, NOT_TESTED };
 
-/* One text line, or one object. `wrong` is empty where the check has passed. */
-static void tell(struct selftest *t, const char *check, const char *where, double seconds,
-                 const char *wrong)
+/* Counts a check and tells of it: one text line, or one object. `why`: the reason, or empty. */
+static void tell(struct selftest *t, const char *check, const char *where, enum outcome outcome,
+                 double seconds, const char *why)
 {
-    *(*wrong ? &t->failed : &t->passed) += 1;
+    static const char *const names[] = {"failed", "passed", "not tested"};
+    t->failed += outcome == FAILED;
+    t->passed += outcome == PASSED;
     if (t->json) {
-        put(t->json, check, where, *wrong ? "failed" : "passed", wrong);
-        json_put_number(t->json, "seconds", seconds);
+        json_put_object(t->json, NULL);
+        json_put_string(t->json, "check", check);
+        json_put_string(t->json, "where", where);
+        json_put_string(t->json, "outcome", names[outcome]);
+        if (*why)
+            json_put_string(t->json, "why", why);
+        if (outcome != NOT_TESTED)
+            json_put_number(t->json, "seconds", seconds);
         json_end(t->json);
-        return;
-    }
-    if (t->quiet && !*wrong)
-        return;
-    fprintf(t->out, "%s  %-34s %-18s %7.3f s%s%s\n", *wrong ? "FAIL" : "PASS", check, where,
-            seconds, *wrong ? ": " : "", wrong);
-    fflush(t->out);
-}
-
-static void tell_left_out(const struct selftest *t, int number, const char *where, const char *why)
-{
-    if (t->json) {
-        put(t->json, checks[number].name, where, "not tested", why);
-        json_end(t->json);
-    } else if (!t->quiet) {
-        fprintf(t->out, "not tested: %s, %s: %s\n", checks[number].name, where, why);
+    } else if (outcome == FAILED || !t->quiet) {
+        if (outcome == NOT_TESTED)
+            fprintf(t->out, "not tested: %s, %s: %s\n", check, where, why);
+        else
+            fprintf(t->out, "%s  %-34s %-18s %7.3f s%s%s\n", outcome == PASSED ? "PASS" : "FAIL",
+                    check, where, seconds, *why ? ": " : "", why);
+        fflush(t->out);
     }
 }
 
-/* Runs one check, and tells of it on the rank that compares. Errors of the check. */
-static enum status run_check(struct selftest *t, int number, const struct selftest_place *p,
-                             const char *where, struct error *error)
-{
-    const double start = clock_now();
-    struct verdict f = {.shown = t->verbose ? t->out : NULL};
-    const char *wrong = f.wrong;
-    checks[number].run(p, checks[number].which, &f, error);
-    if (error->status == STATUS_OK && f.left_out[0]) {
-        if (place_compares(p))
-            tell_left_out(t, number, where, f.left_out);
-        return STATUS_OK;
-    }
-    if (error->status != STATUS_OK)
-        wrong = error->message[0] ? error->message : "another rank has failed";
-    else if (f.compared == 0)
-        wrong = "nothing was compared";
-    if (place_compares(p)) {
-        tell(t, checks[number].name, where, clock_now() - start, wrong);
-        if (error->status == STATUS_MEMORY)
-            error_set(&t->lack, error->status, "%s", error->message);
-    }
-    return error->status;
-}
-
-/* Runs the checks that are `wanted`. An error ends them on ranks that work together; otherwise the
- * next check follows, and *error is that of the last one. */
+/* Runs the checks that are `wanted`, and tells of them on the rank that compares. An error ends
+ * them on ranks that work together; otherwise the next check follows, and *error is that of the
+ * last one. */
 static enum status run_checks(struct selftest *t, const struct selftest_place *p, unsigned wanted,
                               const char *where, struct error *error)
 {
     for (int i = 0; i < CHECKS; i++) {
+        const double start = clock_now();
+        struct verdict f = {.shown = t->verbose ? t->out : NULL};
+        const char *wrong = f.wrong, *left_out = f.left_out;
         if (!(checks[i].where & wanted))
             continue;
-        if (!p->folder && (checks[i].where & FILES)) {
-            if (place_compares(p))
-                tell_left_out(t, i, where,
-                              "the hosts share no temporary folder; TMPDIR can name one");
-            continue;
-        }
         *error = (struct error){0};
-        if (run_check(t, i, p, where, error) != STATUS_OK && p->comm && p->comm->size > 1)
+        if (!p->folder && (checks[i].where & FILES))
+            left_out = "the hosts share no temporary folder; TMPDIR can name one";
+        else
+            checks[i].run(p, checks[i].which, &f, error);
+        if (error->status != STATUS_OK)
+            wrong = error->message[0] ? error->message : "another rank has failed";
+        else if (f.compared == 0)
+            wrong = "nothing was compared";
+        if (place_compares(p) && error->status == STATUS_OK && *left_out)
+            tell(t, checks[i].name, where, NOT_TESTED, 0, left_out);
+        else if (place_compares(p))
+            tell(t, checks[i].name, where, *wrong ? FAILED : PASSED, clock_now() - start, wrong);
+        if (place_compares(p) && error->status == STATUS_MEMORY)
+            error_set(&t->lack, error->status, "%s", error->message);
+        if (error->status != STATUS_OK && p->comm && p->comm->size > 1)
             return error->status;
     }
     return error->status;
@@ -186,7 +162,7 @@ void selftest_run_team(struct selftest *t, const struct backend_kind *kind, int 
                         .host_memory = machine_memory_budget(0) / (uint64_t)ranks};
     const double start = clock_now();
     if (comm_run_team(ranks, run_rank, &team, &error) != STATUS_OK && t->failed == failed)
-        tell(t, "ranks meet", where, clock_now() - start, error.message);
+        tell(t, "ranks meet", where, FAILED, clock_now() - start, error.message);
     ktensor_free(&team.model);
 }
 

@@ -17,14 +17,14 @@ static void test_floor(void **state)
     struct bench_result r = {.shape.order = 3, .shape.dims = {8, 20, 4000}, .nnz = 1000, .rank = 4};
     r.rates = (struct backend_rates){.copy_bytes_per_second = 100, .cache_bytes_per_second = 1000};
     assert_near(bench_gathered_bytes(&r), 1000 * 2 * 4 * 8);
-    assert_near(bench_floor_of(&r, 0).cache, 64000 / 1000.0);
-    assert_near(bench_floor_of(&r, 0).memory, (6500 + 8 * 32 + 20 * 32 + 1000 * 32) / 100.0);
-    assert_near(bench_floor_of(&r, 2).memory, (6500 + 8 * 32 + 20 * 32 + 4000 * 32) / 100.0);
-    assert_near(bench_floor_seconds(&r, 2), bench_floor_of(&r, 2).memory);
-    assert_string_equal(bench_floor_name(&r, 2), "memory");
+    assert_near(bench_floor(&r, 0).cache, 64000 / 1000.0);
+    assert_near(bench_floor(&r, 0).memory, (6500 + 8 * 32 + 20 * 32 + 1000 * 32) / 100.0);
+    assert_near(bench_floor(&r, 2).memory, (6500 + 8 * 32 + 20 * 32 + 4000 * 32) / 100.0);
+    assert_near(bench_floor(&r, 2).seconds, bench_floor(&r, 2).memory);
+    assert_string_equal(bench_floor(&r, 2).name, "memory");
     r.rates.copy_bytes_per_second = 1e6;
-    assert_near(bench_floor_seconds(&r, 2), 64);
-    assert_string_equal(bench_floor_name(&r, 2), "cache");
+    assert_near(bench_floor(&r, 2).seconds, 64);
+    assert_string_equal(bench_floor(&r, 2).name, "cache");
 }
 
 static void test_transfer(void **state)

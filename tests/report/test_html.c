@@ -38,6 +38,19 @@ static void test_escaping(void **state)
     assert_text("\xff<\xc3", HTML_LABEL, "\\xff&lt;\\xc3");
 }
 
+static void test_markup(void **state)
+{
+    (void)state;
+    const char *volatile none = NULL; /* the compiler does not know it */
+    char *shown;
+    size_t size;
+    FILE *to = open_memstream(&shown, &size);
+    html_print(to, 3, "<b>%s</b>, %s%s.", "a<b", none, "abcd");
+    fclose(to);
+    assert_string_equal(shown, "<b>a&lt;b</b>, abc\xe2\x80\xa6.");
+    free(shown);
+}
+
 static void test_long_texts(void **state)
 {
     (void)state;
@@ -108,9 +121,8 @@ static void test_columns_of_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escaping),
-        cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_escaping),           cmocka_unit_test(test_markup),
+        cmocka_unit_test(test_long_texts),         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_columns_of_numbers),
     };
     return cmocka_run_group_tests_name("html", tests, NULL, NULL);

@@ -76,7 +76,6 @@ static void find(struct unlisted_best *best, const struct ktensor *k, const stru
 {
     struct error error = {0};
     assert_int_equal(unlisted_slice_note(s, x, &error), STATUS_OK);
-    unlisted_slice_sort(s);
     assert_int_equal(unlisted_best_find(best, k, s, wanted, NULL, &error), STATUS_OK);
 }
 
@@ -221,7 +220,7 @@ static void test_failing_allocations(void **state)
         unlisted_best_free(&best);
         unlisted_slice_free(&s);
     }
-    assert_true(failures > 8);
+    assert_true(failures > 7);
     ktensor_free(&k);
     coo_free(&x);
 }
