@@ -246,7 +246,7 @@ static void put_findings(struct json *j, const struct findings *f)
     for (size_t i = 0; i < f->count; i++) {
         const struct finding *finding = &f->finding[i];
         json_put_object(j, NULL);
-        json_put_string(j, "kind", finding_name(finding->kind));
+        json_put_string(j, "kind", finding->kind);
         json_put_string(j, "severity", finding->warning ? "warning" : "note");
         json_put_string(j, "sentence", finding->sentence);
         json_put_string(j, "advice", finding->advice);
