@@ -32,9 +32,12 @@ enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_row
     return book(c, start, c->engine->reduce_scatter(c, m, rows, error));
 }
 
-static enum status exchange(struct comm *c, struct error *error)
+enum status comm_exchange(struct comm *c, struct error *error)
 {
+    const struct comm_parcel *out = &c->out[c->rank], *in = &c->in[c->rank];
     double start = clock_now();
+    if (in->bytes != out->bytes)
+        memory_copy(in->bytes, out->bytes, out->size);
     return book(c, start, c->engine->exchange(c, error));
 }
 
@@ -47,7 +50,7 @@ enum status comm_allgatherv(struct comm *c, double *a, const struct comm_rows *r
     }
     for (int k = 0; k < c->size; k++)
         c->out[k] = c->in[c->rank];
-    return exchange(c, error);
+    return comm_exchange(c, error);
 }
 
 /* Each rank adds a part of x up and sends the part to all. */
@@ -60,19 +63,6 @@ enum status comm_allreduce_sum(struct comm *c, double *x, uint64_t count, struct
     return comm_allgatherv(c, x, &rows, error);
 }
 
-enum status comm_alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
-                           void *receive, const uint64_t *receive_first, struct error *error)
-{
-    char *from = (char *)(uintptr_t)send, *to = receive; /* a parcel is also for receiving */
-    for (int k = 0; k < c->size; k++) {
-        c->out[k] = (struct comm_parcel){from + send_first[k], send_first[k + 1] - send_first[k]};
-        c->in[k] =
-            (struct comm_parcel){to + receive_first[k], receive_first[k + 1] - receive_first[k]};
-    }
-    memory_copy(c->in[c->rank].bytes, c->out[c->rank].bytes, c->in[c->rank].size);
-    return exchange(c, error);
-}
-
 enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receive,
                           struct error *error)
 {
@@ -80,8 +70,7 @@ enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receiv
         c->out[k] = (struct comm_parcel){(char *)(uintptr_t)(send + k), sizeof *send};
         c->in[k] = (struct comm_parcel){(char *)(receive + k), sizeof *receive};
     }
-    receive[c->rank] = send[c->rank];
-    return exchange(c, error);
+    return comm_exchange(c, error);
 }
 
 enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *all,
@@ -91,8 +80,7 @@ enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *
         c->out[k] = (struct comm_parcel){(char *)(uintptr_t)mine, size};
         c->in[k] = (struct comm_parcel){(char *)all + (size_t)k * size, size};
     }
-    memcpy(c->in[c->rank].bytes, mine, size);
-    return exchange(c, error);
+    return comm_exchange(c, error);
 }
 
 enum status comm_check(struct comm *c, struct error *error)

@@ -54,8 +54,7 @@ struct comm {
     double seconds;             /* that this rank has spent in operations, waiting included */
     void *state;                /* the engine's */
 
-    /* Of the present operation; each has an entry for each rank. */
-    struct comm_parcel *out, *in; /* owned                                               */
+    struct comm_parcel *out, *in; /* (size) what goes to and comes from each rank; owned */
     uint64_t *even;               /* (size + 1) ranges of an array that is summed; owned */
 };
 
@@ -90,12 +89,9 @@ enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_row
 enum status comm_allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
                             struct error *error);
 
-/* Sends bytes from every rank to every rank. Bytes send_first[k] to send_first[k + 1] - 1 of `send`
- * go to rank k; those of rank k arrive at receive_first[k] to receive_first[k + 1] - 1 of
- * `receive`. Both sides must know the numbers. send_first, receive_first (size + 1) ascend from 0.
- * STATUS_MEMORY. */
-enum status comm_alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
-                           void *receive, const uint64_t *receive_first, struct error *error);
+/* Sends the bytes c->out[k] to each rank k, and receives those of rank k, as many as rank k sends
+ * here, at c->in[k]; the caller fills both in, the rank's own too. STATUS_MEMORY. */
+enum status comm_exchange(struct comm *c, struct error *error);
 
 /* receive[k] = what rank k has in send[this rank]; both (ranks of c). STATUS_MEMORY. */
 enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receive,
