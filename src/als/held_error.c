@@ -87,13 +87,12 @@ static double pairs_of(const double *yes, uint64_t count, const double *no, uint
 static enum status gather(double *all, const double *from, uint64_t mine, uint64_t *first,
                           struct comm *c, struct error *error)
 {
-    const struct comm_rows rows = {first, 1};
     TRY(comm_allgather(c, &mine, sizeof mine, first + 1, error));
     first[0] = 0;
     for (int k = 0; k < c->size; k++)
         first[k + 1] += first[k];
     memory_copy(all + first[c->rank], from, mine * sizeof *from);
-    TRY(comm_allgatherv(c, all, &rows, error));
+    TRY(comm_allgatherv(c, all, first, sizeof *all, error));
     qsort(all, first[c->size], sizeof *all, ascending);
     return STATUS_OK;
 }

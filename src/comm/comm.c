@@ -41,13 +41,12 @@ enum status comm_exchange(struct comm *c, struct error *error)
     return book(c, start, c->engine->exchange(c, error));
 }
 
-enum status comm_allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
+enum status comm_allgatherv(struct comm *c, void *a, const uint64_t *first, size_t row,
                             struct error *error)
 {
-    for (int k = 0; k < c->size; k++) {
-        uint64_t first = rows->first[k] * rows->columns, end = rows->first[k + 1] * rows->columns;
-        c->in[k] = (struct comm_parcel){(char *)(a + first), (end - first) * sizeof *a};
-    }
+    for (int k = 0; k < c->size; k++)
+        c->in[k] =
+            (struct comm_parcel){(char *)a + first[k] * row, (first[k + 1] - first[k]) * row};
     for (int k = 0; k < c->size; k++)
         c->out[k] = c->in[c->rank];
     return comm_exchange(c, error);
@@ -60,7 +59,7 @@ enum status comm_allreduce_sum(struct comm *c, double *x, uint64_t count, struct
     for (int k = 0; k <= c->size; k++)
         c->even[k] = even_cut(count, k, c->size);
     TRY(comm_reduce_scatter(c, x, &rows, error));
-    return comm_allgatherv(c, x, &rows, error);
+    return comm_allgatherv(c, x, c->even, sizeof *x, error);
 }
 
 enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receive,

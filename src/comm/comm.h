@@ -85,8 +85,9 @@ enum status comm_bcast(struct comm *c, int root, void *bytes, size_t size, struc
 enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
                                 struct error *error);
 
-/* Copies every rank's rows of a from that rank to all others. */
-enum status comm_allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
+/* Copies every rank's rows of a from that rank to all others. Rank k has the rows first[k] to
+ * first[k + 1] - 1, of `row` bytes each; first (size + 1) ascends from 0. */
+enum status comm_allgatherv(struct comm *c, void *a, const uint64_t *first, size_t row,
                             struct error *error);
 
 /* Sends the bytes c->out[k] to each rank k, and receives those of rank k, as many as rank k sends

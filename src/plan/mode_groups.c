@@ -21,9 +21,7 @@
 
 void mode_groups_none(struct mode_groups *g, int order)
 {
-    g->groups = order;
-    for (int n = 0; n <= order; n++)
-        g->first[n] = n;
+    mode_groups_from_cuts(g, order, ~0u);
 }
 
 void mode_groups_from_cuts(struct mode_groups *g, int order, unsigned cuts)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "plan/process_grid.h"
 
 #define SAMPLE UINT64_C(200000)    /* nonzeros of the sample, about                            */
 #define CHUNK  ((uint64_t)1 << 18) /* rows whose counts are summed at a time                   */
@@ -33,31 +34,21 @@ done:
 static enum status gather_sample(struct comm *c, struct coo *sample, struct error *error)
 {
     struct coo whole = {0};
-    /* the nonzeros of all samples, and of those of the ranks before this one */
-    uint64_t mine = 0, all = 0, own = sample->nnz;
-    for (int k = 0; k < c->size; k++) {
-        uint64_t its = own;
-        TRY(comm_bcast(c, k, &its, sizeof its, error));
-        mine += k < c->rank ? its : 0;
-        all += its;
-    }
-    coo_create(&whole, &sample->shape, all, error);
+    uint64_t first[MAX_RANKS + 1] = {0};
+    TRY(comm_allgather(c, &sample->nnz, sizeof sample->nnz, first + 1, error));
+    for (int k = 0; k < c->size; k++)
+        first[k + 1] += first[k];
+    coo_create(&whole, &sample->shape, first[c->size], error);
     if (comm_allreduce_error(c, error) != STATUS_OK) {
         coo_free(&whole);
         return error->status;
     }
-    coo_move(&whole, mine, sample, 0, own);
+    coo_move(&whole, first[c->rank], sample, 0, sample->nnz);
     coo_free(sample);
     *sample = whole;
-    for (int k = 0; k < c->size; k++) {
-        uint64_t its[2] = {mine, own};
-        TRY(comm_bcast(c, k, its, sizeof its, error));
-        for (int n = 0; n < sample->shape.order; n++)
-            TRY(comm_bcast(c, k, sample->index[n] + its[0], its[1] * sizeof *sample->index[n],
-                           error));
-        TRY(comm_bcast(c, k, sample->value + its[0], its[1] * sizeof *sample->value, error));
-    }
-    return STATUS_OK;
+    for (int n = 0; n < whole.shape.order; n++)
+        TRY(comm_allgatherv(c, whole.index[n], first, sizeof *whole.index[n], error));
+    return comm_allgatherv(c, whole.value, first, sizeof *whole.value, error);
 }
 
 enum status rank_census(struct share *s, struct comm *c, struct coo_census *census,

@@ -336,7 +336,6 @@ enum status rank_rows_allgather(const struct rank_rows *r, int n, double *a, uin
                                 struct error *error)
 {
     const struct mode_rows *mode = &r->mode[n];
-    const struct comm_rows rows = {mode->stripe_first, rank};
     copy_stripe(mode, a, rank, true);
-    return comm_allgatherv(mode->peers, a, &rows, error);
+    return comm_allgatherv(mode->peers, a, mode->stripe_first, rank * sizeof *a, error);
 }

@@ -373,20 +373,17 @@ enum status rank_tensor_fingerprint(struct fingerprint *f, const struct rank_ten
                                     struct error *error)
 {
     struct comm *c = t->comm;
-    uint64_t mine = 0;
-    uint64_t *all = memory_array((size_t)c->size, sizeof *all, error);
+    uint64_t mine = t->hash, all[MAX_RANKS];
     *f = (struct fingerprint){.shape = t->shape, .nnz = t->nnz};
-    if (all && t->input.unread)
+    if (t->input.unread)
         blco_pieces_hash(&t->input.file, c->rank, c->size, &mine, error);
-    else if (all)
-        mine = t->hashed ? fingerprint_hash(&t->input.x, t->part.first) : t->hash;
-    TRY_OR(done, comm_allreduce_error(c, error));
-    TRY_OR(done, comm_allgather(c, &mine, sizeof mine, all, error));
+    else if (t->hashed)
+        mine = fingerprint_hash(&t->input.x, t->part.first);
+    TRY(comm_allreduce_error(c, error));
+    TRY(comm_allgather(c, &mine, sizeof mine, all, error));
     for (int k = 0; k < c->size; k++)
         f->hash += all[k];
-done:
-    memory_free(all);
-    return error->status;
+    return STATUS_OK;
 }
 
 /* Of the rows of a mode that a rank solves. */

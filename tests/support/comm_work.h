@@ -109,7 +109,7 @@ static bool scatter_and_gather(struct comm *c)
         right = right && comm_reduce_scatter(c, m, &rows, &error) == STATUS_OK;
         for (uint64_t i = first[c->rank] * columns; right && i < first[c->rank + 1] * columns; i++)
             right = m[i] == sum_of(c->size, i);
-        right = right && comm_allgatherv(c, m, &rows, &error) == STATUS_OK;
+        right = right && comm_allgatherv(c, m, first, columns * sizeof *m, &error) == STATUS_OK;
         for (uint64_t i = 0; right && i < count; i++)
             right = m[i] == sum_of(c->size, i);
         free(m);
