@@ -168,9 +168,7 @@ void find_in_tolerance(struct findings *f, const struct backend_options *options
 static void find_end(struct findings *f, const struct cpals_result *result,
                      const struct cpals_options *als)
 {
-    static const char *const ended[] = {[CPALS_CONVERGED] = NULL,
-                                        [CPALS_EARLY] = NULL,
-                                        [CPALS_ITERATIONS] = "it stopped at the limit",
+    static const char *const ended[] = {[CPALS_ITERATIONS] = "it stopped at the limit",
                                         [CPALS_INTERRUPTED] = "a signal ended it",
                                         [CPALS_TIME_LIMIT] = "the time limit ended it",
                                         [CPALS_BREAKDOWN] = NULL};

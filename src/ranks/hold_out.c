@@ -77,14 +77,6 @@ static uint64_t unlisted_sample_check(struct unlisted_sample *s, const struct co
     return left;
 }
 
-/* What is held out, before the rows are divided. */
-struct choice {
-    uint64_t *place; /* (listed): in the tensor, ascending; owned                        */
-    double *value;   /* (listed): of these entries; owned                                */
-    uint64_t listed; /* of this rank                                                     */
-    uint64_t before; /* entries of the tensor before those that were drawn were appended */
-};
-
 /* The arrays of a tensor in the caller's memory become the rank's own, which may be changed. */
 static enum status own_arrays(struct rank_tensor *t, struct error *error)
 {
@@ -99,29 +91,30 @@ static enum status own_arrays(struct rank_tensor *t, struct error *error)
     return STATUS_OK;
 }
 
-/* Chooses the listed entries of this rank, and makes them unknown. */
-static enum status choose_listed(struct choice *c, struct rank_tensor *t, const struct holdout *h,
+/* Chooses the listed entries of this rank, and makes them unknown: t->held has their values, and
+ * (*place)[0..held.listed) says where they are in the tensor. The caller frees *place. */
+static enum status choose_listed(uint64_t **place, struct rank_tensor *t, const struct holdout *h,
                                  struct error *error)
 {
     struct coo *x = &t->input.x;
+    struct held_out *held = &t->held;
     uint64_t count = 0;
-    bool *held = memory_array(x->nnz, sizeof *held, error);
-    if (!held)
+    bool *chosen = memory_array(x->nnz, sizeof *chosen, error);
+    if (!chosen)
         return error->status;
-    c->listed = holdout_choose(h, x, t->part.first, held);
-    c->before = x->nnz;
-    c->place = memory_array(c->listed, sizeof *c->place, error);
-    c->value = memory_array(c->listed, sizeof *c->value, error);
+    held->listed = holdout_choose(h, x, t->part.first, chosen);
+    *place = memory_array(held->listed, sizeof **place, error);
+    coo_create(&held->x, &x->shape, held->listed, error);
     TRY_OR(done, error->status);
     for (uint64_t i = 0; i < x->nnz; i++) {
-        if (!held[i])
+        if (!chosen[i])
             continue;
-        c->place[count] = i;
-        c->value[count++] = x->value[i];
+        (*place)[count] = i;
+        held->x.value[count++] = x->value[i];
         x->value[i] = COO_UNKNOWN;
     }
 done:
-    memory_free(held);
+    memory_free(chosen);
     return error->status;
 }
 
@@ -213,21 +206,22 @@ done:
     return comm_allreduce_error(t->comm, error);
 }
 
-/* t->held, with the coordinates that the divided rows have. */
-static enum status fill(struct rank_tensor *t, const struct choice *c, struct error *error)
+/* t->held gets the coordinates that the divided rows have, and the entries that were drawn, which
+ * follow the first `before` ones of the tensor. */
+static enum status fill(struct rank_tensor *t, const uint64_t *place, uint64_t before,
+                        struct error *error)
 {
     const struct coo *x = &t->input.x;
     struct held_out *held = &t->held;
-    const uint64_t drawn = x->nnz - c->before;
     held->exponent = INT_MIN;
-    held->listed = c->listed;
-    TRY(coo_create(&held->x, &x->shape, c->listed + drawn, error));
+    TRY(coo_resize(&held->x, held->listed + x->nnz - before, error));
+    held->x.shape = x->shape;
     for (uint64_t i = 0; i < held->x.nnz; i++) {
-        const uint64_t from = i < c->listed ? c->place[i] : c->before + i - c->listed;
+        const bool listed = i < held->listed;
         int exponent = INT_MIN;
         for (int n = 0; n < x->shape.order; n++)
-            held->x.index[n][i] = x->index[n][from];
-        held->x.value[i] = i < c->listed ? c->value[i] : 0;
+            held->x.index[n][i] = x->index[n][listed ? place[i] : before + i - held->listed];
+        held->x.value[i] = listed ? held->x.value[i] : 0;
         if (held->x.value[i] != 0)
             frexp(held->x.value[i], &exponent);
         held->exponent = exponent > held->exponent ? exponent : held->exponent;
@@ -239,12 +233,13 @@ enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlist
                      struct error *error)
 {
     struct held_out *held = &t->held;
-    struct choice c = {0};
+    const uint64_t before = t->input.x.nnz;
+    uint64_t *place = NULL;
     if (own_arrays(t, error) == STATUS_OK) {
         rank_tensor_take_hash(t);
-        choose_listed(&c, t, h, error);
+        choose_listed(&place, t, h, error);
     }
-    TRY_OR(done, sum_over_ranks(t, c.listed, &held->all_listed, error));
+    TRY_OR(done, sum_over_ranks(t, held->listed, &held->all_listed, error));
     const uint64_t known = t->nnz - t->listed.unknown;
     if (held->all_listed == 0)
         error_set(error, STATUS_INPUT,
@@ -259,13 +254,12 @@ enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlist
         TRY_OR(done, take_unlisted(t, h, error));
     t->listed.unknown += held->all_listed + held->all_unlisted;
     TRY_OR(done, rank_tensor_divide_rows(t, true, error));
-    fill(t, &c, error);
+    fill(t, place, before, error);
     TRY_OR(done, comm_allreduce_error(t->comm, error));
     TRY_OR(done, comm_allreduce_max(t->comm, &held->exponent, error));
     if (held->exponent == INT_MIN)
         held->exponent = 0;
 done:
-    memory_free(c.place);
-    memory_free(c.value);
+    memory_free(place);
     return error->status;
 }
