@@ -96,16 +96,6 @@ VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, 
     sums->misfit += misfit;
 }
 
-static double misfit_of(double x, double m)
-{
-    return poisson_misfit(x, m);
-}
-
-static double perfect(double x)
-{
-    return poisson_perfect(x);
-}
-
 static double null_deviance(double total, double log_sum, double entries)
 {
     return log_sum - total * log(total / entries);
@@ -190,8 +180,8 @@ const struct loss loss_poisson = {.rates = true,
                                   .terms = make_terms,
                                   .add_numbers = add_numbers,
                                   .sum_values = sum_values,
-                                  .misfit = misfit_of,
-                                  .perfect = perfect,
+                                  .misfit = poisson_misfit,
+                                  .perfect = poisson_perfect,
                                   .null_deviance = null_deviance,
                                   .margins = true,
                                   .residual = residual,

@@ -60,23 +60,6 @@ static enum status unlisted_sample_grow(struct unlisted_sample *s, const struct 
     return STATUS_OK;
 }
 
-/* Notes which coordinates x lists. Returns how many it does not list. By all OpenMP threads. */
-static uint64_t unlisted_sample_check(struct unlisted_sample *s, const struct coo *x)
-{
-    uint64_t left = 0;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++) { /* entries of x are distinct */
-        uint32_t coordinate[MAX_ORDER];
-        coo_coordinates(x, i, coordinate);
-        const uint64_t slot = *find(s, coordinate);
-        if (slot != 0)
-            s->listed[slot - 1] = true;
-    }
-    for (uint64_t i = 0; i < s->x.nnz; i++)
-        left += !s->listed[i];
-    return left;
-}
-
 /* The arrays of a tensor in the caller's memory become the rank's own, which may be changed. */
 static enum status own_arrays(struct rank_tensor *t, struct error *error)
 {
@@ -190,11 +173,23 @@ static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
 {
     struct held_out *held = &t->held;
     struct unlisted_sample s = {0};
-    uint64_t drawn = 0, mine = 0;
+    uint64_t drawn = 0;
     for (int round = 0; round < ROUNDS && held->all_unlisted < held->all_listed; round++) {
         const uint64_t last = drawn + held->all_listed - held->all_unlisted;
-        if (offer(&s, t, h, drawn, last, error) == STATUS_OK)
-            mine = unlisted_sample_check(&s, &t->input.x);
+        uint64_t mine = 0;
+        if (offer(&s, t, h, drawn, last, error) == STATUS_OK) {
+            const struct coo *x = &t->input.x;
+#pragma omp parallel for schedule(static)
+            for (uint64_t i = 0; i < x->nnz; i++) { /* entries of x are distinct */
+                uint32_t coordinate[MAX_ORDER];
+                coo_coordinates(x, i, coordinate);
+                const uint64_t slot = *find(&s, coordinate);
+                if (slot != 0)
+                    s.listed[slot - 1] = true;
+            }
+            for (uint64_t i = 0; i < s.x.nnz; i++)
+                mine += !s.listed[i];
+        }
         drawn = last;
         TRY_OR(done, sum_over_ranks(t, mine, &held->all_unlisted, error));
     }
