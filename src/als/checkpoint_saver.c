@@ -159,7 +159,7 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
     if (best->of.iteration > 0) {
         w->about.best_iteration = best->of.iteration;
         w->about.best_fit = best->of.fit;
-        w->about.best_held = best->of.held;
+        w->about.best_holdout_error = best->of.holdout_error;
         w->about.best_noise = best->of.noise;
         w->about.best_factors = best->carried.precision;
     }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "als/held_error.h"
+#include "als/holdout_error.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
@@ -54,7 +54,7 @@ static struct cpals_options options_for(const struct decomposition *d, const str
     struct cpals_options als = d->als;
     if (run->guess.kind == GUESS_RANDOM || run->guess.kind == GUESS_NORMAL)
         als.random = &run->guess;
-    als.held = on->held.all_listed > 0 ? &on->held : NULL;
+    als.holdout_set = on->holdout_set.all_listed > 0 ? &on->holdout_set : NULL;
     if (best)
         als.core_above = best->result.fit;
     if (on->comm->rank > 0 || run->part > 0)
@@ -109,10 +109,11 @@ static enum status note_run(struct runs *s, struct run *run, struct progress *pr
                    ? error_prefix(error, "start %d: ", starts->made + 1)
                    : error->status;
     if (run->trial && broke_down)
-        r->held.value = INFINITY;
+        r->holdout_error.value = INFINITY;
     runs_note(s, run);
     if (run->trial)
-        progress_done(progress, "ridge %g: held-out error %.4g", run->ridge, r->held.value);
+        progress_done(progress, "ridge %g: held-out error %.4g", run->ridge,
+                      r->holdout_error.value);
     else if (broke_down && starts->asked > 1)
         progress_done(progress, "start %d broke down: %s", starts->made, r->breakdown.message);
     return STATUS_OK;
@@ -160,7 +161,7 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
     bool open = false;
     double size, halves_began = 0;
     if (s->list.choose_ridge) {
-        TRY_OR(failed, held_error_size(&size, &t->held, t->comm, error));
+        TRY_OR(failed, holdout_error_size(&size, &t->holdout_set, t->comm, error));
         ridge_search_begin(&s->ridge, options.problem.ridge_scale, size, b->order);
     }
     for (bool more = runs_next(s, &run); more; run = next) {

@@ -232,18 +232,18 @@ static void find_falls(struct findings *f, const struct cpals_result *result,
  * error. */
 #define GROWN .02
 
-static void find_held(struct findings *f, const struct cpals_result *result)
+static void find_holdout_error(struct findings *f, const struct cpals_result *result)
 {
-    const double grown = result->held.value - result->least_held;
-    if (result->least_iteration == 0 || !(grown > GROWN * result->least_held) ||
-        !(grown > result->held.error))
+    const double grown = result->holdout_error.value - result->least_holdout_error;
+    if (result->least_iteration == 0 || !(grown > GROWN * result->least_holdout_error) ||
+        !(grown > result->holdout_error.error))
         return;
     findings_add(f, "held_out", true,
                  "the held-out error was %.4g after iteration %d and is %.4g now: the model is "
                  "overfitting",
-                 result->least_held, result->least_iteration, result->held.value);
+                 result->least_holdout_error, result->least_iteration, result->holdout_error.value);
     findings_advise(f, "%s",
-                    loss_of(result->held.loss)->rates
+                    loss_of(result->holdout_error.loss)->rates
                         ? "try a lower rank, or --early-stop 10"
                         : "try --ridge auto, a lower rank, or --early-stop 10");
 }
@@ -317,7 +317,7 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
                      "the model is that of iteration %d: its fit is higher than that of the last, "
                      "%.6f",
                      result->best_iteration, result->last_fit);
-    find_held(f, result);
+    find_holdout_error(f, result);
     if (p->unlisted.weighed && p->unlisted.weight == 0 && p->holdout.share == 0) {
         findings_add(f, "untested", false, "the fit is that of the known entries alone");
         findings_advise(f, "--holdout 0.1 tells how well such a model predicts others");

@@ -63,7 +63,8 @@ bool runs_next(const struct runs *s, struct run *next)
 
 static bool is_better(const struct cpals_result *a, const struct cpals_result *b)
 {
-    return a->held.entries > 0 ? a->held.value < b->held.value : a->fit > b->fit;
+    return a->holdout_error.entries > 0 ? a->holdout_error.value < b->holdout_error.value
+                                        : a->fit > b->fit;
 }
 
 void runs_note(struct runs *s, const struct run *run)
@@ -72,7 +73,7 @@ void runs_note(struct runs *s, const struct run *run)
     struct run *noted = &s->run[s->count++];
     *noted = *run;
     if (run->trial) {
-        ridge_search_note(&s->ridge, run->ridge, run->result.held.value);
+        ridge_search_note(&s->ridge, run->ridge, run->result.holdout_error.value);
         if (!runs_ended(s))
             return;
         s->ridge.best = run->ridge;
@@ -194,14 +195,14 @@ bool ridge_search_next(const struct ridge_search *s, double *ridge)
     return !s->ended && s->count < RIDGE_TRIALS;
 }
 
-void ridge_search_note(struct ridge_search *s, double ridge, double held)
+void ridge_search_note(struct ridge_search *s, double ridge, double holdout_error)
 {
-    const bool first = s->count == 0, better = held < BETTER * s->least;
+    const bool first = s->count == 0, better = holdout_error < BETTER * s->least;
     s->ridge[s->count] = ridge;
-    s->held[s->count++] = held;
-    if (held < s->least) {
+    s->holdout_error[s->count++] = holdout_error;
+    if (holdout_error < s->least) {
         s->best = ridge;
-        s->least = held;
+        s->least = holdout_error;
     }
     if (better && !first)
         s->step += s->direction;

@@ -329,12 +329,12 @@ struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_row
     const struct rank_rows *rows = &t->rows;
     if (t->comm->size == 1 && input->unread) {
         struct plan_tensor whole = file_for_plan(&input->file);
-        whole.held = t->held.x.nnz;
+        whole.holdout_entries = t->holdout_set.x.nnz;
         return whole;
     }
     return (struct plan_tensor){.shape = by_rows && !rows->divided ? t->shape : input->x.shape,
                                 .nnz = rows->dealt ? rows->most_nnz : input->x.nnz,
-                                .held = t->held.x.nnz,
+                                .holdout_entries = t->holdout_set.x.nnz,
                                 .unknown = t->listed.unknown,
                                 .segment_nnz = input->unread ? input->file.header->segment_nnz : 0,
                                 .is_part = t->comm->size > 1};
@@ -352,21 +352,21 @@ void rank_tensor_close(struct rank_tensor *t)
 {
     rank_rows_close(&t->rows);
     process_grid_free(&t->grid);
-    held_out_free(&t->held);
+    holdout_set_free(&t->holdout_set);
     rank_tensor_free_nonzeros(t);
     tensor_names_free(&t->input.names);
     *t = (struct rank_tensor){0};
 }
 
-uint64_t held_out_bytes(int order, uint64_t count)
+uint64_t holdout_set_bytes(int order, uint64_t count)
 {
     return coo_bytes(order, count) + count * sizeof(double);
 }
 
-void held_out_free(struct held_out *held)
+void holdout_set_free(struct holdout_set *set)
 {
-    coo_free(&held->x);
-    *held = (struct held_out){0};
+    coo_free(&set->x);
+    *set = (struct holdout_set){0};
 }
 
 enum status rank_tensor_fingerprint(struct fingerprint *f, const struct rank_tensor *t,

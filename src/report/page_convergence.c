@@ -96,24 +96,25 @@ static enum status put_fits(struct section *s, double *fit, size_t count, struct
     return put_curve(s, fit, count, &curve, error);
 }
 
-/* held (count) is overwritten. */
-static enum status put_held(struct section *s, double *held, size_t count, struct error *error)
+/* holdout_error (count) is overwritten. */
+static enum status put_holdout_error(struct section *s, double *holdout_error, size_t count,
+                                     struct error *error)
 {
     for (size_t i = 0; i < count; i++)
-        held[i] = -held[i];
-    const size_t best = best_of(held, count);
+        holdout_error[i] = -holdout_error[i];
+    const size_t best = best_of(holdout_error, count);
     char caption[96], about[160];
     const struct curve curve = {
         .title = "Held-out error after each iteration", .caption = caption, .about = about};
     if (best == count)
         return STATUS_OK;
     snprintf(caption, sizeof caption, "Held-out error after each iteration, %.4g at least",
-             -held[best]);
+             -holdout_error[best]);
     snprintf(about, sizeof about, "; the least error, %.4g, is that of iteration %.0f.",
-             -held[best], s->first + s->every * (double)best);
+             -holdout_error[best], s->first + s->every * (double)best);
     for (size_t i = 0; i < count; i++)
-        held[i] = -held[i];
-    return put_curve(s, held, count, &curve, error);
+        holdout_error[i] = -holdout_error[i];
+    return put_curve(s, holdout_error, count, &curve, error);
 }
 
 typedef enum status put_numbers(struct section *s, double *value, size_t count,
@@ -146,8 +147,8 @@ enum status page_convergence(FILE *to, const struct page *page, struct error *er
     if (!isfinite(s.first) || !(s.every > 0) || !isfinite(s.every))
         s.first = s.every = 1;
     TRY(put_array(&s, "fit", put_fits, error));
-    TRY(put_array(&s, "held_out_rmse", put_held, error));
-    TRY(put_array(&s, "held_out_deviance", put_held, error));
+    TRY(put_array(&s, "held_out_rmse", put_holdout_error, error));
+    TRY(put_array(&s, "held_out_deviance", put_holdout_error, error));
     fputs(s.begun ? "</section>\n" : "", to);
     return STATUS_OK;
 }

@@ -140,8 +140,9 @@ static void test_held_out_errors(void **state)
     struct findings f = {0};
     struct cpals_result r = sound();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        r.held = (struct held_error){.entries = 9, .value = cases[i].now, .error = cases[i].error};
-        r.least_held = .5;
+        r.holdout_error =
+            (struct holdout_error){.entries = 9, .value = cases[i].now, .error = cases[i].error};
+        r.least_holdout_error = .5;
         r.least_iteration = 3;
         find(&f, &r, 0);
         if (cases[i].said)

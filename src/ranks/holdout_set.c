@@ -1,4 +1,4 @@
-#include "ranks/hold_out.h"
+#include "ranks/holdout_set.h"
 
 #include <limits.h>
 #include <math.h>
@@ -74,26 +74,27 @@ static enum status own_arrays(struct rank_tensor *t, struct error *error)
     return STATUS_OK;
 }
 
-/* Chooses the listed entries of this rank, and makes them unknown: t->held has their values, and
- * (*place)[0..held.listed) says where they are in the tensor. The caller frees *place. */
+/* Chooses the listed entries of this rank, and makes them unknown: t->holdout_set has their values,
+ * and (*place)[0..holdout_set.listed) says where they are in the tensor. The caller frees *place.
+ */
 static enum status choose_listed(uint64_t **place, struct rank_tensor *t, const struct holdout *h,
                                  struct error *error)
 {
     struct coo *x = &t->input.x;
-    struct held_out *held = &t->held;
+    struct holdout_set *set = &t->holdout_set;
     uint64_t count = 0;
     bool *chosen = memory_array(x->nnz, sizeof *chosen, error);
     if (!chosen)
         return error->status;
-    held->listed = holdout_choose(h, x, t->part.first, chosen);
-    *place = memory_array(held->listed, sizeof **place, error);
-    coo_create(&held->x, &x->shape, held->listed, error);
+    set->listed = holdout_choose(h, x, t->part.first, chosen);
+    *place = memory_array(set->listed, sizeof **place, error);
+    coo_create(&set->x, &x->shape, set->listed, error);
     TRY_OR(done, error->status);
     for (uint64_t i = 0; i < x->nnz; i++) {
         if (!chosen[i])
             continue;
         (*place)[count] = i;
-        held->x.value[count++] = x->value[i];
+        set->x.value[count++] = x->value[i];
         x->value[i] = COO_UNKNOWN;
     }
 done:
@@ -171,11 +172,11 @@ static enum status append(struct coo *x, const struct unlisted_sample *s, struct
 static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
                                  struct error *error)
 {
-    struct held_out *held = &t->held;
+    struct holdout_set *set = &t->holdout_set;
     struct unlisted_sample s = {0};
     uint64_t drawn = 0;
-    for (int round = 0; round < ROUNDS && held->all_unlisted < held->all_listed; round++) {
-        const uint64_t last = drawn + held->all_listed - held->all_unlisted;
+    for (int round = 0; round < ROUNDS && set->all_unlisted < set->all_listed; round++) {
+        const uint64_t last = drawn + set->all_listed - set->all_unlisted;
         uint64_t mine = 0;
         if (offer(&s, t, h, drawn, last, error) == STATUS_OK) {
             const struct coo *x = &t->input.x;
@@ -191,7 +192,7 @@ static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
                 mine += !s.listed[i];
         }
         drawn = last;
-        TRY_OR(done, sum_over_ranks(t, mine, &held->all_unlisted, error));
+        TRY_OR(done, sum_over_ranks(t, mine, &set->all_unlisted, error));
     }
     append(&t->input.x, &s, error);
 done:
@@ -201,59 +202,59 @@ done:
     return comm_allreduce_error(t->comm, error);
 }
 
-/* t->held gets the coordinates that the divided rows have, and the entries that were drawn, which
- * follow the first `before` ones of the tensor. */
+/* t->holdout_set gets the coordinates that the divided rows have, and the entries that were drawn,
+ * which follow the first `before` ones of the tensor. */
 static enum status fill(struct rank_tensor *t, const uint64_t *place, uint64_t before,
                         struct error *error)
 {
     const struct coo *x = &t->input.x;
-    struct held_out *held = &t->held;
-    held->exponent = INT_MIN;
-    TRY(coo_resize(&held->x, held->listed + x->nnz - before, error));
-    held->x.shape = x->shape;
-    for (uint64_t i = 0; i < held->x.nnz; i++) {
-        const bool listed = i < held->listed;
+    struct holdout_set *set = &t->holdout_set;
+    set->exponent = INT_MIN;
+    TRY(coo_resize(&set->x, set->listed + x->nnz - before, error));
+    set->x.shape = x->shape;
+    for (uint64_t i = 0; i < set->x.nnz; i++) {
+        const bool listed = i < set->listed;
         int exponent = INT_MIN;
         for (int n = 0; n < x->shape.order; n++)
-            held->x.index[n][i] = x->index[n][listed ? place[i] : before + i - held->listed];
-        held->x.value[i] = listed ? held->x.value[i] : 0;
-        if (held->x.value[i] != 0)
-            frexp(held->x.value[i], &exponent);
-        held->exponent = exponent > held->exponent ? exponent : held->exponent;
+            set->x.index[n][i] = x->index[n][listed ? place[i] : before + i - set->listed];
+        set->x.value[i] = listed ? set->x.value[i] : 0;
+        if (set->x.value[i] != 0)
+            frexp(set->x.value[i], &exponent);
+        set->exponent = exponent > set->exponent ? exponent : set->exponent;
     }
     return STATUS_OK;
 }
 
-enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlisted,
-                     struct error *error)
+enum status holdout_set_take(struct rank_tensor *t, const struct holdout *h, bool unlisted,
+                             struct error *error)
 {
-    struct held_out *held = &t->held;
+    struct holdout_set *set = &t->holdout_set;
     const uint64_t before = t->input.x.nnz;
     uint64_t *place = NULL;
     if (own_arrays(t, error) == STATUS_OK) {
         rank_tensor_take_hash(t);
         choose_listed(&place, t, h, error);
     }
-    TRY_OR(done, sum_over_ranks(t, held->listed, &held->all_listed, error));
+    TRY_OR(done, sum_over_ranks(t, set->listed, &set->all_listed, error));
     const uint64_t known = t->nnz - t->listed.unknown;
-    if (held->all_listed == 0)
+    if (set->all_listed == 0)
         error_set(error, STATUS_INPUT,
                   "--holdout %g: none of the %ju entries is held out, expected a larger share",
                   h->share, (uintmax_t)known);
-    else if (held->all_listed == known)
+    else if (set->all_listed == known)
         error_set(error, STATUS_INPUT,
                   "--holdout %g: all %ju entries are held out, expected a smaller share", h->share,
                   (uintmax_t)known);
     TRY_OR(done, error->status);
     if (unlisted)
         TRY_OR(done, take_unlisted(t, h, error));
-    t->listed.unknown += held->all_listed + held->all_unlisted;
+    t->listed.unknown += set->all_listed + set->all_unlisted;
     TRY_OR(done, rank_tensor_divide_rows(t, true, error));
     fill(t, place, before, error);
     TRY_OR(done, comm_allreduce_error(t->comm, error));
-    TRY_OR(done, comm_allreduce_max(t->comm, &held->exponent, error));
-    if (held->exponent == INT_MIN)
-        held->exponent = 0;
+    TRY_OR(done, comm_allreduce_max(t->comm, &set->exponent, error));
+    if (set->exponent == INT_MIN)
+        set->exponent = 0;
 done:
     memory_free(place);
     return error->status;
