@@ -156,11 +156,11 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
     TRY_OR(done, comm_allreduce_error(c, &error));
     w->path = s->options->path;
     w->about = *about;
-    if (best->of.iteration > 0) {
-        w->about.best_iteration = best->of.iteration;
-        w->about.best_fit = best->of.fit;
-        w->about.best_holdout_error = best->of.holdout_error;
-        w->about.best_noise = best->of.noise;
+    if (best->score.iteration > 0) {
+        w->about.best_iteration = best->score.iteration;
+        w->about.best_fit = best->score.fit;
+        w->about.best_holdout_error = best->score.holdout_error;
+        w->about.best_noise = best->score.noise;
         w->about.best_factors = best->carried.precision;
     }
     if (c->size > 1)

@@ -42,7 +42,7 @@ struct best_model {
                              * borrowed                                                          */
     struct carried carried; /* owned                                                             */
     bool by_holdout_error;  /* the best is that of the least held-out error, not of the best fit */
-    struct model_score of;  /* of the copy; iteration 0: there is no copy                        */
+    struct model_score score; /* of the copy; iteration 0: there is no copy */
 };
 
 /* The caller fills the members up to last_iteration, from the start of the run, and calls

@@ -75,7 +75,7 @@ static enum cpals_stop stop_of(const struct cpals *run)
     const struct cpals_options *options = run->options;
     const bool plain = !run->has_momentum || momentum_is_plain(run->momentum.sweeps - 1);
     const bool one = plain && !problem_has_rates(&run->b->options.problem);
-    const int best = run->best.of.iteration;
+    const int best = run->best.score.iteration;
     if (changed_little(run) && (one || run->small >= SMALL_CHANGES))
         return CPALS_CONVERGED;
     if (run->best.by_holdout_error && best > 0 && result->iterations - best >= options->early_stop)
@@ -156,17 +156,17 @@ static enum status keep_best(struct cpals *run, bool fit_may_fall, struct error 
     struct best_model *best = &run->best;
     const struct model_score score = score_of(run->result);
     const bool copy = fit_may_fall || best->by_holdout_error;
-    const bool better = best->by_holdout_error ? score.holdout_error < best->of.holdout_error
-                                               : score.fit > best->of.fit;
+    const bool better = best->by_holdout_error ? score.holdout_error < best->score.holdout_error
+                                               : score.fit > best->score.fit;
     if (copy)
         page_touch_end(&run->pages);
-    if (best->of.iteration > 0 && !better)
+    if (best->score.iteration > 0 && !better)
         return STATUS_OK;
-    best->of.iteration = 0;
+    best->score.iteration = 0;
     if (!copy)
         return STATUS_OK;
     TRY(backend_save(run->b, best->k, &best->carried, error));
-    best->of = score;
+    best->score = score;
     return STATUS_OK;
 }
 
@@ -177,15 +177,15 @@ static enum status take_best(struct cpals *run, struct error *error)
     const struct best_model *best = &run->best;
     struct cpals_result *result = run->result;
     const struct model_score score = score_of(result);
-    if (best->of.iteration == 0 ||
-        !(best->by_holdout_error ? best->of.holdout_error < score.holdout_error
-                                 : best->of.fit - best->of.noise > score.fit + score.noise))
+    if (best->score.iteration == 0 ||
+        !(best->by_holdout_error ? best->score.holdout_error < score.holdout_error
+                                 : best->score.fit - best->score.noise > score.fit + score.noise))
         return STATUS_OK;
     result->last_fit = result->fit;
-    result->fit = best->of.fit;
-    result->best_iteration = best->of.iteration;
-    result->trust.noise = best->of.noise;
-    result->trust.exact = best->of.exact;
+    result->fit = best->score.fit;
+    result->best_iteration = best->score.iteration;
+    result->trust.noise = best->score.noise;
+    result->trust.exact = best->score.exact;
     return backend_resume(run->b, best->k, &best->carried, error);
 }
 
@@ -262,10 +262,10 @@ static enum status load_start(struct cpals *run, struct ktensor *k, struct error
         if (which != CHECKPOINT_STATE) /* k has that already */
             ktensor_copy_rows(k, &from->model[which].rows);
         carried_copy(&run->best.carried, &from->model[which].carried, b->order, k->rank);
-        run->best.of = (struct model_score){.iteration = about->best_iteration,
-                                            .fit = about->best_fit,
-                                            .holdout_error = about->best_holdout_error,
-                                            .noise = about->best_noise};
+        run->best.score = (struct model_score){.iteration = about->best_iteration,
+                                               .fit = about->best_fit,
+                                               .holdout_error = about->best_holdout_error,
+                                               .noise = about->best_noise};
     }
     result->iterations = about->iterations;
     result->fit = about->fit;

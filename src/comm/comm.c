@@ -34,10 +34,10 @@ enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_row
 
 enum status comm_exchange(struct comm *c, struct error *error)
 {
-    const struct comm_parcel *out = &c->out[c->rank], *in = &c->in[c->rank];
+    const struct comm_parcel *from = &c->sent[c->rank], *to = &c->received[c->rank];
     double start = clock_now();
-    if (in->bytes != out->bytes)
-        memory_copy(in->bytes, out->bytes, out->size);
+    if (to->bytes != from->bytes)
+        memory_copy(to->bytes, from->bytes, from->size);
     return book(c, start, c->engine->exchange(c, error));
 }
 
@@ -45,10 +45,10 @@ enum status comm_allgatherv(struct comm *c, void *a, const uint64_t *first, size
                             struct error *error)
 {
     for (int k = 0; k < c->size; k++)
-        c->in[k] =
+        c->received[k] =
             (struct comm_parcel){(char *)a + first[k] * row, (first[k + 1] - first[k]) * row};
     for (int k = 0; k < c->size; k++)
-        c->out[k] = c->in[c->rank];
+        c->sent[k] = c->received[c->rank];
     return comm_exchange(c, error);
 }
 
@@ -66,8 +66,8 @@ enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receiv
                           struct error *error)
 {
     for (int k = 0; k < c->size; k++) {
-        c->out[k] = (struct comm_parcel){(char *)(uintptr_t)(send + k), sizeof *send};
-        c->in[k] = (struct comm_parcel){(char *)(receive + k), sizeof *receive};
+        c->sent[k] = (struct comm_parcel){(char *)(uintptr_t)(send + k), sizeof *send};
+        c->received[k] = (struct comm_parcel){(char *)(receive + k), sizeof *receive};
     }
     return comm_exchange(c, error);
 }
@@ -76,8 +76,8 @@ enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *
                            struct error *error)
 {
     for (int k = 0; k < c->size; k++) {
-        c->out[k] = (struct comm_parcel){(char *)(uintptr_t)mine, size};
-        c->in[k] = (struct comm_parcel){(char *)all + (size_t)k * size, size};
+        c->sent[k] = (struct comm_parcel){(char *)(uintptr_t)mine, size};
+        c->received[k] = (struct comm_parcel){(char *)all + (size_t)k * size, size};
     }
     return comm_exchange(c, error);
 }
@@ -147,15 +147,15 @@ void comm_finalize(struct comm *c)
 enum status comm_create_arrays(struct comm *c, struct error *error)
 {
     const size_t size = (size_t)c->size;
-    c->out = memory_zeros(size, sizeof *c->out, error);
-    c->in = memory_zeros(size, sizeof *c->in, error);
+    c->sent = memory_zeros(size, sizeof *c->sent, error);
+    c->received = memory_zeros(size, sizeof *c->received, error);
     c->even = memory_zeros(size + 1, sizeof *c->even, error);
     return error->status;
 }
 
 void comm_free_arrays(struct comm *c)
 {
-    memory_free(c->out);
-    memory_free(c->in);
+    memory_free(c->sent);
+    memory_free(c->received);
     memory_free(c->even);
 }

@@ -32,8 +32,8 @@ struct comm_parcel {
 /* What an engine implements. Only comm.c calls these, and builds the other operations on them; the
  * functions below of the same names say what they do. */
 struct comm_engine {
-    /* Sends c->out[k] to each other rank k, and receives c->in[k], which has the same size there,
-     * from rank k. */
+    /* Sends c->sent[k] to each other rank k, and receives c->received[k], which has the same size
+     * there, from rank k. */
     enum status (*exchange)(struct comm *c, struct error *error);
     enum status (*allreduce_max)(struct comm *c, int *value, struct error *error);
     enum status (*bcast)(struct comm *c, int root, void *bytes, size_t size, struct error *error);
@@ -54,8 +54,8 @@ struct comm {
     double seconds;             /* that this rank has spent in operations, waiting included */
     void *state;                /* the engine's */
 
-    struct comm_parcel *out, *in; /* (size) what goes to and comes from each rank; owned */
-    uint64_t *even;               /* (size + 1) ranges of an array that is summed; owned */
+    struct comm_parcel *sent, *received; /* (size) what goes to and comes from each rank; owned */
+    uint64_t *even;                      /* (size + 1) ranges of an array that is summed; owned */
 };
 
 /* For engines: allocates the arrays of *c, whose size is set, and frees them; comm_free_arrays
@@ -90,8 +90,8 @@ enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_row
 enum status comm_allgatherv(struct comm *c, void *a, const uint64_t *first, size_t row,
                             struct error *error);
 
-/* Sends the bytes c->out[k] to each rank k, and receives those of rank k, as many as rank k sends
- * here, at c->in[k]; the caller fills both in, the rank's own too. STATUS_MEMORY. */
+/* Sends the bytes c->sent[k] to each rank k, and receives those of rank k, as many as rank k sends
+ * here, at c->received[k]; the caller fills both in, the rank's own too. STATUS_MEMORY. */
 enum status comm_exchange(struct comm *c, struct error *error);
 
 /* receive[k] = what rank k has in send[this rank]; both (ranks of c). STATUS_MEMORY. */

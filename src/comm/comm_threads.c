@@ -178,13 +178,13 @@ static enum status reduce_scatter(struct comm *c, double *m, const struct comm_r
 
 static enum status exchange(struct comm *c, struct error *error)
 {
-    void **array = meet(c, c->out, error);
+    void **array = meet(c, c->sent, error);
     if (!array)
         return error->status;
     for (int k = 0; k < c->size; k++) {
-        const struct comm_parcel *sent = (const struct comm_parcel *)array[k] + c->rank;
+        const struct comm_parcel *from = (const struct comm_parcel *)array[k] + c->rank;
         if (k != c->rank)
-            memory_copy(c->in[k].bytes, sent->bytes, sent->size);
+            memory_copy(c->received[k].bytes, from->bytes, from->size);
     }
     leave(c);
     return STATUS_OK;

@@ -46,21 +46,21 @@ static enum status sum_all(struct sums *sum, const struct coo *x, const struct c
                            struct error *error)
 {
     const uint64_t pieces = (x->nnz + PIECE_NNZ - 1) / PIECE_NNZ;
-    struct sums *of = memory_array(pieces, sizeof *of, error);
-    if (!of)
+    struct sums *piece = memory_array(pieces, sizeof *piece, error);
+    if (!piece)
         return error->status;
 #pragma omp parallel for schedule(static) if (pieces > 1)
     for (uint64_t k = 0; k < pieces; k++)
-        of[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w);
+        piece[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w);
     for (uint64_t k = 0; k < pieces; k++) {
-        sum->total += of[k].total;
-        sum->log_sum += of[k].log_sum;
-        sum->perfect += of[k].perfect;
-        sum->known += of[k].known;
-        sum->refused += of[k].refused;
-        sum->first = least_of(sum->first, of[k].first);
+        sum->total += piece[k].total;
+        sum->log_sum += piece[k].log_sum;
+        sum->perfect += piece[k].perfect;
+        sum->known += piece[k].known;
+        sum->refused += piece[k].refused;
+        sum->first = least_of(sum->first, piece[k].first);
     }
-    memory_free(of);
+    memory_free(piece);
     return STATUS_OK;
 }
 

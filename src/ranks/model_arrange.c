@@ -21,9 +21,9 @@ enum status model_columns_together(void *comm, struct column *column, uint64_t c
     if (!brought)
         return error->status;
     for (uint64_t k = 0; k < ranks; k++) {
-        c->out[k] =
+        c->sent[k] =
             (struct comm_parcel){(char *)(column + cut[k]), (cut[k + 1] - cut[k]) * sizeof *column};
-        c->in[k] = (struct comm_parcel){(char *)(brought + k * own), own * sizeof *column};
+        c->received[k] = (struct comm_parcel){(char *)(brought + k * own), own * sizeof *column};
     }
     TRY_OR(done, comm_exchange(c, error));
     memory_copy(merged, brought, own * sizeof *brought);

@@ -80,9 +80,9 @@ static enum status send_rows(struct model_rows *m, const struct row_request *r, 
     uint64_t received = 0; /* by rank 0 */
     TRY(comm_allgather(c, &own, sizeof own, m->count, error));
     for (int k = 0; k < c->size; k++) {
-        c->out[k] = (struct comm_parcel){(char *)m->outgoing, k == 0 ? own * record : 0};
-        c->in[k] = (struct comm_parcel){(char *)m->incoming + received * record,
-                                        c->rank == 0 ? m->count[k] * record : 0};
+        c->sent[k] = (struct comm_parcel){(char *)m->outgoing, k == 0 ? own * record : 0};
+        c->received[k] = (struct comm_parcel){(char *)m->incoming + received * record,
+                                              c->rank == 0 ? m->count[k] * record : 0};
         received += m->count[k];
     }
     TRY(comm_exchange(c, error));

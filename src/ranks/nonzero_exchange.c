@@ -104,8 +104,9 @@ static enum status exchange_column(struct exchange *e, const struct coo *piece, 
             index[e->place[i]] = piece->index[n][e->begin + i];
     }
     for (int k = 0; k < e->comm->size; k++) {
-        e->comm->out[k] = (struct comm_parcel){from, e->send_count[k] * size};
-        e->comm->in[k] = (struct comm_parcel){to + e->filled[k] * size, e->receive_count[k] * size};
+        e->comm->sent[k] = (struct comm_parcel){from, e->send_count[k] * size};
+        e->comm->received[k] =
+            (struct comm_parcel){to + e->filled[k] * size, e->receive_count[k] * size};
         from += e->send_count[k] * size;
     }
     return comm_exchange(e->comm, error);

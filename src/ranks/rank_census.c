@@ -16,13 +16,13 @@ enum status rank_census_sum(struct comm *c, uint64_t *count, uint64_t rows, stru
     double *chunk = memory_array(CHUNK, sizeof *chunk, error);
     TRY_OR(done, comm_allreduce_error(c, error));
     for (uint64_t first = 0; first < rows; first += CHUNK) {
-        uint64_t some = rows - first < CHUNK ? rows - first : CHUNK;
+        uint64_t length = rows - first < CHUNK ? rows - first : CHUNK;
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < some; i++)
+        for (uint64_t i = 0; i < length; i++)
             chunk[i] = (double)count[first + i];
-        TRY_OR(done, comm_allreduce_sum(c, chunk, some, error));
+        TRY_OR(done, comm_allreduce_sum(c, chunk, length, error));
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < some; i++)
+        for (uint64_t i = 0; i < length; i++)
             count[first + i] = (uint64_t)chunk[i];
     }
 done:

@@ -39,11 +39,11 @@ static enum status deal_array(struct comm *c, const void *from, void *to, size_t
 {
     const bool deals = c->rank == 0;
     for (int k = 0; k < c->size; k++) {
-        c->out[k] = (struct comm_parcel){(char *)(uintptr_t)from + (deals ? first[k] * size : 0),
-                                         deals ? (first[k + 1] - first[k]) * size : 0};
-        c->in[k] = (struct comm_parcel){to, 0};
+        c->sent[k] = (struct comm_parcel){(char *)(uintptr_t)from + (deals ? first[k] * size : 0),
+                                          deals ? (first[k + 1] - first[k]) * size : 0};
+        c->received[k] = (struct comm_parcel){to, 0};
     }
-    c->in[0].size = (first[c->rank + 1] - first[c->rank]) * size;
+    c->received[0].size = (first[c->rank + 1] - first[c->rank]) * size;
     return comm_exchange(c, error);
 }
 

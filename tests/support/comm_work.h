@@ -131,8 +131,8 @@ static bool exchange(struct comm *c)
     unsigned char send[5 * MOST] = {0}, receive[5 * MOST] = {0};
     uint64_t sent = 0, received = 0;
     for (int k = 0; k < c->size; k++) {
-        c->out[k] = (struct comm_parcel){(char *)send + sent, parcel_bytes(c->rank, k)};
-        c->in[k] = (struct comm_parcel){(char *)receive + received, parcel_bytes(k, c->rank)};
+        c->sent[k] = (struct comm_parcel){(char *)send + sent, parcel_bytes(c->rank, k)};
+        c->received[k] = (struct comm_parcel){(char *)receive + received, parcel_bytes(k, c->rank)};
         memset(send + sent, 16 * c->rank + k, parcel_bytes(c->rank, k));
         sent += parcel_bytes(c->rank, k);
         received += parcel_bytes(k, c->rank);
@@ -245,8 +245,8 @@ static bool move_large(struct comm *c, double *x, double *y, uint64_t count)
     }
     for (int k = 0; k < c->size; k++) {
         const uint64_t bytes = k == other ? count * sizeof *x : 0;
-        c->out[k] = (struct comm_parcel){(char *)x, bytes};
-        c->in[k] = (struct comm_parcel){(char *)y, bytes};
+        c->sent[k] = (struct comm_parcel){(char *)x, bytes};
+        c->received[k] = (struct comm_parcel){(char *)y, bytes};
     }
     right = right && comm_exchange(c, &error) == STATUS_OK;
     for (uint64_t i = 0; right && i < count; i++)

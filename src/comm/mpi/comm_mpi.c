@@ -221,9 +221,9 @@ static enum status exchange(struct comm *c, struct error *error)
     int code = MPI_SUCCESS, size = c->size, rank = c->rank;
     size_t count = 0, needed = 0;
     TRY(begin(error));
-    c->out[rank].size = c->in[rank].size = 0;
+    c->sent[rank].size = c->received[rank].size = 0;
     for (int k = 0; k < size; k++)
-        needed += pieces(c->out[k].size) + pieces(c->in[k].size);
+        needed += pieces(c->sent[k].size) + pieces(c->received[k].size);
     if (needed > m->requests) { /* before the first is sent: a message cannot be called back */
         if (memory_resize(&m->request, needed, sizeof *m->request, error) != STATUS_OK)
             return fail(error);
@@ -231,11 +231,11 @@ static enum status exchange(struct comm *c, struct error *error)
     }
     for (int d = 1; d < size && code == MPI_SUCCESS; d++) {
         int from = (rank - d + size) % size;
-        code = post(m, false, from, c->in[from], &count);
+        code = post(m, false, from, c->received[from], &count);
     }
     for (int d = 1; d < size && code == MPI_SUCCESS; d++) {
         int to = (rank + d) % size;
-        code = post(m, true, to, c->out[to], &count);
+        code = post(m, true, to, c->sent[to], &count);
     }
     if (code == MPI_SUCCESS)
         code = MPI_Waitall((int)count, m->request, MPI_STATUSES_IGNORE);
@@ -269,12 +269,12 @@ static enum status reduce_scatter(struct comm *c, double *x, const struct comm_r
             uint64_t start = rows->first[k] * rows->columns;
             uint64_t length = rows->first[k + 1] * rows->columns - start;
             length = at < length ? least_of(length - at, most) : 0;
-            c->out[k] = (struct comm_parcel){(char *)(x + start + at), length * sizeof *x};
+            c->sent[k] = (struct comm_parcel){(char *)(x + start + at), length * sizeof *x};
         }
-        const uint64_t bytes = c->out[c->rank].size, mine = bytes / sizeof *x;
+        const uint64_t bytes = c->sent[c->rank].size, mine = bytes / sizeof *x;
         for (uint64_t k = 0; k < size; k++) {
             m->array[k] = k == (uint64_t)c->rank ? own + at : m->buffer + k * mine;
-            c->in[k] = (struct comm_parcel){m->array[k], bytes};
+            c->received[k] = (struct comm_parcel){m->array[k], bytes};
         }
         TRY(exchange(c, error));
         if (mine > 0)
