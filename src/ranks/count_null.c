@@ -153,28 +153,28 @@ static enum status deviance_of_margins(struct count_null *null, struct tally *t,
     return STATUS_OK;
 }
 
-enum status count_null_find(struct count_null *null, const struct count_source *from,
-                            const struct rank_rows *rows, const struct count_weights *w,
-                            struct error *error)
+enum status count_null_find(struct count_null *null, const struct coo *x,
+                            const struct blco_file *file, const struct rank_rows *rows,
+                            const struct count_weights *w, struct error *error)
 {
     struct tally tally = {.rows = rows, .weights = w, .sums.first = UINT64_MAX};
     const struct sums *s = &tally.sums;
     const struct shape *whole = &rows->part.whole;
-    struct coo x = *from->x;
+    struct coo here = *x;
     double cells = 1;
-    for (int n = 0; n < x.shape.order && has_margins(w); n++) {
+    for (int n = 0; n < x->shape.order && has_margins(w); n++) {
         tally.margin[n] = memory_zeros(rows->part.here.dims[n], sizeof *tally.margin[n], error);
         TRY_OR(done, error->status);
     }
-    if (from->file) {
+    if (file) {
         struct tensor_reader r = {
-            .format = &tensor_blco, .file = from->file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
+            .format = &tensor_blco, .file = file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
         TRY_OR(done, tensor_reader_each(&r, add_nonzeros, &tally, error));
     } else {
-        TRY_OR(done, add_nonzeros(&tally, &x, error));
+        TRY_OR(done, add_nonzeros(&tally, &here, error));
     }
     TRY_OR(done, refuse_values(&tally, error));
-    double sums[] = {s->total, s->log_sum, s->perfect, s->known, (double)x.nnz}; /* x.nnz: listed */
+    double sums[] = {s->total, s->log_sum, s->perfect, s->known, (double)x->nnz};
     TRY_OR(done, comm_allreduce_sum(rows->all, sums, 5, error));
     *null = (struct count_null){.total = sums[0], .perfect = sums[2]};
     if (!(null->total > 0)) {

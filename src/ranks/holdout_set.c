@@ -150,36 +150,19 @@ static enum status sum_over_ranks(struct rank_tensor *t, uint64_t mine, uint64_t
     return STATUS_OK;
 }
 
-/* Appends the coordinates that are not listed, as unknown entries. */
-static enum status append(struct coo *x, const struct unlisted_sample *s, struct error *error)
-{
-    uint64_t at = x->nnz, count = 0;
-    for (uint64_t i = 0; i < s->x.nnz; i++)
-        count += !s->listed[i];
-    TRY(coo_resize(x, at + count, error));
-    for (uint64_t i = 0; i < s->x.nnz; i++) {
-        if (s->listed[i])
-            continue;
-        for (int n = 0; n < x->shape.order; n++)
-            x->index[n][at] = s->x.index[n][i];
-        x->value[at++] = COO_UNKNOWN;
-    }
-    return STATUS_OK;
-}
-
-/* Draws until as many are not listed as are held out, and appends them. The ranks draw the same
- * coordinates, and each keeps those of its part. */
+/* Draws until as many are not listed as are held out, and appends these as unknown entries. The
+ * ranks draw the same coordinates, and each keeps those of its part. */
 static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
                                  struct error *error)
 {
     struct holdout_set *set = &t->holdout_set;
+    struct coo *x = &t->input.x;
     struct unlisted_sample s = {0};
-    uint64_t drawn = 0;
+    uint64_t drawn = 0, mine = 0, at = x->nnz; /* mine: of this rank, that are not listed */
     for (int round = 0; round < ROUNDS && set->all_unlisted < set->all_listed; round++) {
         const uint64_t last = drawn + set->all_listed - set->all_unlisted;
-        uint64_t mine = 0;
+        mine = 0;
         if (offer(&s, t, h, drawn, last, error) == STATUS_OK) {
-            const struct coo *x = &t->input.x;
 #pragma omp parallel for schedule(static)
             for (uint64_t i = 0; i < x->nnz; i++) { /* entries of x are distinct */
                 uint32_t coordinate[MAX_ORDER];
@@ -194,7 +177,14 @@ static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
         drawn = last;
         TRY_OR(done, sum_over_ranks(t, mine, &set->all_unlisted, error));
     }
-    append(&t->input.x, &s, error);
+    TRY_OR(done, coo_resize(x, at + mine, error));
+    for (uint64_t i = 0; i < s.x.nnz; i++) {
+        if (s.listed[i])
+            continue;
+        for (int n = 0; n < x->shape.order; n++)
+            x->index[n][at] = s.x.index[n][i];
+        x->value[at++] = COO_UNKNOWN;
+    }
 done:
     coo_free(&s.x);
     memory_free(s.listed);

@@ -112,28 +112,11 @@ static enum status exchange_column(struct exchange *e, const struct coo *piece, 
     return comm_exchange(e->comm, error);
 }
 
-/* Goes on to the next slice. A piece that has been sent is freed, so that its memory can serve x.
- */
-static void advance(struct exchange *e, uint64_t count)
-{
-    struct share *s = e->share;
-    e->begin += count;
-    if (e->piece == s->pieces || e->begin < s->piece[e->piece].nnz)
-        return;
-    e->freed += s->piece[e->piece].nnz * (4 * (uint64_t)s->shape.order + 8);
-    share_free_piece(s, e->piece++);
-    e->begin = 0;
-    if (e->freed >= GIVE_BACK && !s->borrowed) {
-        memory_give_back();
-        e->freed = 0;
-    }
-}
-
 /* *at: where in x the nonzeros of dealt pieces go that come in this round. */
 static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error *error)
 {
     static const struct coo nothing;
-    const struct share *s = e->share;
+    struct share *s = e->share;
     const struct coo *piece = e->piece < s->pieces ? &s->piece[e->piece] : &nothing;
     const uint64_t count = slice_length(e, piece, e->begin);
     sort_slice(e, piece);
@@ -146,7 +129,17 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
         TRY(exchange_column(e, piece, count, n, error));
     for (int k = 0; k < e->comm->size; k++)
         e->filled[k] += e->receive_count[k];
-    advance(e, count);
+    e->begin += count;
+    if (e->piece == s->pieces || e->begin < piece->nnz)
+        return STATUS_OK;
+    /* A piece that has been sent is freed, so that its memory can serve x. */
+    e->freed += piece->nnz * (4 * (uint64_t)s->shape.order + 8);
+    share_free_piece(s, e->piece++);
+    e->begin = 0;
+    if (e->freed >= GIVE_BACK && !s->borrowed) {
+        memory_give_back();
+        e->freed = 0;
+    }
     return STATUS_OK;
 }
 
