@@ -36,30 +36,6 @@ static uint64_t *find(const struct unlisted_sample *s, const uint32_t *coordinat
     return &s->slot[at];
 }
 
-/* Makes room for `more` coordinates of this shape, after those that there are. *s is zeroed before
- * the first call. The caller frees it, on failure too. STATUS_MEMORY. */
-static enum status unlisted_sample_grow(struct unlisted_sample *s, const struct shape *shape,
-                                        uint64_t more, struct error *error)
-{
-    const uint64_t count = s->x.nnz, room = count + more;
-    uint32_t coordinate[MAX_ORDER];
-    s->x.shape = *shape;
-    for (s->slots = 16; s->slots < 2 * room;)
-        s->slots *= 2;
-    memory_free(s->slot);
-    s->slot = memory_zeros(s->slots, sizeof *s->slot, error);
-    if (!s->slot)
-        return error->status;
-    for (int n = 0; n < shape->order; n++)
-        TRY(memory_resize(&s->x.index[n], room, sizeof *s->x.index[n], error));
-    TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
-    for (uint64_t i = 0; i < count; i++) {
-        coo_coordinates(&s->x, i, coordinate);
-        *find(s, coordinate) = i + 1;
-    }
-    return STATUS_OK;
-}
-
 /* The arrays of a tensor in the caller's memory become the rank's own, which may be changed. */
 static enum status own_arrays(struct rank_tensor *t, struct error *error)
 {
@@ -115,19 +91,33 @@ static bool draw(const struct rank_tensor *t, const struct holdout *h, uint64_t 
     return true;
 }
 
-/* Offers the coordinates first to last - 1 of the sequence. */
+/* Offers the coordinates first to last - 1 of the sequence. *s is zeroed before the first call; the
+ * caller frees it, on failure too. */
 static enum status offer(struct unlisted_sample *s, const struct rank_tensor *t,
                          const struct holdout *h, uint64_t first, uint64_t last,
                          struct error *error)
 {
-    uint64_t here = 0;
+    const uint64_t before = s->x.nnz;
+    uint64_t room = before;
     uint32_t local[MAX_ORDER];
-#pragma omp parallel for schedule(static) reduction(+ : here)
+#pragma omp parallel for schedule(static) reduction(+ : room)
     for (uint64_t k = first; k < last; k++) {
         uint32_t at[MAX_ORDER];
-        here += draw(t, h, k, at);
+        room += draw(t, h, k, at);
     }
-    TRY(unlisted_sample_grow(s, &t->part.here, here, error));
+    s->x.shape = t->part.here;
+    for (int n = 0; n < s->x.shape.order; n++)
+        TRY(memory_resize(&s->x.index[n], room, sizeof *s->x.index[n], error));
+    TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
+    for (s->slots = 16; s->slots < 2 * room;)
+        s->slots *= 2;
+    memory_free(s->slot);
+    s->slot = memory_zeros(s->slots, sizeof *s->slot, error);
+    TRY(error->status);
+    for (uint64_t i = 0; i < before; i++) {
+        coo_coordinates(&s->x, i, local);
+        *find(s, local) = i + 1;
+    }
     for (uint64_t k = first; k < last; k++) {
         uint64_t *slot = draw(t, h, k, local) ? find(s, local) : NULL;
         if (!slot || *slot != 0) /* elsewhere, or there already */
