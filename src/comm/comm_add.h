@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* to[0..count) = the sum of array[k][first .. first + count) over the ranks k in [0, size), added
- * in the order of the ranks. `to` may be array[k] + first of one rank; of a rank alone it is. */
+ * in the order of the ranks. `to` may be array[k] + first of one rank, and must be
+ * where there is one rank. */
 static inline void comm_add_up(double *to, void *const *array, int size, uint64_t first,
                                uint64_t count)
 {
