@@ -62,26 +62,6 @@ static enum status take_rows(struct checkpoint_rows *model, struct backend *b,
     return comm_allreduce_error(b->ranks->all, error);
 }
 
-/* Writes the copies of all models. */
-static enum status write_alone(struct writing *w, struct error *error)
-{
-    struct outfile file;
-    struct checkpoint_output o = {0};
-    TRY(outfile_open(&file, w->path, error));
-    TRY_OR(done, checkpoint_output_begin(&o, &file, &w->about, error));
-    for (enum checkpoint_model m = 0; m < CHECKPOINT_MODELS; m++) {
-        const struct ktensor_source rows = {.k = &w->model[m].rows};
-        if (checkpoint_has(&w->about, m))
-            TRY_OR(done, checkpoint_output_put(&o, m, &rows, &w->model[m].carried, error));
-    }
-    TRY_OR(done, checkpoint_output_end(&o, error));
-    outfile_commit(&file, error);
-done:
-    checkpoint_output_free(&o);
-    outfile_discard(&file);
-    return error->status;
-}
-
 /* Rank 0 writes a model, of which *model has this rank's rows. */
 static enum status write_rows(struct checkpoint_output *o, enum checkpoint_model which,
                               const struct checkpoint_rows *model, const struct rank_rows *ranks,
@@ -100,26 +80,34 @@ done:
     return comm_allreduce_error(ranks->all, error);
 }
 
-/* Rank 0 writes one model after the other, so that no rank has copies of several. */
-static enum status write_with_ranks(struct writing *w, struct backend *b,
-                                    const struct best_model *best, struct error *error)
+/* Writes all models: the copies that there are (b is NULL), or, with other ranks, one model after
+ * the other, so that no rank has copies of several. */
+static enum status write_models(struct writing *w, struct backend *b, const struct best_model *best,
+                                struct error *error)
 {
-    struct comm *c = b->ranks->all;
+    struct comm *c = b ? b->ranks->all : NULL;
     struct outfile file = {.fd = -1};
     struct checkpoint_output o = {0};
-    if (c->rank == 0 && outfile_open(&file, w->path, error) == STATUS_OK)
+    if ((!c || c->rank == 0) && outfile_open(&file, w->path, error) == STATUS_OK)
         checkpoint_output_begin(&o, &file, &w->about, error);
-    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, c ? comm_allreduce_error(c, error) : error->status);
     for (enum checkpoint_model m = 0; m < CHECKPOINT_MODELS; m++) {
+        struct checkpoint_rows *model = &w->model[m];
         if (!checkpoint_has(&w->about, m))
             continue;
-        TRY_OR(done, take_rows(&w->model[m], b, m, best, error));
-        TRY_OR(done, write_rows(&o, m, &w->model[m], b->ranks, error));
+        if (!c) {
+            const struct ktensor_source rows = {.k = &model->rows};
+            TRY_OR(done, checkpoint_output_put(&o, m, &rows, &model->carried, error));
+            continue;
+        }
+        TRY_OR(done, take_rows(model, b, m, best, error));
+        TRY_OR(done, write_rows(&o, m, model, b->ranks, error));
         checkpoint_rows_free(w->model);
     }
-    if (c->rank == 0 && checkpoint_output_end(&o, error) == STATUS_OK)
+    if ((!c || c->rank == 0) && checkpoint_output_end(&o, error) == STATUS_OK)
         outfile_commit(&file, error);
-    comm_allreduce_error(c, error);
+    if (c)
+        comm_allreduce_error(c, error);
 done:
     checkpoint_output_free(&o);
     outfile_discard(&file);
@@ -129,7 +117,7 @@ done:
 static void *run_thread(void *argument)
 {
     struct writing *w = argument;
-    write_alone(w, &w->error);
+    write_models(w, NULL, NULL, &w->error);
     atomic_store(&w->is_done, true);
     return NULL;
 }
@@ -168,15 +156,15 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
     TRY_OR(done, comm_allreduce_error(c, &error));
     w->path = s->options->path;
     w->about = *about;
-    if (best->of.iteration > 0) {
-        w->about.best_iteration = best->of.iteration;
-        w->about.best_fit = best->of.fit;
-        w->about.best_held = best->of.held;
-        w->about.best_noise = best->of.noise;
+    if (best->score.iteration > 0) {
+        w->about.best_iteration = best->score.iteration;
+        w->about.best_fit = best->score.fit;
+        w->about.best_holdout_error = best->score.holdout_error;
+        w->about.best_noise = best->score.noise;
         w->about.best_factors = best->carried.precision;
     }
     if (c->size > 1)
-        write_with_ranks(w, b, best, &error);
+        write_models(w, b, best, &error);
     for (enum checkpoint_model m = 0; c->size == 1 && m < CHECKPOINT_MODELS; m++)
         if (checkpoint_has(&w->about, m))
             TRY_OR(done, take_rows(&w->model[m], b, m, best, &error));
@@ -185,7 +173,7 @@ done:
         if (pthread_create(&w->thread, NULL, run_thread, w) == 0)
             s->writing = w;
         else
-            write_alone(w, &error);
+            write_models(w, NULL, NULL, &error);
     }
     if (!s->writing) {
         note_end(s, &error, about->iterations);

@@ -26,9 +26,9 @@ struct checkpoint_options {
 struct model_score {
     int iteration;
     double fit;
-    double held;  /* the held-out error; 0 where nothing is held out */
-    double noise; /* by how much rounding may have changed the fit   */
-    bool exact;   /* the fit is from the residual                    */
+    double holdout_error; /* the held-out error; 0 where nothing is held out */
+    double noise;         /* by how much rounding may have changed the fit   */
+    bool exact;           /* the fit is from the residual                    */
 };
 
 /* A copy of the best model of a run so far, kept while the next sweep could lose it: where the fit
@@ -41,8 +41,8 @@ struct best_model {
     struct ktensor *k;      /* lambda and factor matrices as the backend has them (struct carried);
                              * borrowed                                                          */
     struct carried carried; /* owned                                                             */
-    bool by_held;           /* the best is that of the least held-out error, not of the best fit */
-    struct model_score of;  /* of the copy; iteration 0: there is no copy                        */
+    bool by_holdout_error;  /* the best is that of the least held-out error, not of the best fit */
+    struct model_score score; /* of the copy; iteration 0: there is no copy */
 };
 
 /* The caller fills the members up to last_iteration, from the start of the run, and calls

@@ -75,10 +75,10 @@ static enum cpals_stop stop_of(const struct cpals *run)
     const struct cpals_options *options = run->options;
     const bool plain = !run->has_momentum || momentum_is_plain(run->momentum.sweeps - 1);
     const bool one = plain && !problem_has_rates(&run->b->options.problem);
-    const int best = run->best.of.iteration;
+    const int best = run->best.score.iteration;
     if (changed_little(run) && (one || run->small >= SMALL_CHANGES))
         return CPALS_CONVERGED;
-    if (run->best.by_held && best > 0 && result->iterations - best >= options->early_stop)
+    if (run->best.by_holdout_error && best > 0 && result->iterations - best >= options->early_stop)
         return CPALS_EARLY;
     return result->iterations >= options->max_iterations ? CPALS_ITERATIONS : CPALS_GOES_ON;
 }
@@ -142,7 +142,7 @@ static struct model_score score_of(const struct cpals_result *result)
 {
     return (struct model_score){.iteration = result->iterations,
                                 .fit = result->fit,
-                                .held = result->held.value,
+                                .holdout_error = result->holdout_error.value,
                                 .noise = result->trust.noise,
                                 .exact = result->trust.exact};
 }
@@ -155,17 +155,18 @@ static enum status keep_best(struct cpals *run, bool fit_may_fall, struct error 
 {
     struct best_model *best = &run->best;
     const struct model_score score = score_of(run->result);
-    const bool copy = fit_may_fall || best->by_held;
-    const bool better = best->by_held ? score.held < best->of.held : score.fit > best->of.fit;
+    const bool copy = fit_may_fall || best->by_holdout_error;
+    const bool better = best->by_holdout_error ? score.holdout_error < best->score.holdout_error
+                                               : score.fit > best->score.fit;
     if (copy)
         page_touch_end(&run->pages);
-    if (best->of.iteration > 0 && !better)
+    if (best->score.iteration > 0 && !better)
         return STATUS_OK;
-    best->of.iteration = 0;
+    best->score.iteration = 0;
     if (!copy)
         return STATUS_OK;
     TRY(backend_save(run->b, best->k, &best->carried, error));
-    best->of = score;
+    best->score = score;
     return STATUS_OK;
 }
 
@@ -176,15 +177,15 @@ static enum status take_best(struct cpals *run, struct error *error)
     const struct best_model *best = &run->best;
     struct cpals_result *result = run->result;
     const struct model_score score = score_of(result);
-    if (best->of.iteration == 0 ||
-        !(best->by_held ? best->of.held < score.held
-                        : best->of.fit - best->of.noise > score.fit + score.noise))
+    if (best->score.iteration == 0 ||
+        !(best->by_holdout_error ? best->score.holdout_error < score.holdout_error
+                                 : best->score.fit - best->score.noise > score.fit + score.noise))
         return STATUS_OK;
     result->last_fit = result->fit;
-    result->fit = best->of.fit;
-    result->best_iteration = best->of.iteration;
-    result->trust.noise = best->of.noise;
-    result->trust.exact = best->of.exact;
+    result->fit = best->score.fit;
+    result->best_iteration = best->score.iteration;
+    result->trust.noise = best->score.noise;
+    result->trust.exact = best->score.exact;
     return backend_resume(run->b, best->k, &best->carried, error);
 }
 
@@ -249,7 +250,8 @@ static enum status load_start(struct cpals *run, struct ktensor *k, struct error
         TRY(backend_begin(b, k, error));
     run->momentum.precision = b->precision;
     run->momentum.fast = problem_has_fast_momentum(&b->options.problem) ? INFINITY : MOMENTUM_FAST;
-    run->best = (struct best_model){.k = k, .by_held = options->held && options->early_stop > 0};
+    run->best = (struct best_model){
+        .k = k, .by_holdout_error = options->holdout_set && options->early_stop > 0};
     TRY(carried_create(&run->best.carried, b->order, k->rank, error));
     if (!from)
         return STATUS_OK;
@@ -260,16 +262,16 @@ static enum status load_start(struct cpals *run, struct ktensor *k, struct error
         if (which != CHECKPOINT_STATE) /* k has that already */
             ktensor_copy_rows(k, &from->model[which].rows);
         carried_copy(&run->best.carried, &from->model[which].carried, b->order, k->rank);
-        run->best.of = (struct model_score){.iteration = about->best_iteration,
-                                            .fit = about->best_fit,
-                                            .held = about->best_held,
-                                            .noise = about->best_noise};
+        run->best.score = (struct model_score){.iteration = about->best_iteration,
+                                               .fit = about->best_fit,
+                                               .holdout_error = about->best_holdout_error,
+                                               .noise = about->best_noise};
     }
     result->iterations = about->iterations;
     result->fit = about->fit;
     result->change = about->change;
-    result->held.value = about->held;
-    result->least_held = about->least_held;
+    result->holdout_error.value = about->holdout_error;
+    result->least_holdout_error = about->least_holdout_error;
     result->least_iteration = about->least_iteration;
     result->single_iterations = about->single_iterations;
     result->restarts = about->momentum.restarts;
@@ -302,11 +304,12 @@ static enum status note_sweep(struct cpals *run, const struct backend_fit *fit, 
                          "which do not determine them",
                          fit->growth);
     result->fit = fit->value;
-    if (run->options->held) {
-        TRY(held_error_find(&result->held, run->b, run->options->held, false, error));
-        if (!run->fading &&
-            (result->least_iteration == 0 || result->held.value < result->least_held)) {
-            result->least_held = result->held.value;
+    if (run->options->holdout_set) {
+        TRY(holdout_error_find(&result->holdout_error, run->b, run->options->holdout_set, false,
+                               error));
+        if (!run->fading && (result->least_iteration == 0 ||
+                             result->holdout_error.value < result->least_holdout_error)) {
+            result->least_holdout_error = result->holdout_error.value;
             result->least_iteration = result->iterations;
         }
     }
@@ -372,8 +375,8 @@ static void save(struct cpals *run)
     about.iterations = result->iterations;
     about.fit = result->fit;
     about.change = result->change;
-    about.held = result->held.value;
-    about.least_held = result->least_held;
+    about.holdout_error = result->holdout_error.value;
+    about.least_holdout_error = result->least_holdout_error;
     about.least_iteration = result->least_iteration;
     memcpy(about.problem.rules.ridge, run->b->options.problem.rules.ridge,
            sizeof about.problem.rules.ridge); /* which may have been chosen since */
@@ -459,7 +462,7 @@ static enum status iterate(struct cpals *run, struct error *error)
     const struct cpals_options *options = run->options;
     struct cpals_result *result = run->result;
     struct backend_fit fit;
-    char text[FIT_TEXT], held[48] = "";
+    char text[FIT_TEXT], holdout[48] = "";
     weigh_unlisted(run, result->iterations++);
     const bool single = is_first_precision(b), momentum = run->has_momentum && !run->fading;
     const bool due = options->check_every > 0 && result->iterations % options->check_every == 0;
@@ -468,15 +471,15 @@ static enum status iterate(struct cpals *run, struct error *error)
         trust_check(run, due, single ? 0 : options->tolerance, &fit, error) != STATUS_OK ||
         note_sweep(run, &fit, error) != STATUS_OK)
         return fail_sweep(run, error);
-    TRY(fit_trace_note(options->trace, result->fit, result->held.value, error));
+    TRY(fit_trace_note(options->trace, result->fit, result->holdout_error.value, error));
     TRY(weight_history_note(&run->weights, b, result->iterations, error));
     TRY(switch_precision(run, error));
-    if (options->held)
-        snprintf(held, sizeof held, ", held-out error %.4g", result->held.value);
+    if (options->holdout_set)
+        snprintf(holdout, sizeof holdout, ", held-out error %.4g", result->holdout_error.value);
     progress_update(run->progress, (double)result->iterations / options->max_iterations,
                     "iteration %d of %d, fit %s, change %.1e%s", result->iterations,
                     options->max_iterations, fit_text(result->fit, result->trust.noise, 6, text),
-                    result->change, held);
+                    result->change, holdout);
     return go_on(run, error);
 }
 
@@ -486,7 +489,7 @@ static enum status end_sweeps(struct cpals *run, struct error *error)
 {
     struct backend *b = run->b;
     struct cpals_result *result = run->result;
-    const struct held_out *held = run->options->held;
+    const struct holdout_set *set = run->options->holdout_set;
     struct backend_fit fit;
     TRY(pause_momentum(run, error));
     if (run->has_momentum &&
@@ -510,10 +513,10 @@ static enum status end_sweeps(struct cpals *run, struct error *error)
     }
     if (run->options->check_every > 0)
         TRY(check_fit(run, true, 0, error));
-    if (held)
-        TRY(held_error_find(&result->held, b, held, false, error));
+    if (set)
+        TRY(holdout_error_find(&result->holdout_error, b, set, false, error));
     TRY(take_best(run, error));
-    return held ? held_error_find(&result->held, b, held, true, error) : STATUS_OK;
+    return set ? holdout_error_find(&result->holdout_error, b, set, true, error) : STATUS_OK;
 }
 
 const char *cpals_stop_text(enum cpals_stop stop)

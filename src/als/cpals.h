@@ -8,7 +8,7 @@
 #include "als/checkpoint_saver.h"
 #include "als/core_consistency.h"
 #include "als/fit_trace.h"
-#include "als/held_error.h"
+#include "als/holdout_error.h"
 #include "als/model_health.h"
 #include "backend/backend.h"
 #include "problem/initial_guess.h"
@@ -32,10 +32,10 @@ struct cpals_options {
                                          * instead of k; borrowed. NULL: k, or the run resumes */
     struct fit_trace *trace; /* receives the fit of each iteration; borrowed; NULL on all ranks but
                               * rank 0, where it may be NULL (decompose sees to it) */
-    const struct held_out *held; /* entries whose error is computed after each iteration; borrowed;
-                                  * NULL: none (decompose sees to it)                         */
-    int early_stop; /* with `held`: stop after so many iterations without a smaller held-out error,
-                     * and take the model with the smallest; 0: neither                       */
+    const struct holdout_set *holdout_set; /* entries whose error is computed after each iteration;
+                                            * borrowed; NULL: none (decompose sees to it) */
+    int early_stop; /* with `holdout_set`: stop after so many iterations without a smaller held-out
+                     * error, and take the model with the smallest; 0: neither */
     bool core_consistency; /* compute it after the last iteration, unless the run was interrupted */
     double core_above;     /* ... and only if the fit is above this                            */
     uint64_t core_passes;  /* as of struct core_limits                                         */
@@ -64,18 +64,18 @@ struct fit_trust {
 };
 
 struct cpals_result {
-    int iterations;         /* made, including those before a resumed checkpoint    */
-    int single_iterations;  /* how many of these ran in single precision before the run went
-                             * on in double                                         */
-    double fit;             /* 1 - ||X - model|| / ||X||                           */
-    int best_iteration;     /* the model is that of this iteration; 0: of the last */
-    double last_fit;        /* if best_iteration is not 0: after the last iteration */
-    struct held_error held; /* of the model; without an auc before the run has ended */
-    double least_held;      /* the least held-out error of an iteration after fading ... */
-    int least_iteration;    /* ... which this was; 0: there was none                 */
-    double change;          /* of the fit in the last iteration                    */
-    double violation;       /* of a model of counts: struct backend_fit; NaN before the first
-                             * iteration that was not resumed, and ...             */
+    int iterations;        /* made, including those before a resumed checkpoint    */
+    int single_iterations; /* how many of these ran in single precision before the run went
+                            * on in double                                         */
+    double fit;            /* 1 - ||X - model|| / ||X||                           */
+    int best_iteration;    /* the model is that of this iteration; 0: of the last */
+    double last_fit;       /* if best_iteration is not 0: after the last iteration */
+    struct holdout_error holdout_error; /* of the model; without an auc before the run has ended */
+    double least_holdout_error; /* the least held-out error of an iteration after fading ... */
+    int least_iteration;        /* ... which this was; 0: there was none                 */
+    double change;              /* of the fit in the last iteration                    */
+    double violation;           /* of a model of counts: struct backend_fit; NaN before the first
+                                 * iteration that was not resumed, and ...             */
     double deviance, log_likelihood; /* ... backend_likelihood                           */
     bool momentum;                   /* the iterations were accelerated */
     int restarts;                    /* of momentum: rejected iterations                    */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "als/held_error.h"
+#include "als/holdout_error.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "lapack/symmetric_eigen.h"
@@ -54,7 +54,7 @@ static struct cpals_options options_for(const struct decomposition *d, const str
     struct cpals_options als = d->als;
     if (run->guess.kind == GUESS_RANDOM || run->guess.kind == GUESS_NORMAL)
         als.random = &run->guess;
-    als.held = on->held.all_listed > 0 ? &on->held : NULL;
+    als.holdout_set = on->holdout_set.all_listed > 0 ? &on->holdout_set : NULL;
     if (best)
         als.core_above = best->result.fit;
     if (on->comm->rank > 0 || run->part > 0)
@@ -109,10 +109,11 @@ static enum status note_run(struct runs *s, struct run *run, struct progress *pr
                    ? error_prefix(error, "start %d: ", starts->made + 1)
                    : error->status;
     if (run->trial && broke_down)
-        r->held.value = INFINITY;
+        r->holdout_error.value = INFINITY;
     runs_note(s, run);
     if (run->trial)
-        progress_done(progress, "ridge %g: held-out error %.4g", run->ridge, r->held.value);
+        progress_done(progress, "ridge %g: held-out error %.4g", run->ridge,
+                      r->holdout_error.value);
     else if (broke_down && starts->asked > 1)
         progress_done(progress, "start %d broke down: %s", starts->made, r->breakdown.message);
     return STATUS_OK;
@@ -160,7 +161,7 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
     bool open = false;
     double size, halves_began = 0;
     if (s->list.choose_ridge) {
-        TRY_OR(failed, held_error_size(&size, &t->held, t->comm, error));
+        TRY_OR(failed, holdout_error_size(&size, &t->holdout_set, t->comm, error));
         ridge_search_begin(&s->ridge, options.problem.ridge_scale, size, b->order);
     }
     for (bool more = runs_next(s, &run); more; run = next) {
@@ -218,94 +219,76 @@ done:
 /* Squared singular values below this part of the largest are rounding. */
 #define NOTHING 1e-12
 
-struct sketch {
-    struct backend *b;
-    struct ktensor *k;
-    struct ktensor mix; /* (R x R) for each mode: random numbers               */
-    double *m;          /* (rows of the longest mode here x R): X_(n) W        */
-    double *gram;       /* (R x R): its Gram, then its eigenvectors            */
-    double *weights;    /* (R x R)                                             */
-    double *values;     /* (R): eigenvalues                                    */
-};
-
-/* Chooses weights so that the columns of M weights are the left singular vectors of M, the largest
- * singular values first, and then random combinations of these. */
-static void choose_weights(struct sketch *s, int n)
+/* Chooses weights (R x R) so that the columns of M weights are the left singular vectors of M, the
+ * largest singular values first, and then random combinations of these. vectors (R x R), values
+ * (R): of the Gram of M, ascending; mix (R x R): random numbers. */
+static void choose_weights(double *weights, const double *vectors, const double *values,
+                           const double *mix, uint64_t rank)
 {
-    uint64_t rank = s->k->rank, kept = 0;
-    const double *q = s->gram, *w = s->values, *mix = s->mix.factor[n];
-    while (kept < rank && w[rank - 1 - kept] > NOTHING * w[rank - 1])
+    uint64_t kept = 0;
+    while (kept < rank && values[rank - 1 - kept] > NOTHING * values[rank - 1])
         kept++;
     for (uint64_t c = 0; c < rank; c++)
         for (uint64_t i = 0; i < rank; i++) {
             double sum = 0;
             for (uint64_t e = 0; e < kept; e++) {
-                const double *vector = q + (rank - 1 - e) * rank;
+                const double *vector = vectors + (rank - 1 - e) * rank;
                 double part = c < kept ? c == e : mix[e * rank + c] / sqrt((double)kept);
-                sum += part * vector[i] / sqrt(w[rank - 1 - e]);
+                sum += part * vector[i] / sqrt(values[rank - 1 - e]);
             }
-            s->weights[i * rank + c] = sum;
+            weights[i * rank + c] = sum;
         }
-}
-
-/* Factor matrix n of k = the left singular vectors of X_(n) W, where the backend has W. */
-static enum status find_vectors(struct sketch *s, int n, struct error *error)
-{
-    const struct rank_rows *ranks = s->b->ranks;
-    const struct mode_rows *rows = &ranks->mode[n];
-    uint64_t rank = s->k->rank, skip = rows->first * rank;
-    const struct factor_rows own = {.a = s->m + skip, .rows = rows->count, .rank = rank};
-    TRY(backend_mttkrp(s->b, n, error));
-    TRY(backend_fetch(s->b, n, s->m, error));
-    TRY(rank_rows_reduce_scatter(ranks, n, s->m, rank, error));
-    TRY(factor_columns_products(&own, &own, s->gram, error));
-    TRY(comm_allreduce_sum(ranks->all, s->gram, rank * rank, error));
-    TRY(symmetric_eigen(s->gram, rank, s->values, error));
-    choose_weights(s, n);
-    factor_columns_multiply(s->m + skip, rows->count, rank, s->weights, s->k->factor[n] + skip);
-    return rank_rows_allgather(ranks, n, s->k->factor[n], rank, error);
 }
 
 enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
                         struct progress *progress, struct error *error)
 {
-    struct sketch s = {.b = b, .k = k};
     const uint64_t rank = k->rank;
-    uint64_t longest = 0;
     struct shape square = {.order = b->order};
+    struct ktensor mix = {0}; /* (R x R) for each mode: random numbers */
     progress_stage(progress, "sketching");
-    for (int n = 0; n < b->order; n++) {
+    for (int n = 0; n < b->order; n++)
         square.dims[n] = rank;
-        if (k->shape.dims[n] > longest)
-            longest = k->shape.dims[n];
-    }
-    TRY_OR(done, ktensor_create(&s.mix, &square, rank, error));
-    s.m = memory_array(longest, rank * sizeof *s.m, error);
-    s.gram = memory_array(rank, rank * sizeof *s.gram, error);
-    s.weights = memory_array(rank, rank * sizeof *s.weights, error);
-    s.values = memory_array(rank, sizeof *s.values, error);
+    ktensor_create(&mix, &square, rank, error);
+    /* M = X_(n) W; its Gram, which then becomes its eigenvectors. */
+    double *m = memory_array(shape_longest(&k->shape), rank * sizeof *m, error);
+    double *gram = memory_array(rank, rank * sizeof *gram, error);
+    double *weights = memory_array(rank, rank * sizeof *weights, error);
+    double *values = memory_array(rank, sizeof *values, error);
     TRY_OR(done, error->status);
     ktensor_randomise(k, KTENSOR_NORMAL, seed);
     for (int i = 0; i < NVECS_SKETCHES; i++) {
-        ktensor_randomise(&s.mix, KTENSOR_NORMAL, seed + (uint64_t)i);
+        ktensor_randomise(&mix, KTENSOR_NORMAL, seed + (uint64_t)i);
         for (int n = 0; i > 0 && n < b->order; n++) { /* random combinations of the vectors */
             const uint64_t rows = k->shape.dims[n];
-            memory_copy(s.m, k->factor[n], rows * rank * sizeof *s.m);
-            factor_columns_multiply(s.m, rows, rank, s.mix.factor[n], k->factor[n]);
+            memory_copy(m, k->factor[n], rows * rank * sizeof *m);
+            factor_columns_multiply(m, rows, rank, mix.factor[n], k->factor[n]);
         }
         TRY_OR(done, backend_load(b, k, error)); /* with W from k */
-        for (int n = 0; n < b->order; n++)
-            TRY_OR(done, find_vectors(&s, n, error));
+        for (int n = 0; n < b->order; n++) {
+            const struct mode_rows *rows = &b->ranks->mode[n];
+            const uint64_t skip = rows->first * rank;
+            const struct factor_rows own = {.a = m + skip, .rows = rows->count, .rank = rank};
+            TRY_OR(done, backend_mttkrp(b, n, error));
+            TRY_OR(done, backend_fetch(b, n, m, error));
+            TRY_OR(done, rank_rows_reduce_scatter(b->ranks, n, m, rank, error));
+            TRY_OR(done, factor_columns_products(&own, &own, gram, error));
+            TRY_OR(done, comm_allreduce_sum(b->ranks->all, gram, rank * rank, error));
+            TRY_OR(done, symmetric_eigen(gram, rank, values, error));
+            choose_weights(weights, gram, values, mix.factor[n], rank);
+            factor_columns_multiply(own.a, own.rows, rank, weights, k->factor[n] + skip);
+            TRY_OR(done, rank_rows_allgather(b->ranks, n, k->factor[n], rank, error));
+        }
     }
     for (int n = 0; n < b->order; n++)
         if (b->options.problem.rules.nonneg[n])
             ktensor_drop_signs(k, n);
     progress_done(progress, "%d sketches of each unfolding", NVECS_SKETCHES);
 done:
-    ktensor_free(&s.mix);
-    memory_free(s.m);
-    memory_free(s.gram);
-    memory_free(s.weights);
-    memory_free(s.values);
+    ktensor_free(&mix);
+    memory_free(m);
+    memory_free(gram);
+    memory_free(weights);
+    memory_free(values);
     return error->status;
 }

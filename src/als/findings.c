@@ -14,44 +14,7 @@
 
 #define FIRST_ROOM 8
 
-const char *finding_name(enum finding_kind kind)
-{
-    static const char *const name[FINDING_KINDS] = {
-        [FINDING_VECTOR] = "vector",
-        [FINDING_SHORT_MODE] = "short_mode",
-        [FINDING_DROPPED_ZEROS] = "dropped_zeros",
-        [FINDING_EMPTY_SLICES] = "empty_slices",
-        [FINDING_FEW_ENTRIES] = "few_entries",
-        [FINDING_RANDOM_MODE] = "random_mode",
-        [FINDING_TOLERANCE] = "tolerance",
-        [FINDING_RESUMED] = "resumed",
-        [FINDING_NOT_CONVERGED] = "not_converged",
-        [FINDING_FIT_CHECKED] = "fit_checked",
-        [FINDING_ROUNDING] = "rounding",
-        [FINDING_FIT_FELL] = "fit_fell",
-        [FINDING_BEST_EARLIER] = "best_earlier",
-        [FINDING_HELD_OUT] = "held_out",
-        [FINDING_UNTESTED] = "untested",
-        [FINDING_DEGENERATE] = "degenerate",
-        [FINDING_ZERO] = "zero",
-        [FINDING_NO_MOMENTUM] = "no_momentum",
-        [FINDING_CORE] = "core_consistency",
-        [FINDING_CORE_UNKNOWN] = "core_consistency_unknown",
-        [FINDING_ONE_START] = "one_start",
-        [FINDING_STARTS_CUT] = "starts_cut",
-        [FINDING_STARTS_AGREE] = "starts_agree",
-        [FINDING_STARTS_DIFFER] = "starts_differ",
-        [FINDING_STARTS_ALONE] = "starts_alone",
-        [FINDING_STARTS_AMBIGUOUS] = "starts_ambiguous",
-        [FINDING_STARTS_SPREAD] = "starts_spread",
-        [FINDING_HALVES_ALIKE] = "halves_alike",
-        [FINDING_HALVES_DIFFER] = "halves_differ",
-        [FINDING_HALVES_UNKNOWN] = "halves_unknown",
-    };
-    return name[kind];
-}
-
-void findings_add(struct findings *f, enum finding_kind kind, bool warning, const char *format, ...)
+void findings_add(struct findings *f, const char *kind, bool warning, const char *format, ...)
 {
     char sentence[FINDING_TEXT];
     va_list args;
@@ -66,9 +29,9 @@ void findings_add(struct findings *f, enum finding_kind kind, bool warning, cons
             return;
         f->room = room;
     }
-    struct finding of = {kind, warning, memory_text(&f->error, "%s", sentence), NULL};
-    if (of.sentence)
-        f->finding[f->count++] = of;
+    struct finding finding = {kind, warning, memory_text(&f->error, "%s", sentence), NULL};
+    if (finding.sentence)
+        f->finding[f->count++] = finding;
 }
 
 void findings_advise(struct findings *f, const char *format, ...)
@@ -114,12 +77,12 @@ void find_in_shape(struct findings *f, const struct shape *shape, const struct p
     const uint64_t rank = problem->rank;
     const bool mixture = problem_has_rates(problem) && shape->order > 2; /* needs no such columns */
     if (shape->order == 1)
-        findings_add(f, FINDING_VECTOR, true,
+        findings_add(f, "vector", true,
                      "a tensor of one mode is a vector: one component gives fit 1, and more "
                      "components add nothing");
     for (int n = 0; shape->order > 1 && !mixture && n < shape->order; n++)
         if (shape->dims[n] < rank)
-            findings_add(f, FINDING_SHORT_MODE, true,
+            findings_add(f, "short_mode", true,
                          "rank %ju is larger than mode %d (length %ju): its columns cannot be "
                          "independent",
                          (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
@@ -129,9 +92,8 @@ void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor
 {
     if (dropped == 0)
         return;
-    findings_add(f, FINDING_DROPPED_ZEROS, true, "%s was made without %ju zero%s that %s listed",
-                 tensor, (uintmax_t)dropped, dropped == 1 ? "" : "s",
-                 dropped == 1 ? "was" : "were");
+    findings_add(f, "dropped_zeros", true, "%s was made without %ju zero%s that %s listed", tensor,
+                 (uintmax_t)dropped, dropped == 1 ? "" : "s", dropped == 1 ? "was" : "were");
     findings_advise(f, "blco convert --keep-zeros keeps them");
 }
 
@@ -162,7 +124,7 @@ static void find_empty_slices(struct findings *f, const struct known_rows *known
                              empty > 1 ? "the first is " : "", label[n] ? name : number);
     }
     if (used > 0)
-        findings_add(f, FINDING_EMPTY_SLICES, false,
+        findings_add(f, "empty_slices", false,
                      "some slices have no known entry, and their rows become 0: %s", list);
 }
 
@@ -182,7 +144,7 @@ void find_in_known(struct findings *f, const struct known_rows *known, const str
     if (is_unlisted_known(problem) || known->entries >= unknowns)
         return;
     findings_add(
-        f, FINDING_FEW_ENTRIES, true,
+        f, "few_entries", true,
         "the known entries (%ju) are fewer than the unknowns of the model (%ju), which may "
         "fit them and mean nothing elsewhere",
         (uintmax_t)known->entries, (uintmax_t)unknowns);
@@ -195,9 +157,8 @@ void find_in_tolerance(struct findings *f, const struct backend_options *options
     if (options->problem.precision != POLICY_SINGLE || tolerance <= 0 ||
         tolerance >= SINGLE_RESOLVES)
         return;
-    findings_add(f, FINDING_TOLERANCE, true,
-                 "--tol %g is below %g, the resolution of single precision", tolerance,
-                 SINGLE_RESOLVES);
+    findings_add(f, "tolerance", true, "--tol %g is below %g, the resolution of single precision",
+                 tolerance, SINGLE_RESOLVES);
     findings_advise(f, "--precision auto ends in double precision");
 }
 
@@ -207,16 +168,14 @@ void find_in_tolerance(struct findings *f, const struct backend_options *options
 static void find_end(struct findings *f, const struct cpals_result *result,
                      const struct cpals_options *als)
 {
-    static const char *const ended[] = {[CPALS_CONVERGED] = NULL,
-                                        [CPALS_EARLY] = NULL,
-                                        [CPALS_ITERATIONS] = "it stopped at the limit",
+    static const char *const ended[] = {[CPALS_ITERATIONS] = "it stopped at the limit",
                                         [CPALS_INTERRUPTED] = "a signal ended it",
                                         [CPALS_TIME_LIMIT] = "the time limit ended it",
                                         [CPALS_BREAKDOWN] = NULL};
     bool asked = result->stop == CPALS_ITERATIONS && als->tolerance <= 0;
     if (!ended[result->stop] || asked)
         return;
-    findings_add(f, FINDING_NOT_CONVERGED, true,
+    findings_add(f, "not_converged", true,
                  "the run has not converged: %s, after %d iteration%s, the last of which changed "
                  "the fit by %.1e",
                  ended[result->stop], result->iterations, plural((uint64_t)result->iterations),
@@ -237,14 +196,13 @@ static void find_digits(struct findings *f, const struct fit_trust *t)
 {
     if (t->checks > 0)
         findings_add(
-            f, FINDING_FIT_CHECKED, false,
+            f, "fit_checked", false,
             "the residual gave the fit of %d iteration%s; the usual formula gave %d correct "
             "digits there (off by %.1e at most)",
             t->checks, plural((uint64_t)t->checks), digits(t->error), t->error);
     if (t->exact || t->noise <= PRINTED)
         return;
-    findings_add(f, FINDING_ROUNDING, true, "rounding leaves %d digits of this fit",
-                 digits(t->noise));
+    findings_add(f, "rounding", true, "rounding leaves %d digits of this fit", digits(t->noise));
     findings_advise(f, "--check-every 1 gives all");
 }
 
@@ -262,7 +220,7 @@ static void find_falls(struct findings *f, const struct cpals_result *result,
     bool ridge = mode_rules_largest_ridge(&options->problem.rules, MAX_ORDER) > 0;
     if (t->falls == 0)
         return;
-    findings_add(f, FINDING_FIT_FELL, !ridge, "the fit fell in %d iteration%s, by %.1e at most: %s",
+    findings_add(f, "fit_fell", !ridge, "the fit fell in %d iteration%s, by %.1e at most: %s",
                  t->falls, plural((uint64_t)t->falls), t->fall,
                  ridge ? "--ridge keeps weights small at the cost of fit"
                        : "the components are nearly dependent");
@@ -274,18 +232,18 @@ static void find_falls(struct findings *f, const struct cpals_result *result,
  * error. */
 #define GROWN .02
 
-static void find_held(struct findings *f, const struct cpals_result *result)
+static void find_holdout_error(struct findings *f, const struct cpals_result *result)
 {
-    const double grown = result->held.value - result->least_held;
-    if (result->least_iteration == 0 || !(grown > GROWN * result->least_held) ||
-        !(grown > result->held.error))
+    const double grown = result->holdout_error.value - result->least_holdout_error;
+    if (result->least_iteration == 0 || !(grown > GROWN * result->least_holdout_error) ||
+        !(grown > result->holdout_error.error))
         return;
-    findings_add(f, FINDING_HELD_OUT, true,
+    findings_add(f, "held_out", true,
                  "the held-out error was %.4g after iteration %d and is %.4g now: the model is "
                  "overfitting",
-                 result->least_held, result->least_iteration, result->held.value);
+                 result->least_holdout_error, result->least_iteration, result->holdout_error.value);
     findings_advise(f, "%s",
-                    loss_of(result->held.loss)->rates
+                    loss_of(result->holdout_error.loss)->rates
                         ? "try a lower rank, or --early-stop 10"
                         : "try --ridge auto, a lower rank, or --early-stop 10");
 }
@@ -296,7 +254,7 @@ static void find_degenerate(struct findings *f, const struct cpals_result *resul
     const struct model_health *h = &result->health;
     if (h->degenerate == 0)
         return;
-    findings_add(f, FINDING_DEGENERATE, true,
+    findings_add(f, "degenerate", true,
                  "%ju pair%s of components degenerate%s: components %ju and %ju cancel each other "
                  "(congruence %.4f), and the product of their weights grew by a factor of %.3g "
                  "since iteration %d",
@@ -319,7 +277,7 @@ static void find_core(struct findings *f, const struct cpals_result *result)
     char text[CORE_TEXT];
     if (core->state == CORE_KNOWN) {
         core_consistency_text(core, text, sizeof text);
-        findings_add(f, FINDING_CORE, !sound, "core consistency %s%s: %s", text,
+        findings_add(f, "core_consistency", !sound, "core consistency %s%s: %s", text,
                      core->estimated ? " (estimated, with its standard error)" : "",
                      sound ? "each component is meaningful on its own"
                      : core->percent >= CORE_DOUBTFUL
@@ -330,15 +288,15 @@ static void find_core(struct findings *f, const struct cpals_result *result)
             findings_advise(f, "%stry a lower rank",
                             result->stop == CPALS_CONVERGED ? "" : "let the run converge, or ");
     } else if (core->state == CORE_DEPENDENT) {
-        findings_add(f, FINDING_CORE_UNKNOWN, false,
+        findings_add(f, "core_consistency_unknown", false,
                      "core consistency not known: the columns of mode %d are dependent",
                      core->mode + 1);
     } else if (core->state == CORE_TOO_LARGE) {
-        findings_add(f, FINDING_CORE_UNKNOWN, false,
+        findings_add(f, "core_consistency_unknown", false,
                      "core consistency not known: it is computed for %d components at most",
                      CORE_PASSES);
     } else if (why[core->state]) {
-        findings_add(f, FINDING_CORE_UNKNOWN, false, "core consistency not known: %s",
+        findings_add(f, "core_consistency_unknown", false, "core consistency not known: %s",
                      why[core->state]);
     }
 }
@@ -351,28 +309,28 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
     find_digits(f, &result->trust);
     find_falls(f, result, options);
     if (result->best_iteration > 0 && als->early_stop > 0)
-        findings_add(f, FINDING_BEST_EARLIER, false,
+        findings_add(f, "best_earlier", false,
                      "the model is that of iteration %d, which has the least held-out error",
                      result->best_iteration);
     else if (result->best_iteration > 0)
-        findings_add(f, FINDING_BEST_EARLIER, false,
+        findings_add(f, "best_earlier", false,
                      "the model is that of iteration %d: its fit is higher than that of the last, "
                      "%.6f",
                      result->best_iteration, result->last_fit);
-    find_held(f, result);
+    find_holdout_error(f, result);
     if (p->unlisted.weighed && p->unlisted.weight == 0 && p->holdout.share == 0) {
-        findings_add(f, FINDING_UNTESTED, false, "the fit is that of the known entries alone");
+        findings_add(f, "untested", false, "the fit is that of the known entries alone");
         findings_advise(f, "--holdout 0.1 tells how well such a model predicts others");
     }
     find_degenerate(f, result, options);
     if (result->health.zero > 0) {
-        findings_add(f, FINDING_ZERO, true, "%ju of %ju components became zero",
+        findings_add(f, "zero", true, "%ju of %ju components became zero",
                      (uintmax_t)result->health.zero, (uintmax_t)p->rank);
         findings_advise(f, "a lower rank gives the same fit");
     }
     if (p->acceleration != ACCELERATE_OFF && !result->momentum) {
         findings_add(
-            f, FINDING_NO_MOMENTUM, false,
+            f, "no_momentum", false,
             "the iterations ran without momentum: memory has no room for it beside the tensor");
         findings_advise(f, "--accelerate momentum makes room");
     }
@@ -386,23 +344,23 @@ static void find_agreement(struct findings *f, const struct starts *s)
 {
     const struct starts_agreement a = starts_agreement(s);
     if (a.agree == a.others) {
-        findings_add(f, FINDING_STARTS_AGREE, false,
+        findings_add(f, "starts_agree", false,
                      "all starts%s lead to the same components (score %.2f or more): others would "
                      "hardly find better ones",
                      s->modelled < s->made ? " that gave a model" : "", STARTS_SAME);
     } else if (a.different > 0) {
-        findings_add(f, FINDING_STARTS_AMBIGUOUS, true,
+        findings_add(f, "starts_ambiguous", true,
                      "%d of %d other starts fit as well (within %g %%) with other components: the "
                      "components of this rank are not unique",
                      a.different, a.others, 100 * STARTS_EQUAL_FIT);
         findings_advise(f, "try a lower rank, or a smaller --tol");
     } else if (a.agree > 0) {
-        findings_add(f, FINDING_STARTS_DIFFER, false,
+        findings_add(f, "starts_differ", false,
                      "%d of %d other starts lead to the components of the best (score %.2f or "
                      "more), the rest to others that fit less",
                      a.agree, a.others, STARTS_SAME);
     } else {
-        findings_add(f, FINDING_STARTS_ALONE, true,
+        findings_add(f, "starts_alone", true,
                      "no other start leads to the components of the best (score %.2f or more)",
                      STARTS_SAME);
         findings_advise(f, "try more starts, more iterations, or a lower rank");
@@ -414,7 +372,7 @@ void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries
     const double spread = starts_spread(s, entries);
     const bool counts = s->made > 0 && s->start[0].result.log_likelihood != 0;
     if (s->asked == 1 && others) { /* local optima of counts outweigh methods and tolerances */
-        findings_add(f, FINDING_ONE_START, false,
+        findings_add(f, "one_start", false,
                      counts
                          ? "one start was made, and another may lead to other components: the "
                            "likelihoods of starts are often 0.05 to 0.5 nats an entry apart"
@@ -423,12 +381,12 @@ void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries
         findings_advise(f, "--starts 5 tells whether the result depends on the start");
     }
     if (s->made < s->asked)
-        findings_add(f, FINDING_STARTS_CUT, false,
-                     "only %d of %d starts began before the run ended", s->made, s->asked);
+        findings_add(f, "starts_cut", false, "only %d of %d starts began before the run ended",
+                     s->made, s->asked);
     if (s->modelled > 1)
         find_agreement(f, s);
     if (spread > 0)
-        findings_add(f, FINDING_STARTS_SPREAD, false,
+        findings_add(f, "starts_spread", false,
                      "the likelihoods of the starts are up to %.2g nats an entry apart", spread);
 }
 
@@ -447,21 +405,21 @@ void find_in_halves(struct findings *f, const struct split_half *s)
     if (s->halves.mode == 0)
         return;
     if (s->state == HALVES_ENDED) {
-        findings_add(f, FINDING_HALVES_UNKNOWN, false,
+        findings_add(f, "halves_unknown", false,
                      "the halves of mode %d were not compared: the run ended before",
                      s->halves.mode);
     } else if (s->state == HALVES_BREAKDOWN) {
         const int k = s->starts[0].modelled > 0;
-        findings_add(f, FINDING_HALVES_UNKNOWN, true,
+        findings_add(f, "halves_unknown", true,
                      "the halves of mode %d were not compared: half %d broke down: %s",
                      s->halves.mode, k + 1, s->starts[k].start[0].result.breakdown.message);
     } else if (s->alike == rank) {
-        findings_add(f, FINDING_HALVES_ALIKE, false,
+        findings_add(f, "halves_alike", false,
                      "both halves of mode %d lead to the same components (score %.4f; the least, "
                      "of component %ju, %.4f)",
                      s->halves.mode, s->match.score, (uintmax_t)s->least + 1, least);
     } else {
-        findings_add(f, FINDING_HALVES_DIFFER, true,
+        findings_add(f, "halves_differ", true,
                      "%ju of %ju components are not found in both halves of mode %d (score below "
                      "%.2f): the least alike, component %ju, has %.4f",
                      (uintmax_t)(rank - s->alike), (uintmax_t)rank, s->halves.mode, HALVES_ALIKE,

@@ -11,45 +11,11 @@
 #include "base/error.h"
 #include "ranks/rank_tensor.h"
 
-enum finding_kind {
-    FINDING_VECTOR,           /* a tensor of one mode                                       */
-    FINDING_SHORT_MODE,       /* a mode is shorter than the rank                            */
-    FINDING_DROPPED_ZEROS,    /* the file lacks zeros that were listed, and would count      */
-    FINDING_EMPTY_SLICES,     /* no entry of some slices is known                           */
-    FINDING_FEW_ENTRIES,      /* fewer entries are known than the model has unknowns         */
-    FINDING_RANDOM_MODE,      /* a mode starts at random although a model was given         */
-    FINDING_TOLERANCE,        /* it is below what single precision resolves                 */
-    FINDING_RESUMED,          /* the iterations before had other options                    */
-    FINDING_NOT_CONVERGED,    /* the run ended before it converged                           */
-    FINDING_FIT_CHECKED,      /* fits came from the residual                                */
-    FINDING_ROUNDING,         /* rounding has taken digits of the fit                       */
-    FINDING_FIT_FELL,         /* it fell by more than rounding explains                     */
-    FINDING_BEST_EARLIER,     /* the model is that of an earlier iteration                  */
-    FINDING_HELD_OUT,         /* the held-out error grew again                              */
-    FINDING_UNTESTED,         /* only the entries that made the model were compared with it */
-    FINDING_DEGENERATE,       /* components cancel each other                               */
-    FINDING_ZERO,             /* components became zero                                     */
-    FINDING_NO_MOMENTUM,      /* memory has no room for momentum                            */
-    FINDING_CORE,             /* what the core consistency means                            */
-    FINDING_CORE_UNKNOWN,     /* why the core consistency is not known                      */
-    FINDING_ONE_START,        /* it is not known whether the result depends on the start    */
-    FINDING_STARTS_CUT,       /* not all starts were made                                   */
-    FINDING_STARTS_AGREE,     /* all lead to the same components                            */
-    FINDING_STARTS_DIFFER,    /* some lead to components that fit less                      */
-    FINDING_STARTS_ALONE,     /* none leads to the components of the best                   */
-    FINDING_STARTS_AMBIGUOUS, /* some fit as well with other components                     */
-    FINDING_STARTS_SPREAD,    /* of counts: how far apart their likelihoods are             */
-    FINDING_HALVES_ALIKE,     /* both halves of the tensor lead to the same components       */
-    FINDING_HALVES_DIFFER,    /* some components differ between the halves                   */
-    FINDING_HALVES_UNKNOWN,   /* why the halves were not compared                            */
-    FINDING_KINDS
-};
-
 struct finding {
-    enum finding_kind kind;
-    bool warning;   /* something speaks against the result; otherwise good to know            */
-    char *sentence; /* what was found, without a full stop; owned                             */
-    char *advice;   /* what helps, or NULL; owned                                             */
+    const char *kind; /* its word in records, which data/schema/record.schema.json explains */
+    bool warning;     /* something speaks against the result; otherwise good to know            */
+    char *sentence;   /* what was found, without a full stop; owned                             */
+    char *advice;     /* what helps, or NULL; owned                                             */
 };
 
 /* All zero is an empty list. */
@@ -59,12 +25,10 @@ struct findings {
     struct error error;      /* the first failure, STATUS_MEMORY; later ones are lost */
 };
 
-/* The name of a kind in records: "degenerate". */
-const char *finding_name(enum finding_kind kind);
-
-/* Adds a finding. Format and arguments as for printf, here and below. A failure stays in f->error.
+/* Adds a finding; `kind` is not copied. Format and arguments as for printf, here and below. A
+ * failure stays in f->error.
  */
-void findings_add(struct findings *f, enum finding_kind kind, bool warning, const char *format, ...)
+void findings_add(struct findings *f, const char *kind, bool warning, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Adds advice to the last finding. */

@@ -18,7 +18,8 @@ void fit_trace_begin(struct fit_trace *trace, int first)
     trace->start = clock_now();
 }
 
-enum status fit_trace_note(struct fit_trace *trace, double fit, double held, struct error *error)
+enum status fit_trace_note(struct fit_trace *trace, double fit, double holdout_error,
+                           struct error *error)
 {
     if (!trace)
         return STATUS_OK;
@@ -29,19 +30,19 @@ enum status fit_trace_note(struct fit_trace *trace, double fit, double held, str
         trace->every *= 2;
         for (size_t i = 1; i < trace->count; i++) {
             trace->fit[i] = trace->fit[2 * i];
-            trace->held[i] = trace->held[2 * i];
+            trace->holdout_error[i] = trace->holdout_error[2 * i];
             trace->seconds[i] = trace->seconds[2 * i];
         }
     }
     if (trace->count == trace->room) {
         const size_t room = trace->room ? 2 * trace->room : FIRST_ROOM;
         TRY(memory_resize(&trace->fit, room, sizeof *trace->fit, error));
-        TRY(memory_resize(&trace->held, room, sizeof *trace->held, error));
+        TRY(memory_resize(&trace->holdout_error, room, sizeof *trace->holdout_error, error));
         TRY(memory_resize(&trace->seconds, room, sizeof *trace->seconds, error));
         trace->room = room;
     }
     trace->fit[trace->count] = fit;
-    trace->held[trace->count] = held;
+    trace->holdout_error[trace->count] = holdout_error;
     trace->seconds[trace->count++] = clock_now() - trace->start;
     return STATUS_OK;
 }
@@ -64,7 +65,7 @@ void fit_trace_swap(struct fit_trace *a, struct fit_trace *b)
 void fit_trace_free(struct fit_trace *trace)
 {
     memory_free(trace->fit);
-    memory_free(trace->held);
+    memory_free(trace->holdout_error);
     memory_free(trace->seconds);
     *trace = (struct fit_trace){0};
 }

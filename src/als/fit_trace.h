@@ -12,14 +12,14 @@
 
 /* All zero is an empty trace. */
 struct fit_trace {
-    int first;           /* the number of the first iteration, from 1                        */
-    uint64_t iterations; /* that have ended since fit_trace_begin                            */
-    uint64_t every;      /* the trace has the iterations first, first + every, ...           */
-    size_t count, room;  /* iterations: in the trace, and for which there is room            */
-    double *fit;         /* (count) after the iteration; owned                               */
-    double *held;        /* (count) the held-out error, 0 where nothing is held out; owned */
-    double *seconds;     /* (count) from fit_trace_begin to the iteration's end; owned       */
-    double start;        /* of fit_trace_begin, by clock_now                                 */
+    int first;             /* the number of the first iteration, from 1                        */
+    uint64_t iterations;   /* that have ended since fit_trace_begin                            */
+    uint64_t every;        /* the trace has the iterations first, first + every, ...           */
+    size_t count, room;    /* iterations: in the trace, and for which there is room            */
+    double *fit;           /* (count) after the iteration; owned                               */
+    double *holdout_error; /* (count) the held-out error, 0 where nothing is held out; owned */
+    double *seconds;       /* (count) from fit_trace_begin to the iteration's end; owned       */
+    double start;          /* of fit_trace_begin, by clock_now                                 */
 };
 
 /* The functions from here to fit_trace_correct do nothing where `trace` is NULL. */
@@ -28,7 +28,8 @@ struct fit_trace {
 void fit_trace_begin(struct fit_trace *trace, int first);
 
 /* Appends the fit and the held-out error of the iteration that has just ended. STATUS_MEMORY. */
-enum status fit_trace_note(struct fit_trace *trace, double fit, double held, struct error *error);
+enum status fit_trace_note(struct fit_trace *trace, double fit, double holdout_error,
+                           struct error *error);
 
 /* Corrects the fit of the last iteration. */
 void fit_trace_correct(struct fit_trace *trace, double fit);

@@ -34,95 +34,66 @@ enum status weight_history_note(struct weight_history *h, struct backend *b, int
     return backend_weights(b, h->recent, error);
 }
 
-/* One model's numbers. */
-struct examination {
-    uint64_t rank;
-    bool sorted;        /* the arranged model has descending weights        */
-    double *congruence; /* (R x R)                                          */
-    double *gram;       /* (R x R): of one mode                             */
-    double *weight;     /* (R)                                              */
-    double *norm;       /* (R): the product of the norms of the columns     */
-    const double *then; /* (R): the weights after an earlier iteration      */
-};
-
-static enum status examine(struct examination *e, struct backend *b, struct error *error)
-{
-    uint64_t entries = e->rank * e->rank;
-    e->congruence = memory_array(e->rank, e->rank * sizeof *e->congruence, error);
-    e->gram = memory_array(e->rank, e->rank * sizeof *e->gram, error);
-    e->weight = memory_array(e->rank, sizeof *e->weight, error);
-    e->norm = memory_array(e->rank, sizeof *e->norm, error);
-    TRY(error->status);
-    TRY(backend_weights(b, e->weight, error));
-    for (uint64_t i = 0; i < entries; i++)
-        e->congruence[i] = 1;
-    for (int n = 0; n < b->order; n++) {
-        TRY(backend_gram(b, n, e->gram, error));
-        for (uint64_t i = 0; i < entries; i++)
-            e->congruence[i] *= e->gram[i];
-    }
-    for (uint64_t r = 0; r < e->rank; r++) /* columns of fixed modes may have any norm */
-        e->norm[r] = sqrt(e->congruence[r * e->rank + r]);
-    for (uint64_t i = 0; i < e->rank; i++)
-        for (uint64_t j = 0; j < e->rank; j++)
-            if (e->norm[i] > 0 && e->norm[j] > 0)
-                e->congruence[i * e->rank + j] /= e->norm[i] * e->norm[j];
-    return STATUS_OK;
-}
-
 /* The place of component r, from 1, in the arranged model. */
-static uint64_t place_of(const struct examination *e, uint64_t r)
+static uint64_t place_of(const double *weight, uint64_t rank, uint64_t r)
 {
-    uint64_t place = e->sorted ? 1 : r + 1;
-    for (uint64_t s = 0; s < e->rank && e->sorted; s++)
-        place += e->weight[s] > e->weight[r] || (e->weight[s] == e->weight[r] && s < r);
+    uint64_t place = 1;
+    for (uint64_t s = 0; s < rank; s++)
+        place += weight[s] > weight[r] || (weight[s] == weight[r] && s < r);
     return place;
-}
-
-static bool grows(const struct examination *e, uint64_t r)
-{
-    return e->weight[r] > HEALTH_GROWTH * e->then[r];
-}
-
-static void find_degenerate(struct model_health *health, const struct examination *e)
-{
-    for (uint64_t i = 0; i < e->rank; i++)
-        for (uint64_t j = i + 1; j < e->rank; j++) {
-            double congruence = e->congruence[i * e->rank + j];
-            if (!(congruence < HEALTH_CONGRUENCE) || !grows(e, i) || !grows(e, j))
-                continue;
-            health->degenerate++;
-            if (congruence >= health->congruence)
-                continue;
-            uint64_t a = place_of(e, i), b = place_of(e, j);
-            health->congruence = congruence;
-            health->pair[0] = a < b ? a : b;
-            health->pair[1] = a < b ? b : a;
-            health->growth = e->weight[i] / e->then[i] * (e->weight[j] / e->then[j]);
-        }
 }
 
 enum status model_health(struct model_health *health, struct backend *b,
                          const struct weight_history *history, int iteration, struct error *error)
 {
-    struct examination e = {.rank = history->rank,
-                            .sorted = !mode_rules_any(b->options.problem.rules.fixed)};
-    bool recent = iteration > history->recent_at;
+    const uint64_t rank = history->rank, entries = rank * rank;
+    const bool sorted = !mode_rules_any(b->options.problem.rules.fixed); /* by descending weights */
+    const bool recent = iteration > history->recent_at;
+    const double *then = recent ? history->recent : history->older; /* the weights of before */
     *health = (struct model_health){.since = recent ? history->recent_at : history->older_at};
-    e.then = recent ? history->recent : history->older;
-    TRY_OR(done, examine(&e, b, error));
+    double *congruence = memory_array(rank, rank * sizeof *congruence, error);
+    double *gram = memory_array(rank, rank * sizeof *gram, error); /* of one mode */
+    double *weight = memory_array(rank, sizeof *weight, error);
+    double *norm = memory_array(rank, sizeof *norm, error); /* the product of the columns' norms */
+    TRY_OR(done, error->status);
+    TRY_OR(done, backend_weights(b, weight, error));
+    for (uint64_t i = 0; i < entries; i++)
+        congruence[i] = 1;
+    for (int n = 0; n < b->order; n++) {
+        TRY_OR(done, backend_gram(b, n, gram, error));
+        for (uint64_t i = 0; i < entries; i++)
+            congruence[i] *= gram[i];
+    }
     double least = 0; /* a component of no more weight is zero; weights lack norms of fixed modes */
-    for (uint64_t r = 0; r < e.rank; r++)
-        least = fmax(least, HEALTH_DEAD * e.weight[r] * e.norm[r]);
-    for (uint64_t r = 0; r < e.rank; r++)
-        health->zero += !(e.weight[r] * e.norm[r] > least);
-    if (health->since > 0)
-        find_degenerate(health, &e);
+    for (uint64_t r = 0; r < rank; r++) {
+        norm[r] = sqrt(congruence[r * rank + r]); /* columns of fixed modes may have any norm */
+        least = fmax(least, HEALTH_DEAD * weight[r] * norm[r]);
+    }
+    for (uint64_t r = 0; r < rank; r++)
+        health->zero += !(weight[r] * norm[r] > least);
+    for (uint64_t i = 0; health->since > 0 && i < rank; i++)
+        for (uint64_t j = i + 1; j < rank; j++) {
+            const double cosine = norm[i] > 0 && norm[j] > 0
+                                      ? congruence[i * rank + j] / (norm[i] * norm[j])
+                                      : congruence[i * rank + j];
+            if (!(cosine < HEALTH_CONGRUENCE) || !(weight[i] > HEALTH_GROWTH * then[i]) ||
+                !(weight[j] > HEALTH_GROWTH * then[j]))
+                continue;
+            health->degenerate++;
+            if (cosine >= health->congruence)
+                continue;
+            const uint64_t a = sorted ? place_of(weight, rank, i) : i + 1;
+            const uint64_t c = sorted ? place_of(weight, rank, j) : j + 1;
+            health->congruence = cosine;
+            health->pair[0] = a < c ? a : c;
+            health->pair[1] = a < c ? c : a;
+            health->growth = weight[i] / then[i] * (weight[j] / then[j]);
+        }
     health->ridge = (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) / 54;
 done:
-    memory_free(e.congruence);
-    memory_free(e.gram);
-    memory_free(e.weight);
-    memory_free(e.norm);
+    memory_free(congruence);
+    memory_free(gram);
+    memory_free(weight);
+    memory_free(norm);
     return error->status;
 }

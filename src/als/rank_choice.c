@@ -26,7 +26,7 @@ unsigned rank_known(const struct rank_outcome *outcome, int count)
         const struct rank_outcome *o = &outcome[i];
         known |= (o->failure.status == STATUS_OK ? RANKS_MODEL : 0u) |
                  (o->result.core.state == CORE_KNOWN ? RANKS_CORE : 0u) |
-                 (o->result.held.entries > 0 ? RANKS_HELD : 0u) |
+                 (o->result.holdout_error.entries > 0 ? RANKS_HOLDOUT : 0u) |
                  (o->agreement.others > 0 ? RANKS_AGREEMENT : 0u) |
                  (o->halves.asked ? RANKS_HALVES : 0u) | (o->ridge > 0 ? RANKS_RIDGE : 0u);
     }
@@ -66,18 +66,19 @@ int rank_choice_halves(const struct rank_outcome *outcome, int count)
     return largest(outcome, count, is_alike);
 }
 
-int rank_choice_held(const struct rank_outcome *outcome, int count)
+int rank_choice_holdout(const struct rank_outcome *outcome, int count)
 {
     int best = -1, choice = -1;
     for (int i = 0; i < count; i++) {
-        const struct held_error *held = &outcome[i].result.held;
-        if (held->entries > 0 && (best < 0 || held->value < outcome[best].result.held.value))
+        const struct holdout_error *holdout = &outcome[i].result.holdout_error;
+        if (holdout->entries > 0 &&
+            (best < 0 || holdout->value < outcome[best].result.holdout_error.value))
             best = i;
     }
     for (int i = 0; best >= 0 && i < count; i++) {
-        const struct held_error *held = &outcome[i].result.held;
-        const struct held_error *least = &outcome[best].result.held;
-        const bool near = held->entries > 0 && held->value <= least->value + least->error;
+        const struct holdout_error *holdout = &outcome[i].result.holdout_error;
+        const struct holdout_error *least = &outcome[best].result.holdout_error;
+        const bool near = holdout->entries > 0 && holdout->value <= least->value + least->error;
         if (near && (choice < 0 || outcome[i].rank < outcome[choice].rank))
             choice = i;
     }
@@ -107,8 +108,8 @@ uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *te
         return suggest_largest(outcome, count, rank_choice_halves(outcome, count),
                                "all of whose components are alike in both halves",
                                "components that are all alike in both halves", text);
-    if (known & RANKS_HELD) {
-        const int choice = rank_choice_held(outcome, count);
+    if (known & RANKS_HOLDOUT) {
+        const int choice = rank_choice_holdout(outcome, count);
         snprintf(text, RANK_CHOICE_TEXT,
                  "rank %ju is suggested: the smallest of these whose held-out error is within its "
                  "standard error of the least%s",

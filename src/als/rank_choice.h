@@ -30,7 +30,7 @@ struct rank_outcome rank_outcome(uint64_t rank, const struct runs *runs,
 enum rank_known {
     RANKS_MODEL = 1,
     RANKS_CORE = 2,      /* a core consistency that is known */
-    RANKS_HELD = 4,      /* a held-out error                  */
+    RANKS_HOLDOUT = 4,   /* a held-out error                  */
     RANKS_AGREEMENT = 8, /* several starts to compare */
     RANKS_HALVES = 16,   /* a tensor that is split            */
     RANKS_RIDGE = 32     /* a ridge that was chosen           */
@@ -44,7 +44,7 @@ int rank_choice(const struct rank_outcome *outcome, int count);
 /* With held-out entries: the index of the smallest rank whose held-out error is no more than its
  * standard error above the least of all (L. Breiman et al.: Classification and regression trees,
  * 1984, section 3.4.3); -1 if there is none. */
-int rank_choice_held(const struct rank_outcome *outcome, int count);
+int rank_choice_holdout(const struct rank_outcome *outcome, int count);
 
 /* With --split-half: the index of the largest rank whose components are all alike in both halves;
  * -1 if there is none. */

@@ -48,14 +48,15 @@ bool runs_next(const struct runs *s, struct run *next)
         return true;
     next->ridge = s->ridge.best;
     for (; next->part < RUNS_PARTS; next->part++) {
-        const struct starts *of = &s->starts[next->part];
-        if (of->made < of->asked) {
-            next->guess.seed += (uint64_t)next->part * (uint64_t)of->asked + (uint64_t)of->made;
-            if (of->made > 0 && list->guess.kind != GUESS_NORMAL)
+        const struct starts *starts = &s->starts[next->part];
+        if (starts->made < starts->asked) {
+            next->guess.seed +=
+                (uint64_t)next->part * (uint64_t)starts->asked + (uint64_t)starts->made;
+            if (starts->made > 0 && list->guess.kind != GUESS_NORMAL)
                 next->guess.kind = GUESS_RANDOM;
             return true;
         }
-        if (of->modelled == 0)
+        if (starts->modelled == 0)
             return false;
     }
     return false;
@@ -63,16 +64,17 @@ bool runs_next(const struct runs *s, struct run *next)
 
 static bool is_better(const struct cpals_result *a, const struct cpals_result *b)
 {
-    return a->held.entries > 0 ? a->held.value < b->held.value : a->fit > b->fit;
+    return a->holdout_error.entries > 0 ? a->holdout_error.value < b->holdout_error.value
+                                        : a->fit > b->fit;
 }
 
 void runs_note(struct runs *s, const struct run *run)
 {
-    struct starts *of = &s->starts[run->part];
+    struct starts *starts = &s->starts[run->part];
     struct run *noted = &s->run[s->count++];
     *noted = *run;
     if (run->trial) {
-        ridge_search_note(&s->ridge, run->ridge, run->result.held.value);
+        ridge_search_note(&s->ridge, run->ridge, run->result.holdout_error.value);
         if (!runs_ended(s))
             return;
         s->ridge.best = run->ridge;
@@ -81,30 +83,30 @@ void runs_note(struct runs *s, const struct run *run)
         *noted = *run;
         noted->trial = false;
     }
-    if (of->made++ == 0)
-        of->start = noted;
+    if (starts->made++ == 0)
+        starts->start = noted;
     if (run->result.stop == CPALS_BREAKDOWN)
         return;
-    if (of->modelled++ == 0 || is_better(&run->result, &of->start[of->best].result))
-        of->best = of->made - 1;
+    if (starts->modelled++ == 0 || is_better(&run->result, &starts->start[starts->best].result))
+        starts->best = starts->made - 1;
 }
 
 const struct run *runs_best(const struct runs *s, int part)
 {
-    const struct starts *of = &s->starts[part];
-    return of->modelled > 0 ? &of->start[of->best] : NULL;
+    const struct starts *starts = &s->starts[part];
+    return starts->modelled > 0 ? &starts->start[starts->best] : NULL;
 }
 
 enum status runs_check(const struct runs *s, struct error *error)
 {
-    const struct starts *of = &s->starts[0];
-    if (of->made == 0 || of->modelled > 0)
+    const struct starts *starts = &s->starts[0];
+    if (starts->made == 0 || starts->modelled > 0)
         return STATUS_OK;
-    const char *why = of->start[0].result.breakdown.message;
-    if (of->asked == 1)
+    const char *why = starts->start[0].result.breakdown.message;
+    if (starts->asked == 1)
         return error_set(error, STATUS_NUMERICAL, "%s", why);
     return error_set(error, STATUS_NUMERICAL, "none of %d starts gave a model; start 1: %s",
-                     of->made, why);
+                     starts->made, why);
 }
 
 bool runs_ended(const struct runs *s)
@@ -120,19 +122,19 @@ int runs_interrupted(const struct runs *s)
 
 enum status runs_take_best(struct runs *s, int part, struct ktensor *best, struct error *error)
 {
-    const struct starts *of = &s->starts[part];
-    const ptrdiff_t first = of->start - s->run;
+    const struct starts *starts = &s->starts[part];
+    const ptrdiff_t first = starts->start - s->run;
     struct run *start = &s->run[first];
     struct ktensor *model = &s->model[first];
-    for (int i = 0; i < of->made && error->status == STATUS_OK; i++) {
-        if (i == of->best)
+    for (int i = 0; i < starts->made && error->status == STATUS_OK; i++) {
+        if (i == starts->best)
             start[i].score = 1;
         else if (start[i].result.stop != CPALS_BREAKDOWN)
-            ktensor_score(&model[i], &model[of->best], 0, &start[i].score, NULL, error);
+            ktensor_score(&model[i], &model[starts->best], 0, &start[i].score, NULL, error);
     }
-    *best = model[of->best];
-    model[of->best] = (struct ktensor){0};
-    for (int i = 0; i < of->made; i++)
+    *best = model[starts->best];
+    model[starts->best] = (struct ktensor){0};
+    for (int i = 0; i < starts->made; i++)
         ktensor_free(&model[i]);
     return error->status;
 }
@@ -194,14 +196,14 @@ bool ridge_search_next(const struct ridge_search *s, double *ridge)
     return !s->ended && s->count < RIDGE_TRIALS;
 }
 
-void ridge_search_note(struct ridge_search *s, double ridge, double held)
+void ridge_search_note(struct ridge_search *s, double ridge, double holdout_error)
 {
-    const bool first = s->count == 0, better = held < BETTER * s->least;
+    const bool first = s->count == 0, better = holdout_error < BETTER * s->least;
     s->ridge[s->count] = ridge;
-    s->held[s->count++] = held;
-    if (held < s->least) {
+    s->holdout_error[s->count++] = holdout_error;
+    if (holdout_error < s->least) {
         s->best = ridge;
-        s->least = held;
+        s->least = holdout_error;
     }
     if (better && !first)
         s->step += s->direction;
@@ -268,10 +270,11 @@ enum status split_half_compare(struct split_half *s, struct runs *runs, const st
         ktensor_match_free(&match);
     }
     for (uint64_t r = 0; r < model->rank; r++) {
-        struct half_partners *of = &s->component[r];
-        of->score = fmin(s->match.pair[of->pair].score, fmin(of->with[0], of->with[1]));
-        s->alike += of->score >= HALVES_ALIKE;
-        if (of->score < s->component[s->least].score)
+        struct half_partners *component = &s->component[r];
+        component->score = fmin(s->match.pair[component->pair].score,
+                                fmin(component->with[0], component->with[1]));
+        s->alike += component->score >= HALVES_ALIKE;
+        if (component->score < s->component[s->least].score)
             s->least = r;
     }
 done:

@@ -21,16 +21,16 @@
 
 /* Empty without --ridge auto. */
 struct ridge_search {
-    int count;                  /* of ridges that were tried                        */
-    double ridge[RIDGE_TRIALS]; /* (count)                                          */
-    double held[RIDGE_TRIALS];  /* (count): the held-out error; infinite without a model */
-    double best;                /* the ridge with the least held-out error so far   */
-    double least;               /* that error                                       */
-    double enough;              /* a held-out error below this is small enough      */
-    int step;                   /* the place, among all ridges, of the one from which the search
-                                 * goes on: 0 for 1, 1 for 3                             */
-    int direction;              /* 1: upwards, -1: downwards                        */
-    bool ended;                 /* no other ridge is to be tried                    */
+    int count;                          /* of ridges that were tried                        */
+    double ridge[RIDGE_TRIALS];         /* (count)                                          */
+    double holdout_error[RIDGE_TRIALS]; /* (count): the held-out error; infinite without a model */
+    double best;                        /* the ridge with the least held-out error so far   */
+    double least;                       /* that error                                       */
+    double enough;                      /* a held-out error below this is small enough      */
+    int step;      /* the place, among all ridges, of the one from which the search
+                    * goes on: 0 for 1, 1 for 3                             */
+    int direction; /* 1: upwards, -1: downwards                        */
+    bool ended;    /* no other ridge is to be tried                    */
 };
 
 /* Begins with a ridge that suits a model of entries of this size (root of the mean square) and a
@@ -41,7 +41,7 @@ void ridge_search_begin(struct ridge_search *s, enum ridge_scale scale, double s
 bool ridge_search_next(const struct ridge_search *s, double *ridge);
 
 /* Notes the held-out error of the ridge that ridge_search_next gave. */
-void ridge_search_note(struct ridge_search *s, double ridge, double held);
+void ridge_search_note(struct ridge_search *s, double ridge, double holdout_error);
 
 /* Two components whose factor match score is this or more count as the same (U. Lorenzo-Seva,
  * J. M. F. ten Berge: Tucker's congruence coefficient as a meaningful index of factor similarity,

@@ -229,8 +229,8 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
     if (problem_has_rates(&b->options.problem)) {
         const struct count_weights weights = {loss_of(b->options.problem.loss), u->weighed,
                                               u->weight, seam->problem.exponent};
-        const struct count_source nonzeros = {source.x, source.file};
-        TRY_OR(done, count_null_find(&seam->problem.null, &nonzeros, &t->rows, &weights, error));
+        TRY_OR(done, count_null_find(&seam->problem.null, source.x, source.file, &t->rows, &weights,
+                                     error));
     }
     TRY_OR(done, b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error));
     TRY_OR(done, operation_end(&seam->clock, OP_OPEN, 0, error));

@@ -72,9 +72,10 @@ struct checkpoint_header {
     uint32_t ridge_scale;       /* enum ridge_scale                                            */
     double holdout;             /* the share of entries that are held out                      */
     uint64_t holdout_seed;      /* by which they are chosen                                    */
-    double held, best_held;     /* struct held_error: of the last model, and of the best       */
+    double holdout_error;       /* struct holdout_error: of the last model, ...                */
+    double best_holdout_error;  /* ... and of the best                                         */
     uint32_t loss, solver;      /* enum loss_name, enum solver                                 */
-    double least_held;          /* the smallest that `held` has been                           */
+    double least_holdout_error; /* the smallest that holdout_error has been                    */
     uint64_t least_iteration;   /* after which it was; 0: none yet, or from before this member */
     double best_noise;          /* by how much rounding may have changed best_fit              */
     uint64_t inner;             /* struct problem; 0 or 1: one step of a mode                  */
@@ -93,9 +94,9 @@ struct checkpoint_header {
     X(problem.ridge_scale, ridge_scale)                                                            \
     X(problem.holdout.share, holdout)                                                              \
     X(problem.holdout.seed, holdout_seed)                                                          \
-    X(held, held)                                                                                  \
-    X(best_held, best_held)                                                                        \
-    X(least_held, least_held)                                                                      \
+    X(holdout_error, holdout_error)                                                                \
+    X(best_holdout_error, best_holdout_error)                                                      \
+    X(least_holdout_error, least_holdout_error)                                                    \
     X(least_iteration, least_iteration)                                                            \
     X(best_noise, best_noise)                                                                      \
     X(problem.loss, loss)                                                                          \
@@ -209,9 +210,9 @@ struct checkpoint_about {
     enum precision factors;      /* of the factor matrices as they stand              */
     int best_iteration;          /* of the best model that the run keeps a copy of; 0: no copy */
     double best_fit;             /* of that model                                     */
-    double held, best_held;      /* struct held_error: of the last model, and of the best; 0
-                                  * where no entries are held out                     */
-    double least_held;           /* the smallest of them so far ...                   */
+    double holdout_error;        /* struct holdout_error: of the last model, ...      */
+    double best_holdout_error;   /* ... and of the best; 0 where no entries are held out */
+    double least_holdout_error;  /* the smallest of them so far ...                   */
     int least_iteration;         /* ... and after which iteration; 0: none            */
     double best_noise;           /* by which rounding may have changed best_fit       */
     enum precision best_factors; /* of its factor matrices                            */

@@ -67,15 +67,16 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
                                                 h->fade < 1 && h->ridge_scale <= RIDGE_COUNTED
                                           : h->weighed == 0 && h->unlisted == 0 && h->fade == 0 &&
                                                 h->ridge_scale == 0;
-    const bool held = h->holdout > 0
-                          ? h->holdout < 1 && h->held >= 0 && h->best_held >= 0 &&
-                                h->least_held >= 0 && h->least_iteration <= h->iterations
-                          : h->holdout == 0 && h->holdout_seed == 0 && h->held == 0 &&
-                                h->best_held == 0 && h->least_held == 0 && h->least_iteration == 0;
+    const bool holdout =
+        h->holdout > 0 ? h->holdout < 1 && h->holdout_error >= 0 && h->best_holdout_error >= 0 &&
+                             h->least_holdout_error >= 0 && h->least_iteration <= h->iterations
+                       : h->holdout == 0 && h->holdout_seed == 0 && h->holdout_error == 0 &&
+                             h->best_holdout_error == 0 && h->least_holdout_error == 0 &&
+                             h->least_iteration == 0;
     const bool loss = loss_is_known(h->loss) &&
                       h->solver <= (loss_of(h->loss)->rates ? SOLVER_MU : 0u) &&
                       h->inner <= (h->solver == SOLVER_MU ? PROBLEM_MOST_INNER : 1u);
-    if (!precision || !momentum || !best || !unlisted || !held || !loss)
+    if (!precision || !momentum || !best || !unlisted || !holdout || !loss)
         return false;
     for (uint32_t n = 0; n < MAX_ORDER; n++)
         if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/memory.h"
 
 /* Books the seconds since `start`; returns `status`. */
@@ -10,12 +11,6 @@ static enum status book(struct comm *c, double start, enum status status)
 {
     c->seconds += clock_now() - start;
     return status;
-}
-
-enum status comm_allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
-{
-    double start = clock_now();
-    return book(c, start, c->engine->allreduce_sum(c, x, count, error));
 }
 
 enum status comm_allreduce_max(struct comm *c, int *value, struct error *error)
@@ -37,62 +32,54 @@ enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_row
     return book(c, start, c->engine->reduce_scatter(c, m, rows, error));
 }
 
-enum status comm_allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
+enum status comm_exchange(struct comm *c, struct error *error)
+{
+    const struct comm_parcel *from = &c->sent[c->rank], *to = &c->received[c->rank];
+    double start = clock_now();
+    if (to->bytes != from->bytes)
+        memory_copy(to->bytes, from->bytes, from->size);
+    return book(c, start, c->engine->exchange(c, error));
+}
+
+enum status comm_allgatherv(struct comm *c, void *a, const uint64_t *first, size_t row,
                             struct error *error)
 {
-    double start = clock_now();
-    return book(c, start, c->engine->allgatherv(c, a, rows, error));
+    for (int k = 0; k < c->size; k++)
+        c->received[k] =
+            (struct comm_parcel){(char *)a + first[k] * row, (first[k + 1] - first[k]) * row};
+    for (int k = 0; k < c->size; k++)
+        c->sent[k] = c->received[c->rank];
+    return comm_exchange(c, error);
 }
 
-enum status comm_alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
-                           void *receive, const uint64_t *receive_first, struct error *error)
+/* Each rank adds a part of x up and sends the part to all. */
+enum status comm_allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
 {
-    double start = clock_now();
-    return book(c, start, c->engine->alltoallv(c, send, send_first, receive, receive_first, error));
-}
-
-/* first (ranks of c + 1): `size` bytes for each rank; the caller frees it. Aborts and returns NULL
- * where there is no memory. */
-static uint64_t *even_parcels(struct comm *c, size_t size, struct error *error)
-{
-    uint64_t *first = memory_array((size_t)c->size + 1, sizeof *first, error);
-    for (int k = 0; first && k <= c->size; k++)
-        first[k] = (uint64_t)k * size;
-    if (!first)
-        comm_abort(c, error);
-    return first;
+    const struct comm_rows rows = {c->even, 1};
+    for (int k = 0; k <= c->size; k++)
+        c->even[k] = even_cut(count, k, c->size);
+    TRY(comm_reduce_scatter(c, x, &rows, error));
+    return comm_allgatherv(c, x, c->even, sizeof *x, error);
 }
 
 enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receive,
                           struct error *error)
 {
-    uint64_t *first = even_parcels(c, sizeof *send, error);
-    if (!first)
-        return error->status;
-    comm_alltoallv(c, send, first, receive, first, error);
-    memory_free(first);
-    return error->status;
+    for (int k = 0; k < c->size; k++) {
+        c->sent[k] = (struct comm_parcel){(char *)(uintptr_t)(send + k), sizeof *send};
+        c->received[k] = (struct comm_parcel){(char *)(receive + k), sizeof *receive};
+    }
+    return comm_exchange(c, error);
 }
 
 enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *all,
                            struct error *error)
 {
-    size_t ranks = (size_t)c->size;
-    uint64_t *first = even_parcels(c, size, error);
-    if (!first)
-        return error->status;
-    char *copies = memory_array(ranks, size, error);
-    if (!copies) {
-        comm_abort(c, error);
-        goto done;
+    for (int k = 0; k < c->size; k++) {
+        c->sent[k] = (struct comm_parcel){(char *)(uintptr_t)mine, size};
+        c->received[k] = (struct comm_parcel){(char *)all + (size_t)k * size, size};
     }
-    for (size_t k = 0; k < ranks; k++)
-        memcpy(copies + k * size, mine, size);
-    comm_alltoallv(c, copies, first, all, first, error);
-done:
-    memory_free(first);
-    memory_free(copies);
-    return error->status;
+    return comm_exchange(c, error);
 }
 
 enum status comm_check(struct comm *c, struct error *error)
@@ -157,81 +144,18 @@ void comm_finalize(struct comm *c)
         c->engine->finalize(c);
 }
 
-/* With one rank an operation leaves every array as it is; an exchange is a copy. */
-
-static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
+enum status comm_create_arrays(struct comm *c, struct error *error)
 {
-    (void)c, (void)x, (void)count, (void)error;
-    return STATUS_OK;
-}
-
-static enum status allreduce_max(struct comm *c, int *value, struct error *error)
-{
-    (void)c, (void)value, (void)error;
-    return STATUS_OK;
-}
-
-static enum status bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
-{
-    (void)c, (void)root, (void)bytes, (void)size, (void)error;
-    return STATUS_OK;
-}
-
-static enum status rows_stay(struct comm *c, double *m, const struct comm_rows *rows,
-                             struct error *error)
-{
-    (void)c, (void)m, (void)rows, (void)error;
-    return STATUS_OK;
-}
-
-static enum status alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
-                             void *receive, const uint64_t *receive_first, struct error *error)
-{
-    (void)c, (void)receive_first, (void)error;
-    if (send_first[1] > 0)
-        memcpy(receive, send, send_first[1]);
-    return STATUS_OK;
-}
-
-static enum status check(struct comm *c, struct error *error)
-{
-    (void)c, (void)error;
-    return STATUS_OK;
-}
-
-static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
-{
-    (void)c, (void)color;
-    *part = comm_self(error);
+    const size_t size = (size_t)c->size;
+    c->sent = memory_zeros(size, sizeof *c->sent, error);
+    c->received = memory_zeros(size, sizeof *c->received, error);
+    c->even = memory_zeros(size + 1, sizeof *c->even, error);
     return error->status;
 }
 
-/* No other rank waits. */
-static void abort_none(struct comm *c, const struct error *reason)
+void comm_free_arrays(struct comm *c)
 {
-    (void)c, (void)reason;
-}
-
-static void finalize_self(struct comm *c)
-{
-    memory_free(c);
-}
-
-static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
-                                          .allreduce_max = allreduce_max,
-                                          .bcast = bcast,
-                                          .reduce_scatter = rows_stay,
-                                          .allgatherv = rows_stay,
-                                          .alltoallv = alltoallv,
-                                          .check = check,
-                                          .split = split,
-                                          .abort = abort_none,
-                                          .finalize = finalize_self};
-
-struct comm *comm_self(struct error *error)
-{
-    struct comm *c = memory_zeros(1, sizeof *c, error);
-    if (c)
-        *c = (struct comm){.engine = &engine, .size = 1, .local_size = 1, .shares_memory = true};
-    return c;
+    memory_free(c->sent);
+    memory_free(c->received);
+    memory_free(c->even);
 }

@@ -1,5 +1,5 @@
 /* Ranks work on one tensor together, each rank on a part of it (process_grid.h). Each engine has
- * the same interface: one rank alone, threads of one process, and processes that a launcher has
+ * the same interface: threads of one process, perhaps one alone, and processes that a launcher has
  * started (comm_world.h). All ranks of a communicator call the same operations in the same order;
  * an operation returns when this rank's part of it is done. A rank that cannot go on calls
  * comm_abort: every operation of the other ranks, even one that already waits, then returns that
@@ -23,18 +23,22 @@ struct comm_rows {
     uint64_t columns;      /* doubles in a row; rows follow each other       */
 };
 
-/* What an engine implements. Only comm.c calls these; the functions below of the same names say
- * what they do. */
+/* Bytes for a rank or from a rank. */
+struct comm_parcel {
+    char *bytes;
+    uint64_t size;
+};
+
+/* What an engine implements. Only comm.c calls these, and builds the other operations on them; the
+ * functions below of the same names say what they do. */
 struct comm_engine {
-    enum status (*allreduce_sum)(struct comm *c, double *x, uint64_t count, struct error *error);
+    /* Sends c->sent[k] to each other rank k, and receives c->received[k], which has the same size
+     * there, from rank k. */
+    enum status (*exchange)(struct comm *c, struct error *error);
     enum status (*allreduce_max)(struct comm *c, int *value, struct error *error);
     enum status (*bcast)(struct comm *c, int root, void *bytes, size_t size, struct error *error);
     enum status (*reduce_scatter)(struct comm *c, double *m, const struct comm_rows *rows,
                                   struct error *error);
-    enum status (*allgatherv)(struct comm *c, double *a, const struct comm_rows *rows,
-                              struct error *error);
-    enum status (*alltoallv)(struct comm *c, const void *send, const uint64_t *send_first,
-                             void *receive, const uint64_t *receive_first, struct error *error);
     enum status (*check)(struct comm *c, struct error *error);
     enum status (*split)(struct comm *c, int color, struct comm **part, struct error *error);
     void (*abort)(struct comm *c, const struct error *reason);
@@ -49,7 +53,15 @@ struct comm {
     bool shares_memory;         /* the ranks are threads of one process */
     double seconds;             /* that this rank has spent in operations, waiting included */
     void *state;                /* the engine's */
+
+    struct comm_parcel *sent, *received; /* (size) what goes to and comes from each rank; owned */
+    uint64_t *even;                      /* (size + 1) ranges of an array that is summed; owned */
 };
+
+/* For engines: allocates the arrays of *c, whose size is set, and frees them; comm_free_arrays
+ * accepts a zeroed one. STATUS_MEMORY. */
+enum status comm_create_arrays(struct comm *c, struct error *error);
+void comm_free_arrays(struct comm *c);
 
 /* The communicator of one rank, ended by comm_finalize; NULL on failure. STATUS_MEMORY. */
 struct comm *comm_self(struct error *error);
@@ -73,23 +85,21 @@ enum status comm_bcast(struct comm *c, int root, void *bytes, size_t size, struc
 enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
                                 struct error *error);
 
-/* Copies every rank's rows of a from that rank to all others. */
-enum status comm_allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
+/* Copies every rank's rows of a from that rank to all others. Rank k has the rows first[k] to
+ * first[k + 1] - 1, of `row` bytes each; first (size + 1) ascends from 0. */
+enum status comm_allgatherv(struct comm *c, void *a, const uint64_t *first, size_t row,
                             struct error *error);
 
-/* Sends bytes from every rank to every rank. Bytes send_first[k] to send_first[k + 1] - 1 of `send`
- * go to rank k; those of rank k arrive at receive_first[k] to receive_first[k + 1] - 1 of
- * `receive`. Both sides must know the numbers. send_first, receive_first (size + 1) ascend from 0.
- * STATUS_MEMORY. */
-enum status comm_alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
-                           void *receive, const uint64_t *receive_first, struct error *error);
+/* Sends the bytes c->sent[k] to each rank k, and receives those of rank k, as many as rank k sends
+ * here, at c->received[k]; the caller fills both in, the rank's own too. STATUS_MEMORY. */
+enum status comm_exchange(struct comm *c, struct error *error);
 
 /* receive[k] = what rank k has in send[this rank]; both (ranks of c). STATUS_MEMORY. */
 enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receive,
                           struct error *error);
 
-/* all (ranks of c x size) = the `size` bytes of every rank, in the order of the ranks. For a few
- * bytes only: each rank makes a copy for each other rank. STATUS_MEMORY. */
+/* all (ranks of c x size) = the `size` bytes of every rank, in the order of the ranks.
+ * STATUS_MEMORY. */
 enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *all,
                            struct error *error);
 

@@ -10,8 +10,7 @@
 #include "comm/comm.h"
 #include "comm/comm_add.h"
 
-#define YIELDS 8    /* of a rank before it sleeps: others are mostly about to come */
-#define FEW    1024 /* doubles that are summed without an array */
+#define YIELDS 8 /* of a rank before it sleeps: others are mostly about to come */
 
 /* The ranks of a communicator, which meet for every operation. */
 struct team {
@@ -28,6 +27,7 @@ struct hub {
     pthread_mutex_t lock;
     atomic_bool aborted;
     struct error reason;
+    int size;           /* ranks                          */
     int users;          /* ranks that have not ended theirs */
     struct team *teams; /* owned, to the end              */
 };
@@ -126,7 +126,7 @@ static void abort_all(struct comm *c, const struct error *reason)
 {
     struct member *m = c->state;
     pthread_mutex_lock(&m->hub->lock);
-    if (!m->hub->aborted) {
+    if (!m->hub->aborted && m->hub->size > 1) { /* else no other rank waits */
         m->hub->aborted = true;
         m->hub->reason = *reason;
         error_prefix(&m->hub->reason, "rank %d: ", c->rank);
@@ -134,24 +134,6 @@ static void abort_all(struct comm *c, const struct error *reason)
     for (struct team *team = m->hub->teams; team; team = team->next)
         pthread_cond_broadcast(&team->changed);
     pthread_mutex_unlock(&m->hub->lock);
-}
-
-static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
-{
-    double few[FEW], *many = count > FEW ? memory_array(count, sizeof *many, error) : NULL;
-    double *total = count > FEW ? many : few;
-    if (!total) {
-        abort_all(c, error);
-        return error->status;
-    }
-    void **array = meet(c, x, error);
-    if (array) {
-        comm_add_up(total, array, c->size, 0, count);
-        leave(c);
-        memcpy(x, total, count * sizeof *x);
-    }
-    memory_free(many);
-    return error->status;
 }
 
 static enum status allreduce_max(struct comm *c, int *value, struct error *error)
@@ -194,39 +176,15 @@ static enum status reduce_scatter(struct comm *c, double *m, const struct comm_r
     return STATUS_OK;
 }
 
-static enum status allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
-                              struct error *error)
+static enum status exchange(struct comm *c, struct error *error)
 {
-    void **array = meet(c, a, error);
+    void **array = meet(c, c->sent, error);
     if (!array)
         return error->status;
     for (int k = 0; k < c->size; k++) {
-        uint64_t first = rows->first[k] * rows->columns, end = rows->first[k + 1] * rows->columns;
+        const struct comm_parcel *from = (const struct comm_parcel *)array[k] + c->rank;
         if (k != c->rank)
-            memcpy(a + first, (const double *)array[k] + first, (end - first) * sizeof *a);
-    }
-    leave(c);
-    return STATUS_OK;
-}
-
-/* What a rank sends to the others. */
-struct parcel {
-    const char *bytes;
-    const uint64_t *first;
-};
-
-static enum status alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
-                             void *receive, const uint64_t *receive_first, struct error *error)
-{
-    struct parcel mine = {send, send_first};
-    void **array = meet(c, &mine, error);
-    if (!array)
-        return error->status;
-    for (int k = 0; k < c->size; k++) {
-        const struct parcel *from = array[k];
-        uint64_t first = from->first[c->rank], bytes = from->first[c->rank + 1] - first;
-        if (bytes > 0)
-            memory_copy((char *)receive + receive_first[k], from->bytes + first, bytes);
+            memory_copy(c->received[k].bytes, from->bytes, from->size);
     }
     leave(c);
     return STATUS_OK;
@@ -242,6 +200,13 @@ static enum status check(struct comm *c, struct error *error)
     return error->status;
 }
 
+static void free_member(struct member *m)
+{
+    if (m)
+        comm_free_arrays(&m->comm);
+    memory_free(m);
+}
+
 static void finalize_member(struct comm *c)
 {
     struct member *m = c->state;
@@ -250,19 +215,17 @@ static void finalize_member(struct comm *c)
     hub->users -= m->is_root;
     bool last = m->is_root && hub->users == 0;
     pthread_mutex_unlock(&hub->lock);
-    memory_free(m);
+    free_member(m);
     if (last)
         free_hub(hub);
 }
 
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
 
-static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
+static const struct comm_engine engine = {.exchange = exchange,
                                           .allreduce_max = allreduce_max,
                                           .bcast = bcast,
                                           .reduce_scatter = reduce_scatter,
-                                          .allgatherv = allgatherv,
-                                          .alltoallv = alltoallv,
                                           .check = check,
                                           .split = split,
                                           .abort = abort_all,
@@ -271,17 +234,20 @@ static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
 static struct member *new_member(struct hub *hub, int rank, int size, struct error *error)
 {
     struct member *m = memory_zeros(1, sizeof *m, error);
-    if (m) {
-        m->hub = hub;
-        m->comm = (struct comm){.engine = &engine,
-                                .rank = rank,
-                                .size = size,
-                                .local_rank = rank,
-                                .local_size = size,
-                                .shares_memory = true,
-                                .state = m};
-    }
-    return m;
+    if (!m)
+        return NULL;
+    m->hub = hub;
+    m->comm = (struct comm){.engine = &engine,
+                            .rank = rank,
+                            .size = size,
+                            .local_rank = rank,
+                            .local_size = size,
+                            .shares_memory = true,
+                            .state = m};
+    if (comm_create_arrays(&m->comm, error) == STATUS_OK)
+        return m;
+    free_member(m);
+    return NULL;
 }
 
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error)
@@ -289,14 +255,9 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     struct hub *hub = ((struct member *)c->state)->hub;
     int first = -1, rank = 0, size = 0; /* of the group that gives this color: its lowest rank, this
                                          * rank's place in it, how many they are */
-    struct member *m = new_member(hub, 0, 1, error);
-    if (!m) {
-        abort_all(c, error);
-        return error->status;
-    }
     void **array = meet(c, &color, error);
     if (!array)
-        goto failed;
+        return error->status;
     for (int k = 0; k < c->size; k++) {
         if (*(const int *)array[k] != color)
             continue;
@@ -306,21 +267,17 @@ static enum status split(struct comm *c, int color, struct comm **part, struct e
     }
     leave(c);
     /* The group's team, which its lowest rank makes and sends to the others. */
-    m->team = first == c->rank ? new_team(hub, size, error) : NULL;
+    struct member *m = new_member(hub, rank, size, error);
+    struct team *team = m && first == c->rank ? new_team(hub, size, error) : NULL;
     if (error->status != STATUS_OK)
         abort_all(c, error);
-    TRY_OR(failed, error->status);
-    array = meet(c, m->team, error);
-    if (!array)
-        goto failed;
-    m->team = array[first];
-    leave(c);
-    m->comm.rank = m->comm.local_rank = rank;
-    m->comm.size = m->comm.local_size = size;
-    *part = &m->comm;
-    return STATUS_OK;
-failed:
-    memory_free(m);
+    else if ((array = meet(c, team, error))) {
+        m->team = array[first];
+        leave(c);
+        *part = &m->comm;
+        return STATUS_OK;
+    }
+    free_member(m);
     return error->status;
 }
 
@@ -331,6 +288,7 @@ enum status comm_threads(struct comm **comm, int size, struct error *error)
     if (!hub)
         return error->status;
     pthread_mutex_init(&hub->lock, NULL);
+    hub->size = size;
     struct team *team = new_team(hub, size, error);
     if (!team)
         goto failed;
@@ -352,6 +310,13 @@ failed:
         comm[k] = NULL;
     }
     return error->status;
+}
+
+struct comm *comm_self(struct error *error)
+{
+    struct comm *c;
+    comm_threads(&c, 1, error);
+    return c;
 }
 
 /* --- A function run on ranks that are threads. --- */

@@ -61,12 +61,12 @@ enum status arrangement_create(struct arrangement *a, int order, uint64_t rank, 
 {
     size_t columns = (size_t)order * rank;
     *a = (struct arrangement){.rank = rank};
-    if ((a->column = memory_array(columns, sizeof *a->column, error)) &&
-        (a->signed_norm = memory_array(columns, sizeof *a->signed_norm, error)) &&
-        (a->divisor = memory_array(columns, sizeof *a->divisor, error)) &&
-        (a->component = memory_array(rank, sizeof *a->component, error)) &&
-        (a->from = memory_array(rank, sizeof *a->from, error)))
-        a->lambda = memory_array(rank, sizeof *a->lambda, error);
+    a->column = memory_array(columns, sizeof *a->column, error);
+    a->signed_norm = memory_array(columns, sizeof *a->signed_norm, error);
+    a->divisor = memory_array(columns, sizeof *a->divisor, error);
+    a->component = memory_array(rank, sizeof *a->component, error);
+    a->from = memory_array(rank, sizeof *a->from, error);
+    a->lambda = memory_array(rank, sizeof *a->lambda, error);
     return error->status;
 }
 

@@ -116,23 +116,20 @@ static enum status match_create(struct ktensor_match *m, const struct ktensor *a
 static enum status choose_partners(struct ktensor_match *m, const double *score,
                                    struct error *error)
 {
-    if (m->rank_a <= m->rank_b) {
-        TRY(assignment_solve(score, m->rank_a, m->rank_b, m->partner_a, error));
-        for (uint64_t r = 0; r < m->rank_a; r++)
-            m->partner_b[m->partner_a[r]] = r;
-        return STATUS_OK;
-    }
-    double *transposed = memory_array(m->rank_b, m->rank_a * sizeof *transposed, error);
-    if (!transposed)
+    const bool turned = m->rank_a > m->rank_b;
+    const uint64_t rows = turned ? m->rank_b : m->rank_a, columns = turned ? m->rank_a : m->rank_b;
+    uint64_t *partner = turned ? m->partner_b : m->partner_a;
+    uint64_t *back = turned ? m->partner_a : m->partner_b;
+    double *cell = memory_array(rows, columns * sizeof *cell, error);
+    if (!cell)
         return error->status;
-    for (uint64_t r = 0; r < m->rank_a; r++)
-        for (uint64_t s = 0; s < m->rank_b; s++)
-            transposed[s * m->rank_a + r] = score[r * m->rank_b + s];
-    TRY_OR(done, assignment_solve(transposed, m->rank_b, m->rank_a, m->partner_b, error));
-    for (uint64_t s = 0; s < m->rank_b; s++)
-        m->partner_a[m->partner_b[s]] = s;
-done:
-    memory_free(transposed);
+    for (uint64_t r = 0; r < rows; r++)
+        for (uint64_t s = 0; s < columns; s++)
+            cell[r * columns + s] = turned ? score[s * rows + r] : score[r * columns + s];
+    assignment_solve(cell, rows, columns, partner, error);
+    for (uint64_t r = 0; r < rows && error->status == STATUS_OK; r++)
+        back[partner[r]] = r;
+    memory_free(cell);
     return error->status;
 }
 

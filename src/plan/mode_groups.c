@@ -21,9 +21,7 @@
 
 void mode_groups_none(struct mode_groups *g, int order)
 {
-    g->groups = order;
-    for (int n = 0; n <= order; n++)
-        g->first[n] = n;
+    mode_groups_from_cuts(g, order, ~0u);
 }
 
 void mode_groups_from_cuts(struct mode_groups *g, int order, unsigned cuts)
@@ -290,11 +288,11 @@ static void number_tuples(const struct tuple_map *m, uint32_t *number)
     }
 }
 
-static enum status apply_to_group(struct grouped_tensor *out, int group, const struct coo *x,
+static enum status apply_to_group(struct grouped_tensor *grouped, int group, const struct coo *x,
                                   struct error *error)
 {
-    int first = out->mode_groups.first[group], last = out->mode_groups.first[group + 1];
-    struct coo *tuples = &out->tuples[group];
+    int first = grouped->mode_groups.first[group], last = grouped->mode_groups.first[group + 1];
+    struct coo *tuples = &grouped->tuples[group];
     struct tuple_map m;
     TRY(tuple_map_create(&m, x, first, last, error));
 
@@ -303,8 +301,8 @@ static enum status apply_to_group(struct grouped_tensor *out, int group, const s
     memcpy(shape.dims, x->shape.dims + first, (size_t)(last - first) * sizeof *shape.dims);
     shape.dims[last - first] = count;
     uint32_t *number = memory_array(x->nnz, sizeof *number, error);
-    out->reduced.index[group] = number;
-    out->reduced.shape.dims[group] = count;
+    grouped->reduced.index[group] = number;
+    grouped->reduced.shape.dims[group] = count;
     if (!number)
         goto done;
     TRY_OR(done, coo_create(tuples, &shape, count, error));
@@ -315,19 +313,19 @@ done:
     return error->status;
 }
 
-enum status mode_groups_apply(struct grouped_tensor *out, const struct mode_groups *g,
+enum status mode_groups_apply(struct grouped_tensor *grouped, const struct mode_groups *g,
                               const struct coo *x, struct error *error)
 {
-    *out = (struct grouped_tensor){.mode_groups = *g};
-    out->reduced.shape.order = g->groups;
-    out->reduced.nnz = x->nnz;
-    out->reduced.value = x->value;
+    *grouped = (struct grouped_tensor){.mode_groups = *g};
+    grouped->reduced.shape.order = g->groups;
+    grouped->reduced.nnz = x->nnz;
+    grouped->reduced.value = x->value;
     for (int k = 0; k < g->groups; k++) {
         if (mode_groups_size(g, k) == 1) {
-            out->reduced.index[k] = x->index[g->first[k]];
-            out->reduced.shape.dims[k] = x->shape.dims[g->first[k]];
-        } else if (apply_to_group(out, k, x, error) != STATUS_OK) {
-            grouped_tensor_free(out);
+            grouped->reduced.index[k] = x->index[g->first[k]];
+            grouped->reduced.shape.dims[k] = x->shape.dims[g->first[k]];
+        } else if (apply_to_group(grouped, k, x, error) != STATUS_OK) {
+            grouped_tensor_free(grouped);
             return error->status;
         }
     }

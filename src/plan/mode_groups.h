@@ -94,11 +94,11 @@ struct grouped_tensor {
     struct coo tuples[MAX_ORDER];
 };
 
-/* *out = x seen through the groups *g; tuples are numbered by ascending coordinates. A group of
- * several modes must have at most 2^30 possible tuples. x must stay while *out is in use. By all
- * OpenMP threads. The caller frees *out with grouped_tensor_free; it is empty on failure.
+/* *grouped = x seen through the groups *g; tuples are numbered by ascending coordinates. A group of
+ * several modes must have at most 2^30 possible tuples. x must stay while *grouped is in use. By
+ * all OpenMP threads. The caller frees *grouped with grouped_tensor_free; it is empty on failure.
  * STATUS_MEMORY. */
-enum status mode_groups_apply(struct grouped_tensor *out, const struct mode_groups *g,
+enum status mode_groups_apply(struct grouped_tensor *grouped, const struct mode_groups *g,
                               const struct coo *x, struct error *error);
 
 /* Frees what *g owns; accepts an empty *g. */

@@ -19,7 +19,7 @@ struct plan_tensor {
     struct shape shape;
     uint64_t nnz;
     uint64_t unknown; /* entries of the whole tensor whose value nobody knows; in nnz too     */
-    uint64_t held; /* held-out entries beside these (struct held_out of ranks/rank_tensor.h)    */
+    uint64_t holdout_entries; /* held-out ones beside these (struct holdout_set)              */
     uint64_t alto_bytes;  /* bytes of all segments of its .blco file; 0: not known                */
     uint64_t segment_nnz; /* nonzeros in a segment of that file; 0: there is no file              */
     bool is_part;         /* the part of one of several ranks, which exchange rows of the factors */

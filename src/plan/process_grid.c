@@ -88,33 +88,6 @@ void process_grid_name(const int *parts, int order, char *text, uint64_t size)
         used += (uint64_t)snprintf(text + used, size - used, "%s%d", n ? "x" : "", parts[n]);
 }
 
-enum status process_grid_count(const struct process_grid *g, const struct coo *x,
-                               uint64_t *nonzeros, struct error *error)
-{
-    memset(nonzeros, 0, (size_t)g->ranks * sizeof *nonzeros);
-#pragma omp parallel
-    {
-        struct error own = {0};
-        uint64_t *here = memory_zeros((size_t)g->ranks, sizeof *here, &own);
-#pragma omp for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++) {
-            uint32_t index[MAX_ORDER];
-            coo_coordinates(x, i, index);
-            if (here)
-                here[process_grid_rank(g, index)]++;
-        }
-#pragma omp critical(process_grid_count)
-        {
-            for (int r = 0; here && r < g->ranks; r++)
-                nonzeros[r] += here[r];
-            if (!here)
-                *error = own;
-        }
-        memory_free(here);
-    }
-    return error->status;
-}
-
 /* --- The cuts of every mode into every number of ranges that a grid of ranks can have, each made
  * once, and with these cuts the nonzeros of a grid's fullest rank. --- */
 
@@ -133,7 +106,8 @@ struct grid_cuts {
     int ranks;
     struct mode_cut *way[MAX_ORDER]; /* (ways[n]) of mode n, by ascending parts; owned   */
     int ways[MAX_ORDER];
-    uint64_t sampled; /* nonzeros, evenly spread ones of the sample */
+    uint64_t nnz;     /* of the tensor */
+    uint64_t sampled; /* nonzeros of the sample */
 };
 
 #define BATCH    1024 /* nonzeros whose ranks are found at a time */
@@ -172,10 +146,7 @@ static enum status cut_mode(struct grid_cuts *c, int n, const uint64_t *count, i
     const uint64_t length = c->shape.dims[n];
     struct row_sums sums = {0};
     uint64_t few[MOST_FEW + 1] = {0}; /* rows that have so many nonzeros; the last one: or more */
-    int divisors = 0;
-    for (int d = 1; d <= c->ranks; d++)
-        divisors += c->ranks % d == 0;
-    c->way[n] = memory_zeros(fixed ? 1 : (size_t)divisors, sizeof *c->way[n], error);
+    c->way[n] = memory_zeros((size_t)c->ranks, sizeof *c->way[n], error);
     if (!c->way[n])
         return error->status;
     for (int d = 1; d <= c->ranks; d++)
@@ -199,18 +170,16 @@ static enum status cut_mode(struct grid_cuts *c, int n, const uint64_t *count, i
 }
 
 /* Cuts each mode into the number of ranges that the request fixes, or into d ranges for each
- * divisor d of the number of ranks. At most `most` (1 or more) of the sample's nonzeros are looked
- * at, with 2 bytes for each of them and each way to cut a mode. By all OpenMP threads. The caller
- * frees *c with grid_cuts_free. STATUS_MEMORY leaves *c empty. */
+ * divisor d of the number of ranks. Takes 2 bytes for each nonzero of the sample and each way to
+ * cut a mode. By all OpenMP threads. The caller frees *c with grid_cuts_free. STATUS_MEMORY leaves
+ * *c empty. */
 static enum status grid_cuts_create(struct grid_cuts *c, const struct grid_request *request,
-                                    const struct coo_census *census, uint64_t most,
+                                    const struct coo_census *census, uint64_t nnz,
                                     struct error *error)
 {
     const struct coo *sample = &census->sample;
-    uint64_t stride = sample->nnz > most ? (sample->nnz + most - 1) / most : 1;
-    *c = (struct grid_cuts){.shape = sample->shape,
-                            .ranks = request->ranks,
-                            .sampled = (sample->nnz + stride - 1) / stride};
+    *c = (struct grid_cuts){
+        .shape = sample->shape, .ranks = request->ranks, .nnz = nnz, .sampled = sample->nnz};
     for (int n = 0; n < c->shape.order; n++) {
         const int fixed = request->parts[0] ? request->parts[n] : 0;
         TRY_OR(failed, cut_mode(c, n, census->count[n], fixed, error));
@@ -222,8 +191,7 @@ static enum status grid_cuts_create(struct grid_cuts *c, const struct grid_reque
             TRY_OR(failed, error->status);
 #pragma omp parallel for schedule(static)
             for (uint64_t i = 0; i < c->sampled; i++)
-                way->range[i] =
-                    (uint16_t)row_cuts_range(way->cut, way->parts, sample->index[n][i * stride]);
+                way->range[i] = (uint16_t)row_cuts_range(way->cut, way->parts, sample->index[n][i]);
         }
     }
     return STATUS_OK;
@@ -235,15 +203,10 @@ failed:
 /* The cut of the mode into `parts` ranges, which must be one of the ways. */
 static const struct mode_cut *grid_cuts_find(const struct grid_cuts *c, int mode, int parts)
 {
-    int low = 0, high = c->ways[mode] - 1;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (c->way[mode][middle].parts < parts)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return &c->way[mode][low];
+    const struct mode_cut *way = c->way[mode];
+    while (way->parts < parts)
+        way++;
+    return way;
 }
 
 /* How many of the sampled nonzeros the fullest rank of the grid of parts[0..order) has. By the
@@ -270,31 +233,31 @@ static uint64_t grid_cuts_fullest(const struct grid_cuts *c, const int *parts)
 
 /* --- The choice of a grid. --- */
 
-#define MOST_GRIDS   512     /* that are compared by the nonzeros of their fullest rank */
-#define MOST_SAMPLED 1048576 /* nonzeros that these grids are compared by               */
+#define MOST_GRIDS 512 /* that are compared by the nonzeros of their fullest rank */
 
 /* A way to arrange the ranks. */
 struct candidate {
     int parts[MAX_ORDER];
-    uint64_t number; /* in the order of process_grid_next */
-    double seconds;  /* of a sweep: first least_seconds, later by the sample */
+    uint64_t number;       /* in the order of process_grid_next */
+    struct grid_cost cost; /* at the least, later by the sample */
+    double seconds;        /* of a sweep, by the cost */
 };
 
-/* The cost where the fullest rank has `largest` of `sampled` nonzeros, of a tensor of `nnz`. Both
- * collectives of a mode move its rows once to or from each rank but the one that has them; a solve
- * reads a row and writes a row. */
-static struct grid_cost cost_of(const struct grid_cuts *cuts, const int *parts,
-                                const struct grid_request *q, uint64_t nnz, uint64_t largest,
-                                uint64_t sampled)
+/* Takes the cost where the fullest rank has `largest` of `sampled` nonzeros. Both collectives of a
+ * mode move its rows once to or from each rank but the one that has them; a solve reads a row and
+ * writes a row. */
+static void take_cost(struct candidate *grid, const struct grid_cuts *cuts,
+                      const struct grid_request *q, uint64_t largest, uint64_t sampled)
 {
+    const double nnz = (double)cuts->nnz;
     double part = sampled ? (double)largest / (double)sampled : 0;
-    struct grid_cost cost = {.largest_nnz = (uint64_t)(part * (double)nnz + 0.5),
+    struct grid_cost cost = {.largest_nnz = (uint64_t)(part * nnz + 0.5),
                              .imbalance = sampled ? part * q->ranks - 1 : 0,
-                             .mttkrp_seconds = part * (double)nnz * q->seconds_per_nonzero};
+                             .mttkrp_seconds = part * nnz * q->seconds_per_nonzero};
     for (int n = 0; n < cuts->shape.order; n++) {
-        int peers = q->ranks / parts[n];
+        int peers = q->ranks / grid->parts[n];
         double others = (double)(peers - 1) / peers;
-        const struct mode_cut *way = grid_cuts_find(cuts, n, parts[n]);
+        const struct mode_cut *way = grid_cuts_find(cuts, n, grid->parts[n]);
         double rows = 2 * (double)way->longest * (double)q->row_bytes;
         double bytes = others * way->moving * rows;
         cost.moved_bytes += (uint64_t)bytes;
@@ -303,27 +266,22 @@ static struct grid_cost cost_of(const struct grid_cuts *cuts, const int *parts,
         if (q->solve_bytes_per_second > 0)
             cost.solve_seconds += rows / peers / q->solve_bytes_per_second;
     }
-    return cost;
-}
-
-static double seconds_of(const struct grid_cost *cost)
-{
-    return cost->mttkrp_seconds + cost->move_seconds + cost->solve_seconds;
+    grid->cost = cost;
+    grid->seconds = cost.mttkrp_seconds + cost.move_seconds + cost.solve_seconds;
 }
 
 /* The cost at the least: the peers of a range have all its nonzeros, the fullest of them no less
  * than the mean. */
-static double least_seconds(const struct grid_cuts *cuts, const int *parts,
-                            const struct grid_request *q, uint64_t nnz)
+static void take_least_cost(struct candidate *grid, const struct grid_cuts *cuts,
+                            const struct grid_request *q)
 {
     uint64_t largest = 0;
     for (int n = 0; n < cuts->shape.order; n++) {
-        uint64_t peers = (uint64_t)(q->ranks / parts[n]);
-        uint64_t mean = (grid_cuts_find(cuts, n, parts[n])->fullest + peers - 1) / peers;
+        uint64_t peers = (uint64_t)(q->ranks / grid->parts[n]);
+        uint64_t mean = (grid_cuts_find(cuts, n, grid->parts[n])->fullest + peers - 1) / peers;
         largest = mean > largest ? mean : largest;
     }
-    struct grid_cost cost = cost_of(cuts, parts, q, nnz, largest, nnz);
-    return seconds_of(&cost);
+    take_cost(grid, cuts, q, largest, cuts->nnz);
 }
 
 /* Orders by seconds, then by number. */
@@ -336,9 +294,9 @@ static int compare(const void *a, const void *b)
 }
 
 /* grid[0..count) = the grid that the request fixes, or all grids, or, where there are more than
- * MOST_GRIDS, those with the smallest least_seconds; grid has room for 2 * MOST_GRIDS. */
+ * MOST_GRIDS, those with the smallest cost at the least; grid has room for 2 * MOST_GRIDS. */
 static uint64_t list_grids(struct candidate *grid, const struct grid_cuts *cuts,
-                           const struct grid_request *q, uint64_t nnz)
+                           const struct grid_request *q)
 {
     const bool fixed = q->parts[0] != 0;
     int parts[MAX_ORDER] = {0};
@@ -351,9 +309,9 @@ static uint64_t list_grids(struct candidate *grid, const struct grid_cuts *cuts,
             qsort(grid, count, sizeof *grid, compare);
             count = MOST_GRIDS;
         }
-        grid[count] =
-            (struct candidate){.number = number, .seconds = least_seconds(cuts, parts, q, nnz)};
-        memcpy(grid[count++].parts, parts, sizeof parts);
+        grid[count] = (struct candidate){.number = number};
+        memcpy(grid[count].parts, parts, sizeof parts);
+        take_least_cost(&grid[count++], cuts, q);
     }
     qsort(grid, count, sizeof *grid, compare);
     return count < MOST_GRIDS ? count : MOST_GRIDS;
@@ -383,22 +341,17 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
 {
     struct grid_cuts cuts = {0};
     struct candidate *grid = NULL;
-    const struct coo *sample = &census->sample;
-    *g = (struct process_grid){.shape = sample->shape, .ranks = request->ranks};
+    *g = (struct process_grid){.shape = census->sample.shape, .ranks = request->ranks};
     TRY_OR(done, check_fixed(request, g->shape.order, error));
-    TRY_OR(done, grid_cuts_create(&cuts, request, census, MOST_SAMPLED, error));
+    TRY_OR(done, grid_cuts_create(&cuts, request, census, nnz, error));
     grid = memory_array((size_t)2 * MOST_GRIDS, sizeof *grid, error);
     if (!grid)
         goto done;
-    uint64_t grids = list_grids(grid, &cuts, request, nnz), largest = 0, nonzeros[MAX_RANKS];
+    uint64_t grids = list_grids(grid, &cuts, request);
     const struct candidate *best = grid; /* the first of the cheapest, by the sampled nonzeros */
 #pragma omp parallel for schedule(dynamic)
-    for (uint64_t i = 0; i < grids; i++) {
-        const uint64_t fullest = grid_cuts_fullest(&cuts, grid[i].parts);
-        struct grid_cost by_sample =
-            cost_of(&cuts, grid[i].parts, request, nnz, fullest, cuts.sampled);
-        grid[i].seconds = seconds_of(&by_sample);
-    }
+    for (uint64_t i = 0; i < grids; i++)
+        take_cost(&grid[i], &cuts, request, grid_cuts_fullest(&cuts, grid[i].parts), cuts.sampled);
     for (uint64_t i = 1; i < grids; i++)
         best = compare(&grid[i], best) < 0 ? &grid[i] : best;
     memcpy(g->parts, best->parts, sizeof g->parts);
@@ -408,12 +361,7 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
         TRY_OR(done, error->status);
         memcpy(g->cut[n], grid_cuts_find(&cuts, n, g->parts[n])->cut, length * sizeof *g->cut[n]);
     }
-    if (!cost)
-        goto done;
-    TRY_OR(done, process_grid_count(g, sample, nonzeros, error));
-    for (int r = 0; r < g->ranks; r++)
-        largest = nonzeros[r] > largest ? nonzeros[r] : largest;
-    *cost = cost_of(&cuts, g->parts, request, nnz, largest, sample->nnz);
+    *cost = best->cost;
 done:
     memory_free(grid);
     grid_cuts_free(&cuts);

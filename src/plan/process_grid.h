@@ -58,7 +58,7 @@ bool process_grid_next(int *parts, int order, int ranks);
 /* Chooses the grid with the least cost of all (the first of equal ones), or the one that the
  * request fixes, and its cuts, for a tensor of `nnz` nonzeros and this census; largest_nnz is
  * estimated from the census' sample. By all OpenMP threads. The caller frees *g with
- * process_grid_free; it is empty on failure. `cost` may be NULL. STATUS_INPUT where the product of
+ * process_grid_free; it is empty on failure. STATUS_INPUT where the product of
  * the fixed parts is not the number of ranks, STATUS_MEMORY. */
 enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
                                 const struct grid_request *request, const struct coo_census *census,
@@ -81,11 +81,6 @@ struct part process_grid_part(const struct process_grid *g, int rank);
 
 /* The rank that has the nonzero with these indices (order). */
 int process_grid_rank(const struct process_grid *g, const uint32_t *index);
-
-/* nonzeros[r] (ranks) = how many of x's nonzeros are rank r's. By all OpenMP threads.
- * STATUS_MEMORY. */
-enum status process_grid_count(const struct process_grid *g, const struct coo *x,
-                               uint64_t *nonzeros, struct error *error);
 
 /* "2x2x1" into text[0..size). */
 void process_grid_name(const int *parts, int order, char *text, uint64_t size);

@@ -75,9 +75,9 @@ enum status replica_pieces_guess(struct replica_pieces *p, const struct batch_ro
     for (uint64_t b = 0; b < batches->count; b++) {
         const struct row_range *range = &batches->range[b];
         uint64_t first = range->first * bins / length, last = range->last * bins / length;
-        double some = (double)nnz / (double)batches->count / (double)(last - first + 1);
-        bin[first] += some;
-        bin[last + 1] -= some;
+        double share = (double)nnz / (double)batches->count / (double)(last - first + 1);
+        bin[first] += share;
+        bin[last + 1] -= share;
     }
     for (uint64_t i = 1; i < bins; i++) /* from differences to values */
         bin[i] += bin[i - 1];

@@ -23,10 +23,10 @@ VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value, 
                                      double unlisted)
 {
     for (uint64_t k = 0; k < count; k++) {
-        const struct poisson_term of = poisson_term(value[k], t->m[k], unlisted);
-        t->c[k] = of.c;
-        t->w[k] = of.w;
-        t->q[k] = of.q;
+        const struct poisson_term term = poisson_term(value[k], t->m[k], unlisted);
+        t->c[k] = term.c;
+        t->w[k] = term.w;
+        t->q[k] = term.q;
     }
 }
 
@@ -87,23 +87,13 @@ VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, 
         const double x = value[k] > 0 ? value[k] : 1, m = t->m[k], inverse = 1 / x;
         const double rate = poisson_rate(m);
         const double counted = x * excess(rate * inverse, (rate - x) * inverse);
-        const double of = value[k] > 0 ? counted : value[k] == value[k] ? m : 0;
-        t->misfit[k] = of - unlisted * m;
+        const double term = value[k] > 0 ? counted : value[k] == value[k] ? m : 0;
+        t->misfit[k] = term - unlisted * m;
         model += ((value[k] == value[k] ? 1 : 0) - unlisted) * m;
         misfit += t->misfit[k];
     }
     sums->model += model;
     sums->misfit += misfit;
-}
-
-static double misfit_of(double x, double m)
-{
-    return poisson_misfit(x, m);
-}
-
-static double perfect(double x)
-{
-    return poisson_perfect(x);
 }
 
 static double null_deviance(double total, double log_sum, double entries)
@@ -190,8 +180,8 @@ const struct loss loss_poisson = {.rates = true,
                                   .terms = make_terms,
                                   .add_numbers = add_numbers,
                                   .sum_values = sum_values,
-                                  .misfit = misfit_of,
-                                  .perfect = perfect,
+                                  .misfit = poisson_misfit,
+                                  .perfect = poisson_perfect,
                                   .null_deviance = null_deviance,
                                   .margins = true,
                                   .residual = residual,

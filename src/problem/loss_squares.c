@@ -10,10 +10,10 @@ VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value, 
                                      double unlisted)
 {
     for (uint64_t k = 0; k < count; k++) {
-        const struct row_term of = row_term(value[k], t->m[k], unlisted);
-        t->c[k] = of.c;
-        t->w[k] = of.w;
-        t->misfit[k] = of.misfit;
+        const struct row_term term = row_term(value[k], t->m[k], unlisted);
+        t->c[k] = term.c;
+        t->w[k] = term.w;
+        t->misfit[k] = term.misfit;
     }
 }
 

@@ -46,21 +46,21 @@ static enum status sum_all(struct sums *sum, const struct coo *x, const struct c
                            struct error *error)
 {
     const uint64_t pieces = (x->nnz + PIECE_NNZ - 1) / PIECE_NNZ;
-    struct sums *of = memory_array(pieces, sizeof *of, error);
-    if (!of)
+    struct sums *piece = memory_array(pieces, sizeof *piece, error);
+    if (!piece)
         return error->status;
 #pragma omp parallel for schedule(static) if (pieces > 1)
     for (uint64_t k = 0; k < pieces; k++)
-        of[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w);
+        piece[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w);
     for (uint64_t k = 0; k < pieces; k++) {
-        sum->total += of[k].total;
-        sum->log_sum += of[k].log_sum;
-        sum->perfect += of[k].perfect;
-        sum->known += of[k].known;
-        sum->refused += of[k].refused;
-        sum->first = least_of(sum->first, of[k].first);
+        sum->total += piece[k].total;
+        sum->log_sum += piece[k].log_sum;
+        sum->perfect += piece[k].perfect;
+        sum->known += piece[k].known;
+        sum->refused += piece[k].refused;
+        sum->first = least_of(sum->first, piece[k].first);
     }
-    memory_free(of);
+    memory_free(piece);
     return STATUS_OK;
 }
 
@@ -82,8 +82,9 @@ struct tally {
                                 * this rank's nonzeros; owned; NULL: not wanted */
 };
 
-static enum status add_nonzeros(struct tally *t, const struct coo *x, struct error *error)
+static enum status add_nonzeros(void *tally, struct coo *x, struct error *error)
 {
+    struct tally *t = tally;
     const int order = x->shape.order;
     t->sums.refused = 0;
     TRY(sum_all(&t->sums, x, t->weights, error));
@@ -102,11 +103,6 @@ static enum status add_nonzeros(struct tally *t, const struct coo *x, struct err
             if (x->value[i] > 0)
                 t->margin[n][x->index[n][i]] += x->value[i];
     return STATUS_OK;
-}
-
-static enum status add_piece(void *tally, struct coo *piece, struct error *error)
-{
-    return add_nonzeros(tally, piece, error);
 }
 
 /* Whether the null model is the product of the margins. */
@@ -138,68 +134,63 @@ done:
     return error->status;
 }
 
-/* The sum of x log(x / m), where m is the product of the margins. */
-static enum status deviance_of_margins(double *deviance, struct tally *t, const struct sums *s,
+/* The deviance is the sum of x log(x / m), where m is the product of the margins. */
+static enum status deviance_of_margins(struct count_null *null, struct tally *t, double log_sum,
                                        struct error *error)
 {
-    *deviance = s->log_sum - s->total * log(s->total);
+    const double total = null->total;
+    null->deviance = log_sum - total * log(total);
     for (int n = 0; n < t->rows->part.here.order; n++) {
         const struct mode_rows *own = &t->rows->mode[n];
         const double *margin = t->margin[n];
         double sum = 0; /* of s log(s / total) over the margins s, on all ranks */
         TRY(rank_rows_reduce_scatter(t->rows, n, t->margin[n], 1, error));
         for (uint64_t i = own->first; i < own->first + own->count; i++)
-            sum += margin[i] > 0 ? margin[i] * log(margin[i] / s->total) : 0;
+            sum += margin[i] > 0 ? margin[i] * log(margin[i] / total) : 0;
         TRY(comm_allreduce_sum(t->rows->all, &sum, 1, error));
-        *deviance -= sum;
+        null->deviance -= sum;
     }
     return STATUS_OK;
 }
 
-static enum status find_from(struct count_null *null, struct tally *t, double listed,
-                             const struct count_weights *w, struct error *error)
-{
-    struct sums s = t->sums;
-    TRY(refuse_values(t, error));
-    double sums[] = {s.total, s.log_sum, s.perfect, s.known, listed};
-    TRY(comm_allreduce_sum(t->rows->all, sums, 5, error));
-    s.total = sums[0], s.log_sum = sums[1], s.perfect = sums[2], s.known = sums[3];
-    if (!(s.total > 0))
-        return error_set(error, STATUS_INPUT, "all counts are zero");
-    const struct shape *whole = &t->rows->part.whole;
-    double cells = 1;
-    for (int n = 0; n < whole->order; n++)
-        cells *= (double)whole->dims[n];
-    const double entries = s.known + (w->weighed ? w->unlisted : 1) * (cells - sums[4]);
-    null->mean = s.total / entries;
-    if (has_margins(w))
-        TRY(deviance_of_margins(&null->deviance, t, &s, error));
-    else
-        null->deviance = w->loss->null_deviance(s.total, s.log_sum, entries);
-    if (!(null->deviance > LEAST * s.total))
-        null->deviance = s.total;
-    null->total = s.total;
-    null->perfect = s.perfect;
-    return STATUS_OK;
-}
-
-enum status count_null_find(struct count_null *null, const struct count_source *from,
-                            const struct rank_rows *rows, const struct count_weights *w,
-                            struct error *error)
+enum status count_null_find(struct count_null *null, const struct coo *x,
+                            const struct blco_file *file, const struct rank_rows *rows,
+                            const struct count_weights *w, struct error *error)
 {
     struct tally tally = {.rows = rows, .weights = w, .sums.first = UINT64_MAX};
-    for (int n = 0; n < from->x->shape.order && has_margins(w); n++) {
+    const struct sums *s = &tally.sums;
+    const struct shape *whole = &rows->part.whole;
+    struct coo here = *x;
+    double cells = 1;
+    for (int n = 0; n < x->shape.order && has_margins(w); n++) {
         tally.margin[n] = memory_zeros(rows->part.here.dims[n], sizeof *tally.margin[n], error);
         TRY_OR(done, error->status);
     }
-    if (from->file) {
+    if (file) {
         struct tensor_reader r = {
-            .format = &tensor_blco, .file = from->file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
-        TRY_OR(done, tensor_reader_each(&r, add_piece, &tally, error));
+            .format = &tensor_blco, .file = file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};
+        TRY_OR(done, tensor_reader_each(&r, add_nonzeros, &tally, error));
     } else {
-        TRY_OR(done, add_nonzeros(&tally, from->x, error));
+        TRY_OR(done, add_nonzeros(&tally, &here, error));
     }
-    find_from(null, &tally, (double)from->x->nnz, w, error);
+    TRY_OR(done, refuse_values(&tally, error));
+    double sums[] = {s->total, s->log_sum, s->perfect, s->known, (double)x->nnz};
+    TRY_OR(done, comm_allreduce_sum(rows->all, sums, 5, error));
+    *null = (struct count_null){.total = sums[0], .perfect = sums[2]};
+    if (!(null->total > 0)) {
+        error_set(error, STATUS_INPUT, "all counts are zero");
+        goto done;
+    }
+    for (int n = 0; n < whole->order; n++)
+        cells *= (double)whole->dims[n];
+    const double entries = sums[3] + (w->weighed ? w->unlisted : 1) * (cells - sums[4]);
+    null->mean = null->total / entries;
+    if (has_margins(w))
+        TRY_OR(done, deviance_of_margins(null, &tally, sums[1], error));
+    else
+        null->deviance = w->loss->null_deviance(null->total, sums[1], entries);
+    if (!(null->deviance > LEAST * null->total))
+        null->deviance = null->total;
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(tally.margin[n]);

@@ -25,20 +25,14 @@ struct count_weights {
                    * of the tensor                                                  */
 };
 
-/* The nonzeros of a rank. */
-struct count_source {
-    const struct coo *x;          /* its part; of a file, only the shape                          */
-    const struct blco_file *file; /* NULL, or, of one rank, where the nonzeros are: they are read
-                                   * some at a time                                               */
-};
-
-/* *null of the tensor of all ranks, of which `from` has this rank's part. Where all entries count
- * alike, and the loss has such a null model, it is the product of the margins (the sums over
- * slices): independent modes. Otherwise all its rates are equal. Where the tensor is nearly such a
- * model itself, `deviance` is `total`, so that it can be divided by. STATUS_INPUT where the loss
- * does not take a value, or all are zero; STATUS_MEMORY; failures of other ranks. */
-enum status count_null_find(struct count_null *null, const struct count_source *from,
-                            const struct rank_rows *rows, const struct count_weights *w,
-                            struct error *error);
+/* *null of the tensor of all ranks, of which x is this rank's part. With `file`, which one rank
+ * gives, x has only the shape, and the nonzeros are read from the file some at a time. Where all
+ * entries count alike, and the loss has such a null model, it is the product of the margins (the
+ * sums over slices): independent modes. Otherwise all its rates are equal. Where the tensor is
+ * nearly such a model itself, `deviance` is `total`, so that it can be divided by. STATUS_INPUT
+ * where the loss does not take a value, or all are zero; STATUS_MEMORY; failures of other ranks. */
+enum status count_null_find(struct count_null *null, const struct coo *x,
+                            const struct blco_file *file, const struct rank_rows *rows,
+                            const struct count_weights *w, struct error *error);
 
 #endif

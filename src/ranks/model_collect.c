@@ -17,7 +17,7 @@ struct row_request {
 enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
                             const struct rank_rows *ranks, struct error *error)
 {
-    const size_t size = (size_t)ranks->all->size, record = (part->rank + 1) * sizeof(double);
+    const size_t record = (part->rank + 1) * sizeof(double);
     uint64_t longest = 0, own = 0;
     *m = (struct model_rows){.part = part, .ranks = ranks};
     if (ranks->all->shares_memory)
@@ -30,8 +30,7 @@ enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
     m->most = least_of(longest, IN_FLIGHT / record + 1);
     m->outgoing = memory_array(least_of(own, m->most), record, error);
     m->incoming = memory_array(ranks->all->rank == 0 ? m->most : 0, record, error);
-    m->count = memory_zeros(2 * size, sizeof *m->count, error);
-    m->first = memory_zeros(2 * (size + 1), sizeof *m->first, error);
+    m->count = memory_array((size_t)ranks->all->size, sizeof *m->count, error);
     return comm_allreduce_error(ranks->all, error);
 }
 
@@ -40,7 +39,6 @@ void model_rows_close(struct model_rows *m)
     memory_free(m->outgoing);
     memory_free(m->incoming);
     memory_free(m->count);
-    memory_free(m->first);
     *m = (struct model_rows){0};
 }
 
@@ -77,20 +75,21 @@ static enum status send_rows(struct model_rows *m, const struct row_request *r, 
 {
     struct comm *c = m->ranks->all;
     const uint64_t rank = m->part->rank, record = (rank + 1) * sizeof(double);
-    const int size = c->size;
-    uint64_t *received = m->count + size, *send = m->first, *receive = send + size + 1;
-    m->count[0] =
+    const uint64_t own =
         copy_own(m, &(struct row_request){.n = r->n, .first = r->first, .count = r->count});
-    TRY(comm_alltoall(c, m->count, received, error));
-    for (int k = 0; k < size; k++) {
-        send[k + 1] = m->count[0] * record;
-        receive[k + 1] = receive[k] + received[k] * record;
+    uint64_t received = 0; /* by rank 0 */
+    TRY(comm_allgather(c, &own, sizeof own, m->count, error));
+    for (int k = 0; k < c->size; k++) {
+        c->sent[k] = (struct comm_parcel){(char *)m->outgoing, k == 0 ? own * record : 0};
+        c->received[k] = (struct comm_parcel){(char *)m->incoming + received * record,
+                                              c->rank == 0 ? m->count[k] * record : 0};
+        received += m->count[k];
     }
-    TRY(comm_alltoallv(c, m->outgoing, send, m->incoming, receive, error));
+    TRY(comm_exchange(c, error));
     if (c->rank > 0)
         return STATUS_OK;
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < receive[size] / record; i++) {
+    for (uint64_t i = 0; i < received; i++) {
         uint64_t row;
         const double *from = m->incoming + i * (rank + 1);
         memcpy(&row, from, sizeof row);

@@ -13,8 +13,7 @@ struct model_rows {
     /* Messages, where ranks do not share memory. A record is the number of a row, then the row. */
     uint64_t most;               /* records that rank 0 receives at a time */
     double *outgoing, *incoming; /* (most records at most); owned          */
-    uint64_t *count;             /* (2 x ranks): records sent to each rank, received; owned     */
-    uint64_t *first;             /* (2 x (ranks + 1)): where these begin, in bytes; owned       */
+    uint64_t *count;             /* (ranks): records that each rank sends; owned */
 };
 
 /* Every rank calls this. A rank then needs up to 64 MB for messages, rank 0 twice as much, or none

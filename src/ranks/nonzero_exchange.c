@@ -21,19 +21,17 @@ struct exchange {
     const struct nonzero_receivers *to;
     struct comm *comm;
     struct coo *x;
-    uint64_t most;      /* nonzeros of a slice                                              */
-    int rounds;         /* rounds until all ranks have sent all                             */
-    size_t piece;       /* the piece of the next slice                                      */
-    uint64_t begin;     /* the slice's first nonzero in that piece                          */
-    uint64_t freed;     /* freed bytes that the system does not have back                   */
-    uint64_t *expected; /* (ranks) nonzeros that come from each rank                        */
-    uint64_t *filled;   /* (ranks) where in x the next nonzeros of each rank go             */
+    uint64_t most;    /* nonzeros of a slice                                              */
+    int rounds;       /* rounds until all ranks have sent all                             */
+    size_t piece;     /* the piece of the next slice                                      */
+    uint64_t begin;   /* the slice's first nonzero in that piece                          */
+    uint64_t freed;   /* freed bytes that the system does not have back                   */
+    uint64_t *filled; /* (ranks) where in x the next nonzeros of each rank go             */
     uint64_t *send_count, *receive_count; /* (ranks) nonzeros of this round                */
-    uint64_t *send_first, *receive_first; /* (ranks + 1) the same as bytes, added up        */
-    uint64_t *next;       /* (threads * ranks) where a thread's next nonzero for a rank goes  */
-    uint16_t *receiver;   /* (most) the rank that gets each nonzero of the slice              */
-    uint32_t *place;      /* (most) its place among the slice's nonzeros, sorted by receiver   */
-    void *send, *receive; /* (most), (ranks * most) numbers of 8 bytes                      */
+    uint64_t *next;     /* (threads * ranks) where a thread's next nonzero for a rank goes  */
+    uint16_t *receiver; /* (most) the rank that gets each nonzero of the slice              */
+    uint32_t *place;    /* (most) its place among the slice's nonzeros, sorted by receiver   */
+    void *send;         /* (most) numbers of 8 bytes                                        */
     int threads;
 };
 
@@ -87,21 +85,12 @@ static void sort_slice(struct exchange *e, const struct coo *piece)
     }
 }
 
-/* Exchanges `send`, numbers of `size` bytes, for `receive`, where ranks follow each other. */
-static enum status exchange_array(struct exchange *e, size_t size, struct error *error)
-{
-    for (int k = 0; k < e->comm->size; k++) {
-        e->send_first[k + 1] = e->send_first[k] + e->send_count[k] * size;
-        e->receive_first[k + 1] = e->receive_first[k] + e->receive_count[k] * size;
-    }
-    return comm_alltoallv(e->comm, e->send, e->send_first, e->receive, e->receive_first, error);
-}
-
 /* Exchanges the numbers of one column of the slice. */
 static enum status exchange_column(struct exchange *e, const struct coo *piece, uint64_t count,
                                    int column, struct error *error)
 {
     const size_t size = coo_column_bytes(column);
+    char *from = e->send;
     uint32_t *index = e->send;
     double *value = e->send;
     const double *values = piece->column[column];
@@ -112,35 +101,20 @@ static enum status exchange_column(struct exchange *e, const struct coo *piece, 
         else
             value[e->place[i]] = values[e->begin + i];
     }
-    TRY(exchange_array(e, size, error));
-    for (int k = 0; k < e->comm->size; k++)
-        memory_copy(coo_at(e->x, column, e->filled[k]), (char *)e->receive + e->receive_first[k],
-                    e->receive_count[k] * size);
-    return STATUS_OK;
-}
-
-/* Goes on to the next slice. A piece that has been sent is freed, so that its memory can serve x.
- */
-static void advance(struct exchange *e, uint64_t count)
-{
-    struct share *s = e->share;
-    e->begin += count;
-    if (e->piece == s->pieces || e->begin < s->piece[e->piece].nnz)
-        return;
-    e->freed += coo_bytes(s->shape.order, s->piece[e->piece].nnz);
-    share_free_piece(s, e->piece++);
-    e->begin = 0;
-    if (e->freed >= GIVE_BACK && !s->borrowed) {
-        memory_give_back();
-        e->freed = 0;
+    for (int k = 0; k < e->comm->size; k++) {
+        e->comm->sent[k] = (struct comm_parcel){from, e->send_count[k] * size};
+        e->comm->received[k] =
+            (struct comm_parcel){coo_at(e->x, column, e->filled[k]), e->receive_count[k] * size};
+        from += e->send_count[k] * size;
     }
+    return comm_exchange(e->comm, error);
 }
 
 /* *at: where in x the nonzeros of dealt pieces go that come in this round. */
 static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error *error)
 {
     static const struct coo nothing;
-    const struct share *s = e->share;
+    struct share *s = e->share;
     const struct coo *piece = e->piece < s->pieces ? &s->piece[e->piece] : &nothing;
     const uint64_t count = slice_length(e, piece, e->begin);
     sort_slice(e, piece);
@@ -154,65 +128,16 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
             TRY(exchange_column(e, piece, count, column, error));
     for (int k = 0; k < e->comm->size; k++)
         e->filled[k] += e->receive_count[k];
-    advance(e, count);
-    return STATUS_OK;
-}
-
-static enum status exchange_all(struct exchange *e, struct error *error)
-{
-    uint64_t at = 0;
-    /* all ranks agree on the size of slices; dealt pieces are sent whole, one a round, so that
-     * rounds keep their order */
-    const struct share *s = e->share;
-    uint64_t largest = 1, limit = IN_FLIGHT / (uint64_t)e->comm->size;
-    for (size_t p = 0; p < s->pieces; p++)
-        largest = s->piece[p].nnz > largest ? s->piece[p].nnz : largest;
-    int most = (int)(s->dealt || largest < limit ? largest : limit);
-    TRY(comm_allreduce_max(e->comm, &most, error));
-    e->most = (uint64_t)most;
-    for (size_t p = 0; p < s->pieces; p++)
-        e->rounds += s->piece[p].nnz > 0 ? (int)((s->piece[p].nnz + e->most - 1) / e->most) : 1;
-    TRY(comm_allreduce_max(e->comm, &e->rounds, error));
-    const size_t ranks = (size_t)e->comm->size;
-    e->threads = omp_get_max_threads();
-    const size_t counters = ranks * (size_t)e->threads;
-    e->expected = memory_zeros(ranks, sizeof *e->expected, error);
-    e->filled = memory_zeros(ranks, sizeof *e->filled, error);
-    e->send_count = memory_zeros(ranks, sizeof *e->send_count, error);
-    e->receive_count = memory_zeros(ranks, sizeof *e->receive_count, error);
-    e->send_first = memory_zeros(ranks + 1, sizeof *e->send_first, error);
-    e->receive_first = memory_zeros(ranks + 1, sizeof *e->receive_first, error);
-    e->next = memory_array(ranks * (size_t)e->threads, sizeof *e->next, error);
-    e->receiver = memory_array(e->most, sizeof *e->receiver, error);
-    e->place = memory_array(e->most, sizeof *e->place, error);
-    e->send = memory_array(e->most, sizeof(double), error);
-    e->receive = memory_array(ranks * e->most, sizeof(double), error);
-    TRY(comm_allreduce_error(e->comm, error));
-    uint64_t *all = e->filled;
-    for (size_t p = 0; p < s->pieces; p++)
-        for (uint64_t begin = 0; begin < s->piece[p].nnz; begin += e->most) {
-            find_receivers(e, &s->piece[p], begin);
-            for (size_t i = 0; i < counters; i++)
-                all[i % ranks] += e->next[i];
-        }
-    TRY(comm_alltoall(e->comm, all, e->expected, error));
-    uint64_t nnz = 0; /* unless pieces were dealt, each rank's nonzeros have a range of x */
-    const struct shape shape = part_shape(&e->to->part);
-    for (int k = 0; k < e->comm->size; k++) {
-        e->filled[k] = nnz;
-        nnz += e->expected[k];
-    }
-    coo_create(e->x, &shape, nnz, error);
-    TRY(comm_allreduce_error(e->comm, error));
-    for (int round = 0; round < e->rounds; round++)
-        TRY(exchange_slice(e, &at, error));
-    for (int n = 0; n < shape.order; n++) { /* indices count from the first rows of this rank */
-        const uint32_t first = (uint32_t)e->to->part.first[n];
-        if (first == 0)
-            continue;
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < nnz; i++)
-            e->x->index[n][i] -= first;
+    e->begin += count;
+    if (e->piece == s->pieces || e->begin < piece->nnz)
+        return STATUS_OK;
+    /* A piece that has been sent is freed, so that its memory can serve x. */
+    e->freed += coo_bytes(s->shape.order, piece->nnz);
+    share_free_piece(s, e->piece++);
+    e->begin = 0;
+    if (e->freed >= GIVE_BACK && !s->borrowed) {
+        memory_give_back();
+        e->freed = 0;
     }
     return STATUS_OK;
 }
@@ -220,21 +145,64 @@ static enum status exchange_all(struct exchange *e, struct error *error)
 static enum status exchange_by(struct share *s, const struct nonzero_receivers *to, struct comm *c,
                                struct coo *x, struct error *error)
 {
-    struct exchange e = {.share = s, .to = to, .comm = c, .x = x};
+    const size_t ranks = (size_t)c->size;
+    struct exchange e = {.share = s, .to = to, .comm = c, .x = x, .threads = omp_get_max_threads()};
     *x = (struct coo){0};
-    if (exchange_all(&e, error) != STATUS_OK)
-        coo_free(x);
-    memory_free(e.expected);
+    /* all ranks agree on the size of slices; dealt pieces are sent whole, one a round, so that
+     * rounds keep their order */
+    uint64_t at = 0, largest = 1, limit = IN_FLIGHT / ranks;
+    for (size_t p = 0; p < s->pieces; p++)
+        largest = s->piece[p].nnz > largest ? s->piece[p].nnz : largest;
+    int most = (int)(s->dealt || largest < limit ? largest : limit);
+    TRY(comm_allreduce_max(c, &most, error));
+    e.most = (uint64_t)most;
+    for (size_t p = 0; p < s->pieces; p++)
+        e.rounds += s->piece[p].nnz > 0 ? (int)((s->piece[p].nnz + e.most - 1) / e.most) : 1;
+    TRY(comm_allreduce_max(c, &e.rounds, error));
+    const size_t counters = ranks * (size_t)e.threads;
+    e.filled = memory_zeros(ranks, sizeof *e.filled, error);
+    e.send_count = memory_zeros(ranks, sizeof *e.send_count, error);
+    e.receive_count = memory_zeros(ranks, sizeof *e.receive_count, error);
+    e.next = memory_array(counters, sizeof *e.next, error);
+    e.receiver = memory_array(e.most, sizeof *e.receiver, error);
+    e.place = memory_array(e.most, sizeof *e.place, error);
+    e.send = memory_array(e.most, sizeof(double), error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    for (size_t p = 0; p < s->pieces; p++) /* counts what this rank sends in all rounds */
+        for (uint64_t begin = 0; begin < s->piece[p].nnz; begin += e.most) {
+            find_receivers(&e, &s->piece[p], begin);
+            for (size_t i = 0; i < counters; i++)
+                e.send_count[i % ranks] += e.next[i];
+        }
+    TRY_OR(done, comm_alltoall(c, e.send_count, e.receive_count, error));
+    uint64_t nnz = 0; /* unless pieces were dealt, each rank's nonzeros have a range of x */
+    const struct shape shape = part_shape(&to->part);
+    for (size_t k = 0; k < ranks; k++) {
+        e.filled[k] = nnz;
+        nnz += e.receive_count[k];
+    }
+    coo_create(x, &shape, nnz, error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    for (int round = 0; round < e.rounds; round++)
+        TRY_OR(done, exchange_slice(&e, &at, error));
+    for (int n = 0; n < shape.order; n++) {
+        const uint32_t first = (uint32_t)to->part.first[n];
+        if (first == 0)
+            continue;
+#pragma omp parallel for schedule(static)
+        for (uint64_t i = 0; i < nnz; i++)
+            x->index[n][i] -= first;
+    }
+done:
     memory_free(e.filled);
     memory_free(e.send_count);
     memory_free(e.receive_count);
-    memory_free(e.send_first);
-    memory_free(e.receive_first);
     memory_free(e.next);
     memory_free(e.receiver);
     memory_free(e.place);
     memory_free(e.send);
-    memory_free(e.receive);
+    if (error->status != STATUS_OK)
+        coo_free(x);
     return error->status;
 }
 

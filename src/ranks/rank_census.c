@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "plan/process_grid.h"
 
 #define SAMPLE UINT64_C(200000)    /* nonzeros of the sample, about                            */
 #define CHUNK  ((uint64_t)1 << 18) /* rows whose counts are summed at a time                   */
@@ -15,13 +16,13 @@ enum status rank_census_sum(struct comm *c, uint64_t *count, uint64_t rows, stru
     double *chunk = memory_array(CHUNK, sizeof *chunk, error);
     TRY_OR(done, comm_allreduce_error(c, error));
     for (uint64_t first = 0; first < rows; first += CHUNK) {
-        uint64_t some = rows - first < CHUNK ? rows - first : CHUNK;
+        uint64_t length = rows - first < CHUNK ? rows - first : CHUNK;
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < some; i++)
+        for (uint64_t i = 0; i < length; i++)
             chunk[i] = (double)count[first + i];
-        TRY_OR(done, comm_allreduce_sum(c, chunk, some, error));
+        TRY_OR(done, comm_allreduce_sum(c, chunk, length, error));
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < some; i++)
+        for (uint64_t i = 0; i < length; i++)
             count[first + i] = (uint64_t)chunk[i];
     }
 done:
@@ -33,30 +34,21 @@ done:
 static enum status gather_sample(struct comm *c, struct coo *sample, struct error *error)
 {
     struct coo whole = {0};
-    /* the nonzeros of all samples, and of those of the ranks before this one */
-    uint64_t mine = 0, all = 0, own = sample->nnz;
-    for (int k = 0; k < c->size; k++) {
-        uint64_t its = own;
-        TRY(comm_bcast(c, k, &its, sizeof its, error));
-        mine += k < c->rank ? its : 0;
-        all += its;
-    }
-    coo_create(&whole, &sample->shape, all, error);
+    uint64_t first[MAX_RANKS + 1] = {0};
+    TRY(comm_allgather(c, &sample->nnz, sizeof sample->nnz, first + 1, error));
+    for (int k = 0; k < c->size; k++)
+        first[k + 1] += first[k];
+    coo_create(&whole, &sample->shape, first[c->size], error);
     if (comm_allreduce_error(c, error) != STATUS_OK) {
         coo_free(&whole);
         return error->status;
     }
-    coo_move(&whole, mine, sample, 0, own);
+    coo_move(&whole, first[c->rank], sample, 0, sample->nnz);
     coo_free(sample);
     *sample = whole;
-    for (int k = 0; k < c->size; k++) {
-        uint64_t its[2] = {mine, own};
-        TRY(comm_bcast(c, k, its, sizeof its, error));
-        for (int column = 0; column < COO_COLUMNS; column++)
-            if (sample->column[column])
-                TRY(comm_bcast(c, k, coo_at(sample, column, its[0]),
-                               its[1] * coo_column_bytes(column), error));
-    }
+    for (int k = 0; k < COO_COLUMNS; k++)
+        if (sample->column[k])
+            TRY(comm_allgatherv(c, sample->column[k], first, coo_column_bytes(k), error));
     return STATUS_OK;
 }
 

@@ -37,15 +37,15 @@ static enum status row_owners_find(struct row_owners *s, struct comm *peers,
         goto done;
     }
     for (uint64_t first = 0; first < rows; first += most) {
-        uint64_t some = rows - first < most ? rows - first : most;
+        uint64_t length = rows - first < most ? rows - first : most;
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < some; i++)
+        for (uint64_t i = 0; i < length; i++)
             mark[i] = touched[first + i] ? mine : 0;
-        TRY_OR(done, comm_allreduce_sum(peers, mark, some, error));
+        TRY_OR(done, comm_allreduce_sum(peers, mark, length, error));
         /* The mark of rank k is 1 + k (size + 1), so that the sum gives how many ranks touch the
          * row, and, if it is one, which. Exact in a double. */
 #pragma omp parallel for schedule(static) reduction(+ : common, own)
-        for (uint64_t i = 0; i < some; i++) {
+        for (uint64_t i = 0; i < length; i++) {
             const uint64_t sum = (uint64_t)mark[i], touching = sum % base;
             const int32_t owner = touching == 0   ? (int32_t)((first + i) % size)
                                   : touching == 1 ? (int32_t)(sum / base)
@@ -336,7 +336,6 @@ enum status rank_rows_allgather(const struct rank_rows *r, int n, double *a, uin
                                 struct error *error)
 {
     const struct mode_rows *mode = &r->mode[n];
-    const struct comm_rows rows = {mode->stripe_first, rank};
     copy_stripe(mode, a, rank, true);
-    return comm_allgatherv(mode->peers, a, &rows, error);
+    return comm_allgatherv(mode->peers, a, mode->stripe_first, rank * sizeof *a, error);
 }

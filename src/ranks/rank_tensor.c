@@ -329,12 +329,12 @@ struct plan_tensor rank_tensor_for_plan(const struct rank_tensor *t, bool by_row
     const struct rank_rows *rows = &t->rows;
     if (t->comm->size == 1 && input->unread) {
         struct plan_tensor whole = file_for_plan(&input->file);
-        whole.held = t->held.x.nnz;
+        whole.holdout_entries = t->holdout_set.x.nnz;
         return whole;
     }
     return (struct plan_tensor){.shape = by_rows && !rows->divided ? t->shape : input->x.shape,
                                 .nnz = rows->dealt ? rows->most_nnz : input->x.nnz,
-                                .held = t->held.x.nnz,
+                                .holdout_entries = t->holdout_set.x.nnz,
                                 .unknown = t->listed.unknown,
                                 .segment_nnz = input->unread ? input->file.header->segment_nnz : 0,
                                 .is_part = t->comm->size > 1};
@@ -352,49 +352,42 @@ void rank_tensor_close(struct rank_tensor *t)
 {
     rank_rows_close(&t->rows);
     process_grid_free(&t->grid);
-    held_out_free(&t->held);
+    holdout_set_free(&t->holdout_set);
     rank_tensor_free_nonzeros(t);
     tensor_names_free(&t->input.names);
     *t = (struct rank_tensor){0};
 }
 
-uint64_t held_out_bytes(int order, uint64_t count)
+uint64_t holdout_set_bytes(int order, uint64_t count)
 {
     return coo_bytes(order, count) + count * sizeof(double);
 }
 
-void held_out_free(struct held_out *held)
+void holdout_set_free(struct holdout_set *set)
 {
-    coo_free(&held->x);
-    *held = (struct held_out){0};
+    coo_free(&set->x);
+    *set = (struct holdout_set){0};
 }
 
 enum status rank_tensor_fingerprint(struct fingerprint *f, const struct rank_tensor *t,
                                     struct error *error)
 {
     struct comm *c = t->comm;
-    uint64_t mine = 0;
-    uint64_t *all = memory_array((size_t)c->size, sizeof *all, error);
+    uint64_t mine = t->hash, all[MAX_RANKS];
     *f = (struct fingerprint){.shape = t->shape, .nnz = t->nnz};
-    if (all && t->input.unread)
+    if (t->input.unread)
         blco_pieces_hash(&t->input.file, c->rank, c->size, &mine, error);
-    else if (all)
-        mine = t->hashed ? fingerprint_hash(&t->input.x, t->part.first) : t->hash;
-    TRY_OR(done, comm_allreduce_error(c, error));
-    TRY_OR(done, comm_allgather(c, &mine, sizeof mine, all, error));
+    else if (t->hashed)
+        mine = fingerprint_hash(&t->input.x, t->part.first);
+    TRY(comm_allreduce_error(c, error));
+    TRY(comm_allgather(c, &mine, sizeof mine, all, error));
     for (int k = 0; k < c->size; k++)
         f->hash += all[k];
-done:
-    memory_free(all);
-    return error->status;
+    return STATUS_OK;
 }
 
-/* Of the rows of a mode that a rank solves. */
-struct mode_known {
-    uint64_t known, unknown, first; /* struct known_rows */
-};
-
-static enum status count_rows(struct mode_known *k, const struct rank_tensor *t, int n, bool all,
+/* Counts, of mode n, the rows that this rank solves. */
+static enum status count_rows(struct known_rows *k, const struct rank_tensor *t, int n, bool all,
                               struct error *error)
 {
     const struct mode_rows *own = &t->rows.mode[n];
@@ -402,7 +395,7 @@ static enum status count_rows(struct mode_known *k, const struct rank_tensor *t,
     const struct coo *x = &t->input.x;
     /* (rows of mode n that are here x 2): 1 where this rank has a known, an unknown entry */
     double *has = memory_zeros(2 * t->rows.part.here.dims[n], sizeof *has, error);
-    *k = (struct mode_known){.first = NO_ROW};
+    k->first[n] = NO_ROW;
     if (!has)
         return error->status;
     for (uint64_t i = 0; i < x->nnz; i++)
@@ -410,10 +403,10 @@ static enum status count_rows(struct mode_known *k, const struct rank_tensor *t,
     TRY_OR(done, rank_rows_reduce_scatter(&t->rows, n, has, 2, error));
     for (uint64_t i = own->first; i < own->first + own->count; i++) {
         const bool known = has[2 * i] > 0, unknown = !known && has[2 * i + 1] > 0;
-        k->known += known;
-        k->unknown += unknown;
+        k->rows[n] += known;
+        k->unknown[n] += unknown;
         if (all ? !known : unknown)
-            k->first = least_of(k->first, row ? row[i] : t->rows.part.first[n] + i);
+            k->first[n] = least_of(k->first[n], row ? row[i] : t->rows.part.first[n] + i);
     }
 done:
     memory_free(has);
@@ -424,26 +417,23 @@ enum status rank_tensor_count_known(struct known_rows *k, const struct rank_tens
                                     struct error *error)
 {
     const struct coo *x = &t->input.x;
-    const int order = t->shape.order, ranks = t->comm->size;
-    double known = (double)(x->nnz - coo_count_listed(x).unknown);
-    struct mode_known mine[MAX_ORDER] = {{0}}, *of_rank;
-    for (int n = 0; n < order; n++)
-        TRY(count_rows(&mine[n], t, n, all, error));
-    TRY(comm_allreduce_sum(t->comm, &known, 1, error));
-    of_rank = memory_array((size_t)ranks, sizeof mine, error);
-    TRY_OR(done, comm_allreduce_error(t->comm, error));
-    TRY_OR(done, comm_allgather(t->comm, mine, sizeof mine, of_rank, error));
-    *k = (struct known_rows){.entries = (uint64_t)known};
-    for (int n = 0; n < order; n++) {
-        k->first[n] = NO_ROW;
-        for (int r = 0; r < ranks; r++) {
-            const struct mode_known *of = &of_rank[r * MAX_ORDER + n];
-            k->rows[n] += of->known;
-            k->unknown[n] += of->unknown;
-            k->first[n] = least_of(k->first[n], of->first);
+    struct comm *c = t->comm;
+    struct known_rows mine = {.entries = x->nnz - coo_count_listed(x).unknown}, *found;
+    for (int n = 0; n < t->shape.order; n++)
+        TRY(count_rows(&mine, t, n, all, error));
+    found = memory_array((size_t)c->size, sizeof mine, error); /* by each rank */
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, comm_allgather(c, &mine, sizeof mine, found, error));
+    *k = found[0];
+    for (int r = 1; r < c->size; r++) {
+        k->entries += found[r].entries;
+        for (int n = 0; n < t->shape.order; n++) {
+            k->rows[n] += found[r].rows[n];
+            k->unknown[n] += found[r].unknown[n];
+            k->first[n] = least_of(k->first[n], found[r].first[n]);
         }
     }
 done:
-    memory_free(of_rank);
+    memory_free(found);
     return error->status;
 }

@@ -42,7 +42,7 @@ struct tensor_input {
 /* Entries that a run holds out: in the tensor that it decomposes they are unknown. Those of this
  * rank: held-out entries of the file, then as many entries that it does not list and
  * that are unknown in the tensor too. Indices are rows that the rank has. All zero: none. */
-struct held_out {
+struct holdout_set {
     struct coo x;    /* with the values of the file, 0 for an entry that it does not list; owned */
     uint64_t listed; /* how many of x are listed                                                 */
     uint64_t all_listed, all_unlisted; /* of all ranks                                           */
@@ -63,7 +63,7 @@ struct rank_tensor {
                                 * indices count from the first row of the part, a mode without
                                 * rows has length 1. While it is unread, the file has the whole
                                 * tensor                                                        */
-    struct held_out held; /* the entries that are held out; owned                               */
+    struct holdout_set holdout_set; /* the entries that are held out; owned */
     bool estimated; /* input.x.nnz is an estimate                                              */
     bool borrowed;  /* the arrays of input.x are the caller's                                   */
     bool hashed;    /* rank_tensor_fingerprint needs `hash`, which is not computed yet        */
@@ -140,9 +140,9 @@ enum status rank_tensor_count_known(struct known_rows *k, const struct rank_tens
                                     struct error *error);
 
 /* Bytes of so many held-out entries, with room for the values of a model. */
-uint64_t held_out_bytes(int order, uint64_t count);
+uint64_t holdout_set_bytes(int order, uint64_t count);
 
 /* Accepts an empty one. */
-void held_out_free(struct held_out *held);
+void holdout_set_free(struct holdout_set *set);
 
 #endif

@@ -128,27 +128,20 @@ static void place_rows(struct dealing *g)
     }
 }
 
-static enum status allocate(struct dealing *g, struct error *error)
-{
-    struct row_deal *d = g->d;
-    const size_t ranks = (size_t)g->ranks;
-    d->rows = memory_zeros(ranks, sizeof *d->rows, error);
-    d->own = memory_zeros(ranks, sizeof *d->own, error);
-    d->place = memory_array(g->rows, sizeof *d->place, error);
-    g->members = memory_zeros(CLASSES, sizeof *g->members, error);
-    g->quota = memory_array(CLASSES * ranks, sizeof *g->quota, error);
-    g->turn = memory_zeros(CLASSES, sizeof *g->turn, error);
-    g->load = memory_array(ranks, sizeof *g->load, error);
-    g->next = memory_array(ranks, sizeof *g->next, error);
-    return error->status;
-}
-
 enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t rows, int ranks,
                           bool all_common, struct error *error)
 {
     struct dealing g = {.d = d, .count = count, .rows = rows, .ranks = ranks};
     *d = (struct row_deal){0};
-    TRY_OR(done, allocate(&g, error));
+    d->rows = memory_zeros((size_t)ranks, sizeof *d->rows, error);
+    d->own = memory_zeros((size_t)ranks, sizeof *d->own, error);
+    d->place = memory_array(rows, sizeof *d->place, error);
+    g.members = memory_zeros(CLASSES, sizeof *g.members, error);
+    g.quota = memory_array(CLASSES * (size_t)ranks, sizeof *g.quota, error);
+    g.turn = memory_zeros(CLASSES, sizeof *g.turn, error);
+    g.load = memory_array((size_t)ranks, sizeof *g.load, error);
+    g.next = memory_array((size_t)ranks, sizeof *g.next, error);
+    TRY_OR(done, error->status);
     uint64_t all = 0;
     for (uint64_t i = 0; i < rows; i++)
         all += count[i];

@@ -37,12 +37,14 @@ static enum status check_memory(const struct share *s, const struct tensor_reade
 static enum status deal_array(struct comm *c, const void *from, void *to, size_t size,
                               const uint64_t *first, struct error *error)
 {
-    uint64_t send[MAX_RANKS + 1], receive[MAX_RANKS + 1];
-    for (int k = 0; k <= c->size; k++) {
-        send[k] = c->rank == 0 ? first[k] * size : 0;
-        receive[k] = k > 0 ? (first[c->rank + 1] - first[c->rank]) * size : 0;
+    const bool deals = c->rank == 0;
+    for (int k = 0; k < c->size; k++) {
+        c->sent[k] = (struct comm_parcel){(char *)(uintptr_t)from + (deals ? first[k] * size : 0),
+                                          deals ? (first[k + 1] - first[k]) * size : 0};
+        c->received[k] = (struct comm_parcel){to, 0};
     }
-    return comm_alltoallv(c, from, send, to, receive, error);
+    c->received[0].size = (first[c->rank + 1] - first[c->rank]) * size;
+    return comm_exchange(c, error);
 }
 
 /* Cuts rank 0's entries x into even parts; the next piece of each rank's share is its part. Every

@@ -17,7 +17,7 @@ struct section {
 
 /* A figure of an array of the trace: of held-out errors, or of the distances of fits to the best
  * fit, as logarithms, without that one. */
-static enum status put_array(struct section *s, const char *name, bool held, struct error *error)
+static enum status put_array(struct section *s, const char *name, bool holdout, struct error *error)
 {
     const json_t *array = page_at(s->page, "trace", name);
     const size_t count = json_array_size(array);
@@ -34,21 +34,21 @@ static enum status put_array(struct section *s, const char *name, bool held, str
     for (size_t i = 0; i < count; i++) { /* NaN for what is no number */
         value[i] = json_number_of(json_array_get(array, i));
         if (isfinite(value[i]) &&
-            (best == count || (held ? value[i] < value[best] : value[i] > value[best])))
+            (best == count || (holdout ? value[i] < value[best] : value[i] > value[best])))
             best = i;
     }
     const double extreme = best < count ? value[best] : NAN;
     for (size_t i = 0; i < count; i++) {
         const double distance = extreme - value[i];
-        if (!held)
+        if (!holdout)
             value[i] = distance > 0 && isfinite(distance) ? log10(distance) : NAN;
         shown = shown || isfinite(value[i]);
     }
     if (!shown)
         goto done;
     TRY_OR(done, profile_take(&p, value, count, 1, VIEW_MOST_COLUMNS, error));
-    struct plot_line plot = {.title = held ? "Held-out error after each iteration"
-                                           : "Distance to the best fit after each iteration",
+    struct plot_line plot = {.title = holdout ? "Held-out error after each iteration"
+                                              : "Distance to the best fit after each iteration",
                              .about = about,
                              .first = first,
                              .last = last,
@@ -58,7 +58,7 @@ static enum status put_array(struct section *s, const char *name, bool held, str
                              .high = p.high,
                              .marks = p.columns <= VIEW_LEAST_COLUMNS,
                              .scale = plot_scale_none(),
-                             .powers = !held,
+                             .powers = !holdout,
                              .tick = tick};
     for (uint64_t c = 0; c < p.columns; c++) {
         plot_scale_add(&plot.scale, p.low[c]);
@@ -72,13 +72,13 @@ static enum status put_array(struct section *s, const char *name, bool held, str
     snprintf(first, sizeof first, "iteration %.0f", s->first);
     snprintf(last, sizeof last, "iteration %.0f", s->first + s->every * (double)(count - 1));
     snprintf(caption, sizeof caption,
-             held ? "Held-out error after each iteration, %.4g at least"
-                  : "Distance to the best fit, %.9g, after each iteration",
+             holdout ? "Held-out error after each iteration, %.4g at least"
+                     : "Distance to the best fit, %.9g, after each iteration",
              extreme);
     snprintf(about, sizeof about,
-             held ? "A line from %s to %s; the least error, %.4g, is that of iteration %.0f."
-                  : "A line from %s to %s, by powers of ten; the best fit, %.9g, is that of "
-                    "iteration %.0f.",
+             holdout ? "A line from %s to %s; the least error, %.4g, is that of iteration %.0f."
+                     : "A line from %s to %s, by powers of ten; the best fit, %.9g, is that of "
+                       "iteration %.0f.",
              first, last, extreme, best_iteration);
     fprintf(s->to, "%s<figure><figcaption>%s</figcaption>\n",
             s->begun ? "" : "<section>\n<h2>Convergence</h2>\n", caption);

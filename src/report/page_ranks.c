@@ -30,7 +30,7 @@ enum status page_ranks_check(const json_t *file, const char *path, struct error 
     return STATUS_OK;
 }
 
-static double held(const json_t *rank)
+static double holdout_error(const json_t *rank)
 {
     const double rmse = json_number_at(rank, "held_out_rmse");
     return isfinite(rmse) ? rmse : json_number_at(rank, "held_out_deviance");
@@ -76,7 +76,7 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
             any(page, halves)
                 ? "The suggestion follows the halves of the tensor: what only one of them has is "
                   "no property of the whole."
-            : any(page, held)
+            : any(page, holdout_error)
                 ? "The suggestion follows the held-out error, at entries that did not make the "
                   "models."
             : any(page, core)
@@ -119,7 +119,7 @@ struct quantity {
 
 static const struct quantity quantities[] = {
     {fit, "Fit against rank", "A fit of 1 is an exact model.", 0},
-    {held, "Held-out error against rank",
+    {holdout_error, "Held-out error against rank",
      "The error (RMSE, or of counts the mean deviance) at entries that did not make the model. It "
      "grows where a model overfits.",
      0},
@@ -234,8 +234,8 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     if (isfinite(fit(rank)))
         fputs(fit_text(fit(rank), noise, 6, text), to);
     fputs("</td><td class=\"n\">", to);
-    if (isfinite(held(rank))) {
-        fprintf(to, "%.4g &#177; %.1g", held(rank),
+    if (isfinite(holdout_error(rank))) {
+        fprintf(to, "%.4g &#177; %.1g", holdout_error(rank),
                 isfinite(rmse_error) ? rmse_error
                                      : json_number_at(rank, "held_out_deviance_error"));
         if (isfinite(ridge))
@@ -285,9 +285,9 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
     if (!value)
         return error->status;
     fprintf(to, "<section>\n<h2>Fit%s and agreement</h2>\n<div class=\"modes\">\n",
-            any(page, held)   ? ", held-out error"
-            : any(page, core) ? ", core consistency"
-                              : "");
+            any(page, holdout_error) ? ", held-out error"
+            : any(page, core)        ? ", core consistency"
+                                     : "");
     for (i = 0; i < sizeof quantities / sizeof *quantities; i++)
         draw(to, ranks, &quantities[i], value);
     fputs("</div>\n</section>\n", to);
@@ -300,7 +300,7 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
         "scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">Starts that "
         "agree</th>%s<th scope=\"col\">Page</th><th "
         "scope=\"col\">Files</th></tr></thead>\n<tbody>",
-        any(page, held) ? "Held-out error" : "Core consistency",
+        any(page, holdout_error) ? "Held-out error" : "Core consistency",
         any(page, halves) ? "<th scope=\"col\" class=\"n\">Halves</th>" : "");
     json_array_foreach(ranks, i, rank)
         TRY(put_rank(to, page, rank, error));

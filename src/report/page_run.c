@@ -116,23 +116,23 @@ static void put_machine(FILE *to, const struct page *page)
 
 /* "0.542 &#177; 0.008 (RMSE of 2394 entries), mean magnitude 0.433, AUC 0.98", or of counts "1.06
  * &#177; 0.02 (mean deviance of 2394 entries), log-likelihood -1234, mean magnitude ..." */
-static void put_held(FILE *to, const struct page *page)
+static void put_holdout_error(FILE *to, const struct page *page)
 {
-    const json_t *held = page_at(page, "result", "held_out");
-    const double rmse = json_number_at(held, "rmse");
-    const double deviance = json_number_at(held, "mean_deviance");
-    const double likelihood = json_number_at(held, "log_likelihood");
-    const double auc = json_number_at(held, "auc");
+    const json_t *holdout = page_at(page, "result", "held_out");
+    const double rmse = json_number_at(holdout, "rmse");
+    const double deviance = json_number_at(holdout, "mean_deviance");
+    const double likelihood = json_number_at(holdout, "log_likelihood");
+    const double auc = json_number_at(holdout, "auc");
     const bool counts = isfinite(deviance);
     if (!isfinite(rmse))
         return;
     page_fact_begin(to, "Held-out error");
     fprintf(to, "<strong>%.4g</strong> &#177; %.1g (%s of %.0f entries)", counts ? deviance : rmse,
-            json_number_at(held, counts ? "mean_deviance_error" : "rmse_error"),
-            counts ? "mean deviance" : "RMSE", json_number_at(held, "entries"));
+            json_number_at(holdout, counts ? "mean_deviance_error" : "rmse_error"),
+            counts ? "mean deviance" : "RMSE", json_number_at(holdout, "entries"));
     if (isfinite(likelihood))
         fprintf(to, ", log-likelihood %.6g", likelihood);
-    fprintf(to, ", mean magnitude %.4g", json_number_at(held, "mae"));
+    fprintf(to, ", mean magnitude %.4g", json_number_at(holdout, "mae"));
     if (isfinite(auc))
         fprintf(to, ", AUC %.4f", auc);
     page_fact_end(to);
@@ -180,7 +180,7 @@ static void put_fit(FILE *to, const struct page *page)
             page_fact_print(to, "Explained", "%s",
                             fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text));
     }
-    put_held(to, page);
+    put_holdout_error(to, page);
     if (isfinite(iterations)) { /* "27, converged" */
         page_fact_begin(to, "Iterations");
         fprintf(to, "%.0f", iterations);

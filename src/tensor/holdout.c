@@ -17,14 +17,14 @@ static uint64_t hash_of(const struct holdout *h, const struct coo *x, const uint
 }
 
 uint64_t holdout_choose(const struct holdout *h, const struct coo *x, const uint64_t *first,
-                        bool *held)
+                        bool *chosen)
 {
     const double limit = h->share * 0x1p53;
     uint64_t count = 0;
 #pragma omp parallel for schedule(static) reduction(+ : count)
     for (uint64_t i = 0; i < x->nnz; i++) {
-        held[i] = !isnan(x->value[i]) && (double)(hash_of(h, x, first, i) >> 11) < limit;
-        count += held[i];
+        chosen[i] = !isnan(x->value[i]) && (double)(hash_of(h, x, first, i) >> 11) < limit;
+        count += chosen[i];
     }
     return count;
 }

@@ -14,10 +14,10 @@ struct holdout {
     uint64_t seed; /* the entries of a share are also among those of a larger one */
 };
 
-/* held[i] (nnz) = whether the known entry i of x is held out. Coordinates of x count from first[n]
- * (order). Returns how many are. By all OpenMP threads. */
+/* chosen[i] (nnz) = whether the known entry i of x is held out. Coordinates of x count from
+ * first[n] (order). Returns how many are. By all OpenMP threads. */
 uint64_t holdout_choose(const struct holdout *h, const struct coo *x, const uint64_t *first,
-                        bool *held);
+                        bool *chosen);
 
 /* coordinate (order) = the k-th of a sequence of random coordinates of a tensor of this shape. */
 void holdout_draw(const struct holdout *h, const struct shape *shape, uint64_t k,

@@ -27,7 +27,7 @@ static void test_growth(void **state)
         assert_int_equal(t.first, 7);
         assert_int_equal(t.count, 1000);
         for (size_t i = 0; i < 1000; i++) {
-            assert_true(t.fit[i] == (double)i && t.held[i] == 2 * (double)i);
+            assert_true(t.fit[i] == (double)i && t.holdout_error[i] == 2 * (double)i);
             assert_true(t.seconds[i] >= (i ? t.seconds[i - 1] : 0));
         }
         fit_trace_correct(&t, 0.25);
@@ -54,7 +54,7 @@ static void test_long_runs(void **state)
     assert_int_equal(t.room, FIT_TRACE_MOST);
     assert_int_equal(t.count, 5 * FIT_TRACE_MOST / 8);
     for (size_t i = 0; i < t.count; i++)
-        assert_true(t.fit[i] == 4.0 * (double)i && t.held[i] == 8.0 * (double)i);
+        assert_true(t.fit[i] == 4.0 * (double)i && t.holdout_error[i] == 8.0 * (double)i);
     fit_trace_correct(&t, -1); /* the last iteration is not in the trace */
     assert_true(t.fit[t.count - 1] >= 0);
     fit_trace_note(&t, 7, 14, &error);

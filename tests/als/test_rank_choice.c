@@ -72,10 +72,10 @@ static void test_suggestions(void **state)
     assert_true(rank_known(o, 1) == 0 && rank_known(o, 2) == RANKS_MODEL && rank_known(o, 0) == 0);
 }
 
-static struct rank_outcome held(uint64_t rank, double value, double error)
+static struct rank_outcome holdout(uint64_t rank, double value, double error)
 {
-    return (struct rank_outcome){.rank = rank,
-                                 .result.held = {.entries = 50, .value = value, .error = error}};
+    return (struct rank_outcome){
+        .rank = rank, .result.holdout_error = {.entries = 50, .value = value, .error = error}};
 }
 
 /* The smallest rank whose held-out error is as good as the least; a rank without a model has none.
@@ -83,12 +83,12 @@ static struct rank_outcome held(uint64_t rank, double value, double error)
 static void test_held_out_error(void **state)
 {
     (void)state;
-    struct rank_outcome o[] = {held(1, 3, .1), held(2, 1.1, .5), held(3, 1.04, .01),
-                               held(4, 1, .05), held(5, 1.2, .05)};
-    assert_int_equal(rank_choice_held(o, 5), 2);
-    assert_int_equal(rank_choice_held(o, 0), -1);
-    o[3].result.held.error = .01;
-    assert_int_equal(rank_choice_held(o, 5), 3);
+    struct rank_outcome o[] = {holdout(1, 3, .1), holdout(2, 1.1, .5), holdout(3, 1.04, .01),
+                               holdout(4, 1, .05), holdout(5, 1.2, .05)};
+    assert_int_equal(rank_choice_holdout(o, 5), 2);
+    assert_int_equal(rank_choice_holdout(o, 0), -1);
+    o[3].result.holdout_error.error = .01;
+    assert_int_equal(rank_choice_holdout(o, 5), 3);
     o[3] = (struct rank_outcome){.rank = 4, .failure.status = STATUS_NUMERICAL};
     assert_suggested(
         o, 5, 3,
@@ -121,7 +121,7 @@ static void test_halves(void **state)
     assert_int_equal(rank_choice_halves(o, 5), 2);
     assert_int_equal(rank_choice_halves(o + 3, 2), -1);
     o[2].result.core.percent = -20;
-    o[3].result.held = held(4, 1, .1).result.held;
+    o[3].result.holdout_error = holdout(4, 1, .1).result.holdout_error;
     assert_suggested(o, 5, 3,
                      "rank 3 is suggested: the largest of these all of whose components are alike "
                      "in both halves");

@@ -242,7 +242,7 @@ static void test_order(void **state)
     for (int i = 0; i < 3; i++) { /* 1, 3 and .3 */
         assert_true(runs_next(&s, &run) && run.trial && run.part == 0);
         assert_true(run.guess.seed == 7 && run.guess.kind == GUESS_NVECS);
-        run.result.held.value = run.ridge == 1 ? 1 : 2;
+        run.result.holdout_error.value = run.ridge == 1 ? 1 : 2;
         runs_note(&s, &run);
     }
     for (int i = 0; i < 6; i++) {

@@ -213,7 +213,7 @@ static void test_unknown_entries_and_counts(void **state)
     if (run_halves(&t, (struct halves){.mode = 2}, 2, under_test.ranks, &error) != STATUS_OK)
         fail_msg("%s", error.message);
     assert_true(t.halves.alike == PLANTED);
-    assert_true(t.halves.starts[0].start[0].result.held.entries == 0);
+    assert_true(t.halves.starts[0].start[0].result.holdout_error.entries == 0);
     assert_true(t.halves.nonzeros[0] + t.halves.nonzeros[1] < x.nnz);
     end(&t);
     for (uint64_t i = 0; i < x.nnz; i++)

@@ -120,11 +120,11 @@ static void test_plan(void **state)
     struct error error = {0};
     struct plan without, with;
     assert_int_equal(backend_plan(&without, kind, &tensor, &options, &error), STATUS_OK);
-    tensor.held = 1000;
+    tensor.holdout_entries = 1000;
     assert_int_equal(backend_plan(&with, kind, &tensor, &options, &error), STATUS_OK);
     /* they are in host memory, which a GPU's plan does not count */
-    const uint64_t held = kind->devices ? 0 : held_out_bytes(3, 1000);
-    assert_true(with.total_bytes == without.total_bytes + held);
+    const uint64_t holdout = kind->devices ? 0 : holdout_set_bytes(3, 1000);
+    assert_true(with.total_bytes == without.total_bytes + holdout);
 }
 
 int main(void)

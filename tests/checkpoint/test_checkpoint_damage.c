@@ -92,11 +92,11 @@ CHANGE(heavy_zeros, (h->weighed = 1, h->unlisted = 1.5))
 CHANGE(fades_up, (h->weighed = 1, h->fade = 1))
 CHANGE(weight_of_nothing, h->unlisted = 0.5)
 CHANGE(no_ridge_scale, (h->weighed = 1, h->ridge_scale = 3))
-CHANGE(all_held, h->holdout = 1)
-CHANGE(nothing_held, h->holdout = 0)
-CHANGE(negative_error, h->held = -1)
-CHANGE(no_error, h->best_held = NAN)
-CHANGE(negative_least, h->least_held = -1)
+CHANGE(all_held_out, h->holdout = 1)
+CHANGE(nothing_held_out, h->holdout = 0)
+CHANGE(negative_error, h->holdout_error = -1)
+CHANGE(no_error, h->best_holdout_error = NAN)
+CHANGE(negative_least, h->least_holdout_error = -1)
 CHANGE(least_to_come, h->least_iteration = h->iterations + 1)
 CHANGE(no_loss, h->loss = 2)
 CHANGE(solver_of_squares, h->solver = 1)
@@ -206,13 +206,13 @@ static void test_holdout(void **state)
 {
     (void)state;
     static void (*const wrong[])(struct checkpoint_header *, struct checkpoint_piece *) = {
-        all_held, nothing_held, negative_error, no_error, negative_least, least_to_come};
+        all_held_out, nothing_held_out, negative_error, no_error, negative_least, least_to_come};
     struct example e;
     example_create(&e, 3, 2);
     e.about.problem.holdout = (struct holdout){.2, 77};
-    e.about.held = .5;
-    e.about.best_held = .25;
-    e.about.least_held = .25;
+    e.about.holdout_error = .5;
+    e.about.best_holdout_error = .25;
+    e.about.least_holdout_error = .25;
     e.about.least_iteration = 1;
     assert_reads(change(&e, nothing), &e);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)

@@ -235,7 +235,8 @@ END
     [ "$(wc -l <written)" -gt 90 ]
     run -1 grep -vxFf names written
     [ -z "$output" ] || { echo "not in the schema: $output" && return 1; }
-    sed -n 's/.*\[FINDING_[A-Z_]*\] = "\(.*\)",*.*/\1/p' "$ROOT/src/als/findings.c" | sort >kinds
+    cat "$ROOT"/src/als/findings.c "$ROOT"/src/commands/cpd/*.c | tr '\n' ' ' |
+        grep -oP 'findings_add\(\s*\w+, "\K\w+' | sort -u >kinds
     sed -n 's/.*{"const": "\([a-z_]*\)", "description.*/\1/p' "$ROOT/data/schema/record.schema.json" | sort | diff kinds -
 }
 

@@ -260,7 +260,8 @@ static void test_fixed(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         error = (struct error){0};
         memcpy(q.parts, wrong[i], sizeof wrong[i]);
-        assert_int_equal(process_grid_choose(&g, NULL, &q, &c, c.sample.nnz, &error), STATUS_INPUT);
+        assert_int_equal(process_grid_choose(&g, &cost, &q, &c, c.sample.nnz, &error),
+                         STATUS_INPUT);
         assert_non_null(strstr(error.message, ", expected a product of 12, the number of ranks"));
         assert_null(g.cut[0]);
     }
@@ -277,8 +278,9 @@ static void test_failing_allocations(void **state)
     for (long k = 0, fired = 1; fired; k++) {
         struct error error = {0};
         struct process_grid g;
+        struct grid_cost cost;
         memory_hook_set(k);
-        enum status status = process_grid_choose(&g, NULL, &q, &c, c.sample.nnz, &error);
+        enum status status = process_grid_choose(&g, &cost, &q, &c, c.sample.nnz, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);

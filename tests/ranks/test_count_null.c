@@ -29,7 +29,7 @@ static enum status find_in(struct count_null *null, const struct coo *x,
     if (!self)
         return error->status;
     if (rank_tensor_share(&t, self, x, NULL, error) == STATUS_OK) {
-        count_null_find(null, &(struct count_source){x, file}, &t.rows, w, error);
+        count_null_find(null, x, file, &t.rows, w, error);
         rank_tensor_close(&t);
     }
     comm_finalize(self);

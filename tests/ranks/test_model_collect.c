@@ -386,7 +386,7 @@ static void check_failures(rank_work *work, bool messages, int allocations)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    check_failures(collect, true, 4 * 8);
+    check_failures(collect, true, 4 * 7);
     check_failures(collect, false, 4); /* lambda and three factor matrices, on rank 0 */
     check_failures(write_files, true, 50);
 }

@@ -61,6 +61,7 @@ static void exchange(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
     struct share share;
+    struct grid_cost cost;
     struct grid_request q = {.ranks = c->size,
                              .row_bytes = 64,
                              .seconds_per_nonzero = 1e-9,
@@ -69,7 +70,7 @@ static void exchange(struct comm *c, void *context, struct error *error)
     memcpy(q.parts, job->parts, sizeof q.parts);
     make_share(&share, c, job, error);
     if (error->status == STATUS_OK && rank_census(&share, c, &job->census, error) == STATUS_OK &&
-        process_grid_choose(&job->grid, NULL, &q, &job->census, job->all->nnz, error) == STATUS_OK)
+        process_grid_choose(&job->grid, &cost, &q, &job->census, job->all->nnz, error) == STATUS_OK)
         nonzero_exchange(&share, &job->grid, c, &job->x, error);
     share_free(&share);
 }

@@ -162,8 +162,9 @@ static inline void assert_reads(const char *path, const struct example *e)
                 a->seed == b->seed && a->init == b->init && a->iterations == b->iterations &&
                 a->fit == b->fit && a->change == b->change);
     assert_true(a->problem.holdout.share == b->problem.holdout.share &&
-                a->problem.holdout.seed == b->problem.holdout.seed && a->held == b->held &&
-                a->best_held == b->best_held);
+                a->problem.holdout.seed == b->problem.holdout.seed &&
+                a->holdout_error == b->holdout_error &&
+                a->best_holdout_error == b->best_holdout_error);
     assert_true(a->has_momentum == b->has_momentum && a->small_changes == b->small_changes &&
                 memcmp(&a->momentum, &b->momentum, sizeof a->momentum) == 0);
     assert_true(a->best_iteration == b->best_iteration && a->best_fit == b->best_fit &&

@@ -109,7 +109,7 @@ static bool scatter_and_gather(struct comm *c)
         right = right && comm_reduce_scatter(c, m, &rows, &error) == STATUS_OK;
         for (uint64_t i = first[c->rank] * columns; right && i < first[c->rank + 1] * columns; i++)
             right = m[i] == sum_of(c->size, i);
-        right = right && comm_allgatherv(c, m, &rows, &error) == STATUS_OK;
+        right = right && comm_allgatherv(c, m, first, columns * sizeof *m, &error) == STATUS_OK;
         for (uint64_t i = 0; right && i < count; i++)
             right = m[i] == sum_of(c->size, i);
         free(m);
@@ -129,19 +129,22 @@ static bool exchange(struct comm *c)
 {
     struct error error = {0};
     unsigned char send[5 * MOST] = {0}, receive[5 * MOST] = {0};
-    uint64_t send_first[MOST + 1] = {0}, receive_first[MOST + 1] = {0};
+    uint64_t sent = 0, received = 0;
     for (int k = 0; k < c->size; k++) {
-        send_first[k + 1] = send_first[k] + parcel_bytes(c->rank, k);
-        receive_first[k + 1] = receive_first[k] + parcel_bytes(k, c->rank);
-        memset(send + send_first[k], 16 * c->rank + k, parcel_bytes(c->rank, k));
+        c->sent[k] = (struct comm_parcel){(char *)send + sent, parcel_bytes(c->rank, k)};
+        c->received[k] = (struct comm_parcel){(char *)receive + received, parcel_bytes(k, c->rank)};
+        memset(send + sent, 16 * c->rank + k, parcel_bytes(c->rank, k));
+        sent += parcel_bytes(c->rank, k);
+        received += parcel_bytes(k, c->rank);
     }
-    if (comm_alltoallv(c, send, send_first, receive, receive_first, &error) != STATUS_OK)
+    if (comm_exchange(c, &error) != STATUS_OK)
         return false;
     bool right = true;
+    received = 0;
     for (int k = 0; k < c->size; k++)
-        for (uint64_t i = receive_first[k]; i < receive_first[k + 1]; i++)
-            right = right && receive[i] == 16 * k + c->rank;
-    return right && receive[receive_first[c->size]] == 0 && comm_check(c, &error) == STATUS_OK;
+        for (uint64_t i = 0; i < parcel_bytes(k, c->rank); i++)
+            right = right && receive[received++] == 16 * k + c->rank;
+    return right && receive[received] == 0 && comm_check(c, &error) == STATUS_OK;
 }
 
 /* Every rank gets the bytes of all ranks in their order, and nothing after them. */
@@ -233,9 +236,6 @@ static bool move_large(struct comm *c, double *x, double *y, uint64_t count)
 {
     struct error error = {0};
     int other = c->size - 1 - c->rank;
-    uint64_t first[3] = {0, 0, 0};
-    for (int k = 0; k < c->size; k++)
-        first[k + 1] = first[k] + (k == other ? count * sizeof *x : 0);
     for (uint64_t i = 0; i < count; i++)
         x[i] = (double)i + c->rank;
     bool right = comm_allreduce_sum(c, x, count, &error) == STATUS_OK;
@@ -243,7 +243,12 @@ static bool move_large(struct comm *c, double *x, double *y, uint64_t count)
         right = x[i] == (double)i * c->size + c->size - 1;
         x[i] += c->rank;
     }
-    right = right && comm_alltoallv(c, x, first, y, first, &error) == STATUS_OK;
+    for (int k = 0; k < c->size; k++) {
+        const uint64_t bytes = k == other ? count * sizeof *x : 0;
+        c->sent[k] = (struct comm_parcel){(char *)x, bytes};
+        c->received[k] = (struct comm_parcel){(char *)y, bytes};
+    }
+    right = right && comm_exchange(c, &error) == STATUS_OK;
     for (uint64_t i = 0; right && i < count; i++)
         right = y[i] == (double)i * c->size + c->size - 1 + other;
     right = right && comm_bcast(c, c->size - 1, y, count * sizeof *y, &error) == STATUS_OK;

@@ -9,7 +9,7 @@
 #include "als/runs.h"
 #include "base/memory.h"
 #include "comm/comm.h"
-#include "ranks/hold_out.h"
+#include "ranks/holdout_set.h"
 #include "ranks/model_collect.h"
 #include "support/backends.h"
 #include "support/rank_threads.h"
@@ -117,7 +117,8 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     else
         rank_tensor_share(&tensor, c, t->x, &t->request, error);
     if (error->status == STATUS_OK && options.problem.holdout.share > 0)
-        hold_out(&tensor, &options.problem.holdout, options.problem.unlisted.weight > 0, error);
+        holdout_set_take(&tensor, &options.problem.holdout, options.problem.unlisted.weight > 0,
+                         error);
     if (error->status == STATUS_OK)
         split_half_check(&own.list, &tensor, error);
     if (error->status == STATUS_OK &&

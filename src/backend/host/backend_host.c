@@ -47,7 +47,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
         .spends = options->spends && !dealt,
         .nonzero_bytes = (dealt ? 2 : 1) * coo_bytes(tensor->shape.order, tensor->nnz),
         .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->problem.rank) +
-                       held_out_bytes(tensor->shape.order, tensor->held),
+                       holdout_set_bytes(tensor->shape.order, tensor->holdout_entries),
         .budget = machine_memory_budget(options->host_memory),
         .copies = COPIES,
         .waiting_rows = host_mttkrp_waiting_rows(tensor->nnz)};

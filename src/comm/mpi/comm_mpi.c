@@ -154,31 +154,22 @@ static void mpi_life_finalize(void)
 /* --- The operations of ranks. --- */
 
 /* Ranks that are processes, by MPI: the plugin blco-mpi.so. Sums are added here, in the order of
- * the ranks; MPI_Reduce would choose an order of its own. All operations but allreduce_max, bcast
- * and split consist of one step, `exchange`, in which each rank sends bytes to each other rank. */
+ * the ranks; MPI_Reduce would choose an order of its own. */
 
 #define PIECE  ((uint64_t)64 << 20) /* bytes of a message at most: MPI counts them in an int   */
 #define BUFFER ((uint64_t)4 << 20)  /* doubles of all ranks, about, that wait to be added up   */
 #define LEAST  ((uint64_t)4096)     /* doubles of one rank there, however many ranks there are */
 
-/* Bytes for a rank or from a rank. */
-struct parcel {
-    char *bytes;
-    uint64_t size;
-};
-
-/* A rank's end. The arrays have an entry for each rank. */
+/* A rank's end. */
 struct member {
     struct comm comm;
     MPI_Comm mpi;
     bool is_world;
-    struct parcel *out, *in; /* of the present exchange                      */
-    void **array;            /* where the rows to be added are               */
-    uint64_t *even;          /* (size + 1) ranges of an array that is summed */
-    double *buffer;          /* rows of the others, owned                    */
+    void **array;   /* (size) where the rows to be added are; owned */
+    double *buffer; /* rows of the others, owned                    */
     uint64_t buffer_length;
-    MPI_Request *request; /* of the messages of an exchange */
-    size_t requests;      /* for which there is room        */
+    MPI_Request *request; /* of the messages of an exchange; owned */
+    size_t requests;      /* for which there is room               */
 };
 
 /* After a failed operation: the other ranks wait for this one, so its process ends them. */
@@ -210,7 +201,7 @@ static size_t pieces(uint64_t size)
 
 /* Starts sending or receiving a parcel, in pieces, which arrive in the order in which they are
  * sent. *count is the number of requests so far. */
-static int post(struct member *m, bool sends, int rank, struct parcel parcel, size_t *count)
+static int post(struct member *m, bool sends, int rank, struct comm_parcel parcel, size_t *count)
 {
     int code = MPI_SUCCESS;
     for (uint64_t at = 0; at < parcel.size && code == MPI_SUCCESS; at += PIECE) {
@@ -223,15 +214,16 @@ static int post(struct member *m, bool sends, int rank, struct parcel parcel, si
     return code;
 }
 
-/* Sends m->out[k] to each other rank k, and receives m->in[k] from there. Each rank begins with its
- * neighbours, so that not all ranks send to the same one at once. */
-static enum status exchange(struct member *m, struct error *error)
+/* Each rank begins with its neighbours, so that not all ranks send to the same one at once. */
+static enum status exchange(struct comm *c, struct error *error)
 {
-    int code = MPI_SUCCESS, size = m->comm.size, rank = m->comm.rank;
+    struct member *m = c->state;
+    int code = MPI_SUCCESS, size = c->size, rank = c->rank;
     size_t count = 0, needed = 0;
-    m->out[rank].size = m->in[rank].size = 0;
+    TRY(begin(error));
+    c->sent[rank].size = c->received[rank].size = 0;
     for (int k = 0; k < size; k++)
-        needed += pieces(m->out[k].size) + pieces(m->in[k].size);
+        needed += pieces(c->sent[k].size) + pieces(c->received[k].size);
     if (needed > m->requests) { /* before the first is sent: a message cannot be called back */
         if (memory_resize(&m->request, needed, sizeof *m->request, error) != STATUS_OK)
             return fail(error);
@@ -239,31 +231,30 @@ static enum status exchange(struct member *m, struct error *error)
     }
     for (int d = 1; d < size && code == MPI_SUCCESS; d++) {
         int from = (rank - d + size) % size;
-        code = post(m, false, from, m->in[from], &count);
+        code = post(m, false, from, c->received[from], &count);
     }
     for (int d = 1; d < size && code == MPI_SUCCESS; d++) {
         int to = (rank + d) % size;
-        code = post(m, true, to, m->out[to], &count);
+        code = post(m, true, to, c->sent[to], &count);
     }
     if (code == MPI_SUCCESS)
         code = MPI_Waitall((int)count, m->request, MPI_STATUSES_IGNORE);
     return finish(code, "exchanging", error);
 }
 
-/* One round of a reduce_scatter: the doubles [at, at + most) of every rank's rows, as far as the
- * rank has so many. */
-static enum status add_round(struct member *m, double *x, const struct comm_rows *rows, uint64_t at,
-                             uint64_t most, struct error *error)
+/* In rounds: in each a rank sends up to `most` doubles of the rows of every other rank. */
+static enum status reduce_scatter(struct comm *c, double *x, const struct comm_rows *rows,
+                                  struct error *error)
 {
-    uint64_t mine = 0, first = rows->first[m->comm.rank] * rows->columns;
-    for (int k = 0; k < m->comm.size; k++) {
-        uint64_t start = rows->first[k] * rows->columns;
-        uint64_t length = rows->first[k + 1] * rows->columns - start;
-        length = at < length ? least_of(length - at, most) : 0;
-        mine = k == m->comm.rank ? length : mine;
-        m->out[k] = (struct parcel){(char *)(x + start + at), length * sizeof *x};
+    struct member *m = c->state;
+    const uint64_t size = (uint64_t)c->size, most = BUFFER / size > LEAST ? BUFFER / size : LEAST;
+    double *own = x + rows->first[c->rank] * rows->columns;
+    uint64_t longest = 0;
+    for (uint64_t k = 0; k < size; k++) {
+        uint64_t length = (rows->first[k + 1] - rows->first[k]) * rows->columns;
+        longest = length > longest ? length : longest;
     }
-    const uint64_t needed = mine * (uint64_t)m->comm.size;
+    const uint64_t needed = least_of(longest, most) * size;
     if (needed > m->buffer_length) {
         memory_free(m->buffer);
         m->buffer_length = 0;
@@ -272,74 +263,24 @@ static enum status add_round(struct member *m, double *x, const struct comm_rows
             return fail(error);
         m->buffer_length = needed;
     }
-    for (int k = 0; k < m->comm.size; k++) {
-        double *from = m->buffer + (uint64_t)k * mine;
-        m->in[k] = (struct parcel){(char *)from, mine * sizeof *x};
-        m->array[k] = k == m->comm.rank ? x + first + at : from;
+    TRY(begin(error));
+    for (uint64_t at = 0; at < longest; at += most) {
+        for (uint64_t k = 0; k < size; k++) {
+            uint64_t start = rows->first[k] * rows->columns;
+            uint64_t length = rows->first[k + 1] * rows->columns - start;
+            length = at < length ? least_of(length - at, most) : 0;
+            c->sent[k] = (struct comm_parcel){(char *)(x + start + at), length * sizeof *x};
+        }
+        const uint64_t bytes = c->sent[c->rank].size, mine = bytes / sizeof *x;
+        for (uint64_t k = 0; k < size; k++) {
+            m->array[k] = k == (uint64_t)c->rank ? own + at : m->buffer + k * mine;
+            c->received[k] = (struct comm_parcel){m->array[k], bytes};
+        }
+        TRY(exchange(c, error));
+        if (mine > 0)
+            comm_add_up(own + at, m->array, c->size, 0, mine);
     }
-    TRY(exchange(m, error));
-    if (mine > 0)
-        comm_add_up(x + first + at, m->array, m->comm.size, 0, mine);
     return STATUS_OK;
-}
-
-static enum status reduce_scatter(struct comm *c, double *x, const struct comm_rows *rows,
-                                  struct error *error)
-{
-    struct member *m = c->state;
-    /* Doubles of this rank's rows that each other rank sends at a time. */
-    const uint64_t most = BUFFER / (uint64_t)c->size > LEAST ? BUFFER / (uint64_t)c->size : LEAST;
-    uint64_t longest = 0;
-    for (int k = 0; k < c->size; k++) {
-        uint64_t length = (rows->first[k + 1] - rows->first[k]) * rows->columns;
-        longest = length > longest ? length : longest;
-    }
-    TRY(begin(error));
-    for (uint64_t at = 0; at < longest; at += most)
-        TRY(add_round(m, x, rows, at, most, error));
-    return STATUS_OK;
-}
-
-static enum status allgatherv(struct comm *c, double *a, const struct comm_rows *rows,
-                              struct error *error)
-{
-    struct member *m = c->state;
-    TRY(begin(error));
-    for (int k = 0; k < c->size; k++) {
-        uint64_t first = rows->first[k] * rows->columns, end = rows->first[k + 1] * rows->columns;
-        m->in[k] = (struct parcel){(char *)(a + first), (end - first) * sizeof *a};
-    }
-    struct parcel mine = m->in[c->rank];
-    for (int k = 0; k < c->size; k++)
-        m->out[k] = mine;
-    return exchange(m, error);
-}
-
-/* Each rank adds a part of x up and sends the part to all. */
-static enum status allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error)
-{
-    struct member *m = c->state;
-    uint64_t size = (uint64_t)c->size, part = count / size, rest = count % size;
-    for (uint64_t k = 0; k <= size; k++)
-        m->even[k] = k * part + least_of(k, rest);
-    const struct comm_rows rows = {m->even, 1};
-    TRY(reduce_scatter(c, x, &rows, error));
-    return allgatherv(c, x, &rows, error);
-}
-
-static enum status alltoallv(struct comm *c, const void *send, const uint64_t *send_first,
-                             void *receive, const uint64_t *receive_first, struct error *error)
-{
-    struct member *m = c->state;
-    char *from = (char *)(uintptr_t)send, *to = receive; /* a parcel is also for receiving */
-    TRY(begin(error));
-    for (int k = 0; k < c->size; k++) {
-        m->out[k] = (struct parcel){from + send_first[k], send_first[k + 1] - send_first[k]};
-        m->in[k] = (struct parcel){to + receive_first[k], receive_first[k + 1] - receive_first[k]};
-    }
-    if (m->in[c->rank].size > 0)
-        memcpy(m->in[c->rank].bytes, m->out[c->rank].bytes, m->in[c->rank].size);
-    return exchange(m, error);
 }
 
 static enum status allreduce_max(struct comm *c, int *value, struct error *error)
@@ -377,10 +318,8 @@ static void free_member(struct member *m)
 {
     memory_free(m->request);
     memory_free(m->buffer);
-    memory_free(m->even);
     memory_free(m->array);
-    memory_free(m->in);
-    memory_free(m->out);
+    comm_free_arrays(&m->comm);
     memory_free(m);
 }
 
@@ -397,12 +336,10 @@ static void finalize_member(struct comm *c)
 
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
 
-static const struct comm_engine engine = {.allreduce_sum = allreduce_sum,
+static const struct comm_engine engine = {.exchange = exchange,
                                           .allreduce_max = allreduce_max,
                                           .bcast = bcast,
                                           .reduce_scatter = reduce_scatter,
-                                          .allgatherv = allgatherv,
-                                          .alltoallv = alltoallv,
                                           .check = check,
                                           .split = split,
                                           .abort = abort_all,
@@ -440,11 +377,8 @@ static enum status open_member(struct member **to, MPI_Comm whole, int color, in
     if (code == MPI_SUCCESS)
         code = find_place(m);
     TRY_OR(failed, finish(code, "splitting", error));
-    const size_t size = (size_t)m->comm.size;
-    m->out = memory_zeros(size, sizeof *m->out, error);
-    m->in = memory_zeros(size, sizeof *m->in, error);
-    m->array = memory_zeros(size, sizeof *m->array, error);
-    m->even = memory_zeros(size + 1, sizeof *m->even, error);
+    m->array = memory_zeros((size_t)m->comm.size, sizeof *m->array, error);
+    comm_create_arrays(&m->comm, error);
     if (error->status != STATUS_OK)
         fail(error);
     TRY_OR(failed, error->status);

@@ -100,12 +100,12 @@ void cpd_checkpoint_note_resumed(const struct cpd_inputs *in, struct progress *p
     progress_note(progress, "resuming %s: %d iteration%s, fit %s", in->settings.resume,
                   a->iterations, a->iterations == 1 ? "" : "s", fit_text(a->fit, 0, 9, fit));
     if (a->has_momentum != (problem->acceleration != ACCELERATE_OFF))
-        findings_add(findings, FINDING_RESUMED, true,
+        findings_add(findings, "resumed", true,
                      "the checkpoint is from a run with --accelerate %s, this run has %s",
                      a->has_momentum ? "momentum" : "off", a->has_momentum ? "off" : "momentum");
     for (int n = 0; n < a->tensor.shape.order; n++)
         if (a->problem.rules.ridge[n] != problem->rules.ridge[n])
-            findings_add(findings, FINDING_RESUMED, true,
+            findings_add(findings, "resumed", true,
                          "mode %d: the checkpoint is from a run with --ridge %g, this run has %g",
                          n + 1, a->problem.rules.ridge[n], problem->rules.ridge[n]);
 }

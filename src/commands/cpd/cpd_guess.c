@@ -130,7 +130,7 @@ void cpd_guess_find_random(const struct cpd_inputs *in, const struct shape *shap
     char why[96];
     for (int n = 0; s->init_stem && n < shape->order; n++)
         if (starts_at_random(&in->start.shape, n, shape->dims[n], why, sizeof why))
-            findings_add(findings, FINDING_RANDOM_MODE, false,
+            findings_add(findings, "random_mode", false,
                          "mode %d starts at random (seed %ju): --init %s %s", n + 1,
                          (uintmax_t)s->seed, s->init_stem, why);
 }

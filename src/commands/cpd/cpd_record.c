@@ -94,31 +94,31 @@ static const char *stop_name(enum cpals_stop stop)
     return name[stop];
 }
 
-/* The name of held-out errors (struct held_error) in records: "held_out_rmse". */
-static const char *held_name(enum loss_name loss)
+/* The name of held-out errors (struct holdout_error) in records: "held_out_rmse". */
+static const char *holdout_error_name(enum loss_name loss)
 {
     return loss_of(loss)->rates ? "held_out_deviance" : "held_out_rmse";
 }
 
-static void put_held(struct json *j, const struct held_error *held)
+static void put_holdout_error(struct json *j, const struct holdout_error *holdout)
 {
-    if (held->entries == 0)
+    if (holdout->entries == 0)
         return;
     json_put_object(j, "held_out");
-    json_put_unsigned(j, "entries", held->entries);
-    const bool rates = loss_of(held->loss)->rates;
+    json_put_unsigned(j, "entries", holdout->entries);
+    const bool rates = loss_of(holdout->loss)->rates;
     if (rates) {
-        json_put_number(j, "mean_deviance", held->value);
-        json_put_number(j, "mean_deviance_error", held->error);
-        json_put_number(j, "log_likelihood", held->log_likelihood);
+        json_put_number(j, "mean_deviance", holdout->value);
+        json_put_number(j, "mean_deviance_error", holdout->error);
+        json_put_number(j, "log_likelihood", holdout->log_likelihood);
     }
-    json_put_number(j, "rmse", held->rmse);
+    json_put_number(j, "rmse", holdout->rmse);
     if (!rates)
-        json_put_number(j, "rmse_error", held->error);
-    json_put_number(j, "mae", held->mae);
-    if (held->unlisted > 0) {
-        json_put_unsigned(j, "unlisted", held->unlisted);
-        json_put_number(j, "auc", held->auc);
+        json_put_number(j, "rmse_error", holdout->error);
+    json_put_number(j, "mae", holdout->mae);
+    if (holdout->unlisted > 0) {
+        json_put_unsigned(j, "unlisted", holdout->unlisted);
+        json_put_number(j, "auc", holdout->auc);
     }
     json_end(j);
 }
@@ -151,7 +151,7 @@ static void put_result(struct json *j, const struct problem *problem, const stru
         if (!isnan(r->violation))
             json_put_number(j, "kkt_violation", r->violation);
     }
-    put_held(j, &r->held);
+    put_holdout_error(j, &r->holdout_error);
     json_put_unsigned(j, "zero_components", r->health.zero);
     json_put_unsigned(j, "degenerate_pairs", r->health.degenerate);
     if (r->health.degenerate > 0) {
@@ -179,8 +179,8 @@ static void put_starts(struct json *j, const struct starts *s)
         json_put_number(j, "fit", model ? r->fit : NAN);
         if (model)
             json_put_number(j, "fit_noise", r->trust.noise);
-        if (model && r->held.entries > 0)
-            json_put_number(j, held_name(r->held.loss), r->held.value);
+        if (model && r->holdout_error.entries > 0)
+            json_put_number(j, holdout_error_name(r->holdout_error.loss), r->holdout_error.value);
         json_put_unsigned(j, "iterations", (uint64_t)r->iterations);
         json_put_string(j, "stop", stop_name(r->stop));
         json_put_number(j, "score_with_best", model ? s->start[i].score : NAN);
@@ -246,7 +246,7 @@ static void put_findings(struct json *j, const struct findings *f)
     for (size_t i = 0; i < f->count; i++) {
         const struct finding *finding = &f->finding[i];
         json_put_object(j, NULL);
-        json_put_string(j, "kind", finding_name(finding->kind));
+        json_put_string(j, "kind", finding->kind);
         json_put_string(j, "severity", finding->warning ? "warning" : "note");
         json_put_string(j, "sentence", finding->sentence);
         json_put_string(j, "advice", finding->advice);
@@ -284,15 +284,16 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     if (ridge->count > 0) {
         json_put_object(j, "ridge_search");
         json_put_numbers(j, "ridge", ridge->ridge, (size_t)ridge->count);
-        json_put_numbers(j, "held_out_rmse", ridge->held, (size_t)ridge->count);
+        json_put_numbers(j, "held_out_rmse", ridge->holdout_error, (size_t)ridge->count);
         json_end(j);
     }
     json_put_object(j, "trace");
     json_put_unsigned(j, "first_iteration", (uint64_t)trace->first);
     json_put_unsigned(j, "every", trace->every);
     json_put_numbers(j, "fit", trace->fit, trace->count);
-    if (r->result.held.entries > 0)
-        json_put_numbers(j, held_name(r->result.held.loss), trace->held, trace->count);
+    if (r->result.holdout_error.entries > 0)
+        json_put_numbers(j, holdout_error_name(r->result.holdout_error.loss), trace->holdout_error,
+                         trace->count);
     json_put_numbers(j, "seconds", trace->seconds, trace->count);
     json_end(j);
     put_seconds(j, r);
@@ -343,7 +344,8 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
                       const struct rank_outcome *o)
 {
     const struct cpals_result *r = &o->result;
-    const bool core_known = r->core.state == CORE_KNOWN, counts = loss_of(r->held.loss)->rates;
+    const bool core_known = r->core.state == CORE_KNOWN,
+               counts = loss_of(r->holdout_error.loss)->rates;
     struct ktensor_files files;
     char *stem = memory_text(j->error, "%s.r%ju", s->base_stem, (uintmax_t)o->rank);
     if (!stem)
@@ -355,10 +357,10 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
     json_put_number(j, "core_consistency", core_known ? r->core.percent : NAN);
     if (core_known && r->core.estimated)
         json_put_number(j, "core_consistency_error", r->core.error);
-    if (r->held.entries > 0) {
-        json_put_number(j, held_name(r->held.loss), r->held.value);
+    if (r->holdout_error.entries > 0) {
+        json_put_number(j, holdout_error_name(r->holdout_error.loss), r->holdout_error.value);
         json_put_number(j, counts ? "held_out_deviance_error" : "held_out_rmse_error",
-                        r->held.error);
+                        r->holdout_error.error);
     }
     if (o->halves.asked)
         json_put_number(j, "split_half_score", o->halves.known ? o->halves.score : NAN);

@@ -11,7 +11,7 @@
 #include "commands/cpd/cpd_output.h"
 #include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
-#include "ranks/hold_out.h"
+#include "ranks/holdout_set.h"
 #include "ranks/rank_tensor.h"
 
 /* A rank at work. Ranks that are threads of one process share the job. */
@@ -81,7 +81,8 @@ static enum status open_tensor(struct cpd_rank *w, struct rank_request *request,
         TRY(rank_tensor_read(w->tensor, w->progress, error));
     if (p->holdout.share == 0)
         return STATUS_OK;
-    return hold_out(w->tensor, &p->holdout, !p->unlisted.weighed || p->unlisted.weight > 0, error);
+    return holdout_set_take(w->tensor, &p->holdout, !p->unlisted.weighed || p->unlisted.weight > 0,
+                            error);
 }
 
 /* Shows how the tensor is split, and finds what speaks against its shape. */

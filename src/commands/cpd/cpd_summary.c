@@ -34,21 +34,22 @@ static void show_times(struct progress *progress, const struct cpd_times *times,
 }
 
 /* How well the model predicts what was held out. */
-static void show_held(struct progress *progress, const struct held_error *held)
+static void show_holdout_error(struct progress *progress, const struct holdout_error *holdout)
 {
     char auc[48] = "", error[128];
-    if (held->entries == 0)
+    if (holdout->entries == 0)
         return;
-    if (loss_of(held->loss)->rates)
+    if (loss_of(holdout->loss)->rates)
         snprintf(error, sizeof error,
                  "mean deviance %.4g (standard error %.1g), log-likelihood %.6g, RMSE %.4g",
-                 held->value, held->error, held->log_likelihood, held->rmse);
+                 holdout->value, holdout->error, holdout->log_likelihood, holdout->rmse);
     else
-        snprintf(error, sizeof error, "RMSE %.4g (standard error %.1g)", held->rmse, held->error);
-    if (held->unlisted > 0)
-        snprintf(auc, sizeof auc, ", AUC %.4f", held->auc);
-    progress_note(progress, "held out %ju entr%s: %s, MAE %.4g%s", (uintmax_t)held->entries,
-                  held->entries == 1 ? "y" : "ies", error, held->mae, auc);
+        snprintf(error, sizeof error, "RMSE %.4g (standard error %.1g)", holdout->rmse,
+                 holdout->error);
+    if (holdout->unlisted > 0)
+        snprintf(auc, sizeof auc, ", AUC %.4f", holdout->auc);
+    progress_note(progress, "held out %ju entr%s: %s, MAE %.4g%s", (uintmax_t)holdout->entries,
+                  holdout->entries == 1 ? "y" : "ies", error, holdout->mae, auc);
 }
 
 void cpd_summarise(struct progress *progress, const struct cpd_results *results, bool all_times)
@@ -68,7 +69,7 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
     progress_note(progress, "fit %s after %d iteration%s, %s (last change %.1e)", fit,
                   result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
-    show_held(progress, &result->held);
+    show_holdout_error(progress, &result->holdout_error);
     if (results->runs.ridge.count > 0)
         progress_note(progress, "ridge %g, of %d that were tried", results->runs.ridge.best,
                       results->runs.ridge.count);
@@ -100,20 +101,20 @@ void cpd_starts_show(struct progress *to, const struct starts *s)
     if (s->asked < 2)
         return;
     progress_note(to, "                seed iterations         fit  score%s",
-                  s->start[s->best].result.held.entries > 0 ? "  held-out error" : "");
+                  s->start[s->best].result.holdout_error.entries > 0 ? "  held-out error" : "");
     for (int i = 0; i < s->made; i++) {
         const struct run *o = &s->start[i];
         const struct cpals_result *r = &o->result;
-        char fit[FIT_TEXT], held[32] = "";
-        if (r->held.entries > 0)
-            snprintf(held, sizeof held, "%10.4g  ", r->held.value);
+        char fit[FIT_TEXT], holdout[32] = "";
+        if (r->holdout_error.entries > 0)
+            snprintf(holdout, sizeof holdout, "%10.4g  ", r->holdout_error.value);
         if (r->stop == CPALS_BREAKDOWN)
             progress_note(to, "  %18ju %10d %11s %6s  broke down: %s", (uintmax_t)o->guess.seed,
                           r->iterations, "-", "-", r->breakdown.message);
         else
             progress_note(to, "  %18ju %10d %11s %6.4f  %s%s%s", (uintmax_t)o->guess.seed,
-                          r->iterations, fit_text(r->fit, r->trust.noise, 9, fit), o->score, held,
-                          cpals_stop_text(r->stop), i == s->best ? ", best" : "");
+                          r->iterations, fit_text(r->fit, r->trust.noise, 9, fit), o->score,
+                          holdout, cpals_stop_text(r->stop), i == s->best ? ", best" : "");
     }
 }
 
@@ -187,12 +188,12 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o,
                  (uintmax_t)o->rank);
     else
         snprintf(halves, sizeof halves, "%s", h->asked ? " -" : "");
-    if (r->held.entries > 0) { /* there is no core consistency */
-        snprintf(error, sizeof error, "(%.1g)", r->held.error);
+    if (r->holdout_error.entries > 0) { /* there is no core consistency */
+        snprintf(error, sizeof error, "(%.1g)", r->holdout_error.error);
         if (o->ridge > 0)
             snprintf(ridge, sizeof ridge, " %8g", o->ridge);
         progress_note(to, "%7ju %9s %s %10.4g %-8s%s %-*s%s", (uintmax_t)o->rank, fit, bar,
-                      r->held.value, error, ridge, columns->width, agree, halves);
+                      r->holdout_error.value, error, ridge, columns->width, agree, halves);
     } else if (columns->core) {
         progress_note(to, "%7ju %9s %s %10s %-*s %-*s%s", (uintmax_t)o->rank, fit, bar, percent,
                       BAR, core, columns->width, agree, halves);
@@ -213,7 +214,7 @@ void cpd_range_show(struct progress *to, const struct rank_outcome *outcome, int
                                     .width = *agree && *halves ? (int)strlen(AGREE_HEAD) : 0};
     if (!(known & RANKS_MODEL))
         return;
-    if (known & RANKS_HELD)
+    if (known & RANKS_HOLDOUT)
         progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s",
                       known & RANKS_RIDGE ? "   ridge " : "", agree, halves);
     else if (!columns.core)

@@ -14,7 +14,7 @@
 #include "support/naive_rows.h"
 #include "support/rank_runs.h"
 
-static struct problem held_problem(uint64_t rank, double weight, double ridge)
+static struct problem holdout_problem(uint64_t rank, double weight, double ridge)
 {
     return (struct problem){
         .rank = rank,
@@ -65,27 +65,27 @@ struct naive_error {
 };
 
 /* The mean of the values that are not held out, over all cells that are not, or over the listed. */
-static long double mean_of_rest(const struct coo *x, const bool *held, bool unlisted)
+static long double mean_of_rest(const struct coo *x, const bool *chosen, bool unlisted)
 {
     long double total = 0, listed = 0, cells = 1;
     for (int n = 0; n < x->shape.order; n++)
         cells *= x->shape.dims[n];
     for (uint64_t i = 0; i < x->nnz; i++) {
-        total += held[i] ? 0 : x->value[i];
-        listed += !held[i];
+        total += chosen[i] ? 0 : x->value[i];
+        listed += !chosen[i];
     }
     /* as many unlisted entries are held out as listed ones */
     return total / (unlisted ? cells - 2 * (x->nnz - listed) : listed);
 }
 
 /* value: the model's at the held-out entries, in the order of x. */
-static void naive_deviance(struct naive_error *e, const struct coo *x, const bool *held,
+static void naive_deviance(struct naive_error *e, const struct coo *x, const bool *chosen,
                            const long double *value, bool unlisted)
 {
-    const long double least = mean_of_rest(x, held, unlisted) / 1000;
+    const long double least = mean_of_rest(x, chosen, unlisted) / 1000;
     long double sum = 0, squares = 0;
     for (uint64_t i = 0, k = 0; i < x->nnz; i++) {
-        if (!held[i])
+        if (!chosen[i])
             continue;
         const long double count = x->value[i], m = value[k] > least ? value[k] : least;
         const long double d = 2 * (m - count - (count > 0 ? count * logl(m / count) : 0));
@@ -105,13 +105,13 @@ static struct naive_error naive_error(const struct coo *x, const struct holdout 
     static const uint64_t first[MAX_ORDER];
     struct naive_error e = {0};
     long double squares = 0, fourths = 0, *value = calloc(x->nnz, sizeof *value), *other = NULL;
-    bool *held = calloc(x->nnz, sizeof *held);
-    assert_true(held && value);
-    holdout_choose(h, x, first, held);
+    bool *chosen = calloc(x->nnz, sizeof *chosen);
+    assert_true(chosen && value);
+    holdout_choose(h, x, first, chosen);
     for (uint64_t i = 0; i < x->nnz; i++) {
         uint32_t at[MAX_ORDER];
         naive_rows_at(x, i, at);
-        if (!held[i])
+        if (!chosen[i])
             continue;
         value[e.count] = naive_model_value(k, at);
         const long double d = x->value[i] - value[e.count++];
@@ -123,7 +123,7 @@ static struct naive_error naive_error(const struct coo *x, const struct holdout 
     squares /= e.count;
     e.rmse = sqrtl(squares);
     e.error = sqrtl((fourths / e.count - squares * squares) / e.count) / (2 * e.rmse);
-    naive_deviance(&e, x, held, value, unlisted);
+    naive_deviance(&e, x, chosen, value, unlisted);
     if (unlisted)
         other = unlisted_values(x, h, k, e.count);
     for (uint64_t i = 0; unlisted && i < e.count; i++)
@@ -132,7 +132,7 @@ static struct naive_error naive_error(const struct coo *x, const struct holdout 
     e.auc /= (long double)e.count * e.count;
     free(value);
     free(other);
-    free(held);
+    free(chosen);
     return e;
 }
 
@@ -151,20 +151,21 @@ static void compare(const struct coo *x, const struct problem *p)
     const struct cpals_result result = run_random(x, &options, 5, &als, &k);
     const bool unlisted = p->unlisted.weight > 0;
     const struct naive_error e = naive_error(x, &p->holdout, &k, unlisted);
-    assert_true(result.held.entries == e.count && e.count > 20);
-    assert_close(result.held.rmse, e.rmse, tolerance);
-    assert_close(result.held.mae, e.mae, tolerance);
+    assert_true(result.holdout_error.entries == e.count && e.count > 20);
+    assert_close(result.holdout_error.rmse, e.rmse, tolerance);
+    assert_close(result.holdout_error.mae, e.mae, tolerance);
     if (p->loss == LOSS_POISSON) {
-        assert_close(result.held.value, e.deviance, tolerance);
-        assert_close(result.held.error, e.deviance_error, 10 * tolerance);
-        assert_close(result.held.log_likelihood, e.log_likelihood, tolerance);
+        assert_close(result.holdout_error.value, e.deviance, tolerance);
+        assert_close(result.holdout_error.error, e.deviance_error, 10 * tolerance);
+        assert_close(result.holdout_error.log_likelihood, e.log_likelihood, tolerance);
     } else {
-        assert_true(result.held.value == result.held.rmse);
-        assert_close(result.held.error, e.error, 10 * tolerance);
+        assert_true(result.holdout_error.value == result.holdout_error.rmse);
+        assert_close(result.holdout_error.error, e.error, 10 * tolerance);
     }
-    assert_true(result.held.unlisted == (unlisted ? e.count : 0));
+    assert_true(result.holdout_error.unlisted == (unlisted ? e.count : 0));
     if (unlisted) /* a rounding may swap two pairs */
-        assert_true(fabsl(result.held.auc - e.auc) <= 2.0L / ((long double)e.count * e.count));
+        assert_true(fabsl(result.holdout_error.auc - e.auc) <=
+                    2.0L / ((long double)e.count * e.count));
     ktensor_free(&k);
 }
 
@@ -180,7 +181,7 @@ static void test_oracle(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t i = 0; i < 3; i++) {
             const struct tensor_case *t = &cases[c];
-            struct problem p = held_problem(ranks[(c + i) % 3], weights[i], .3);
+            struct problem p = holdout_problem(ranks[(c + i) % 3], weights[i], .3);
             struct coo x;
             naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
             compare(&x, &p);
@@ -194,9 +195,9 @@ static void test_oracle(void **state)
         }
 }
 
-static struct problem held_counts(uint64_t rank, double weight)
+static struct problem holdout_counts(uint64_t rank, double weight)
 {
-    struct problem p = held_problem(rank, weight, 0);
+    struct problem p = holdout_problem(rank, weight, 0);
     p.loss = LOSS_POISSON;
     for (int n = 0; n < MAX_ORDER; n++)
         p.rules.nonneg[n] = true;
@@ -214,7 +215,7 @@ static void test_counts(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t i = 0; i < 2; i++) {
             const struct tensor_case *t = &cases[c];
-            struct problem p = held_counts(c == 0 ? 12 : 3, weights[i]);
+            struct problem p = holdout_counts(c == 0 ? 12 : 3, weights[i]);
             struct coo x;
             naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
             for (uint64_t e = 0; e < x.nnz; e++)
@@ -233,7 +234,7 @@ static void test_scales(void **state)
     use_ranks(state);
     static const double scales[] = {1e-200, 1e160};
     const struct cpals_options als = {.max_iterations = 5};
-    const struct backend_options options = {.problem = held_problem(3, 1, .001)};
+    const struct backend_options options = {.problem = holdout_problem(3, 1, .001)};
     struct cpals_result plain;
     struct ktensor k;
     struct coo x;
@@ -246,10 +247,10 @@ static void test_scales(void **state)
         for (uint64_t i = 0; i < x.nnz; i++)
             y.value[i] = scales[s] * x.value[i];
         const struct cpals_result r = run_random(&y, &options, 5, &als, &k);
-        assert_close(r.held.rmse, scales[s] * plain.held.rmse, 1e-6);
-        assert_close(r.held.mae, scales[s] * plain.held.mae, 1e-6);
-        assert_close(r.held.error, scales[s] * plain.held.error, 1e-5);
-        assert_true(fabs(r.held.auc - plain.held.auc) < 1e-4);
+        assert_close(r.holdout_error.rmse, scales[s] * plain.holdout_error.rmse, 1e-6);
+        assert_close(r.holdout_error.mae, scales[s] * plain.holdout_error.mae, 1e-6);
+        assert_close(r.holdout_error.error, scales[s] * plain.holdout_error.error, 1e-5);
+        assert_true(fabs(r.holdout_error.auc - plain.holdout_error.auc) < 1e-4);
         ktensor_free(&k);
         free(y.value);
     }
@@ -317,17 +318,18 @@ static void test_planted_rank_is_suggested(void **state)
     struct coo x;
     noisy_cells(&x, .3, .5);
     for (uint64_t rank = 1; rank <= 5; rank++) {
-        const struct problem p = held_problem(rank, 0, .1);
+        const struct problem p = holdout_problem(rank, 0, .1);
         struct together t = run_starts(&x, &p, 4, &long_run, false);
         const struct starts *s = &t.account.starts[0];
         outcome[rank - 1] = (struct rank_outcome){.rank = rank, .result = s->start[s->best].result};
         for (int i = 0; i < 4; i++) /* the best start is that of the least held-out error */
-            assert_true(s->start[i].result.held.rmse >= s->start[s->best].result.held.rmse);
+            assert_true(s->start[i].result.holdout_error.rmse >=
+                        s->start[s->best].result.holdout_error.rmse);
         free_starts(&t);
     }
     assert_int_equal(rank_suggestion(outcome, 5, text), PLANTED);
-    assert_true(outcome[PLANTED - 1].result.held.rmse < .55);
-    assert_true(outcome[PLANTED - 2].result.held.rmse > .7);
+    assert_true(outcome[PLANTED - 1].result.holdout_error.rmse < .55);
+    assert_true(outcome[PLANTED - 2].result.holdout_error.rmse > .7);
     assert_true(outcome[4].result.fit > outcome[PLANTED - 1].result.fit);
     coo_free(&x);
 }
@@ -335,22 +337,22 @@ static void test_planted_rank_is_suggested(void **state)
 static void test_ridge_is_chosen(void **state)
 {
     use_ranks(state);
-    const struct problem p = held_problem(6, 0, 1);
+    const struct problem p = holdout_problem(6, 0, 1);
     struct coo x;
     noisy_cells(&x, .1, .7);
     struct together t = run_starts(&x, &p, 1, &long_run, true);
     const struct ridge_search s = t.account.ridge;
-    const double chosen = t.account.starts[0].start[0].result.held.rmse;
+    const double chosen = t.account.starts[0].start[0].result.holdout_error.rmse;
     assert_true(s.count >= 3 && s.best > 0 && chosen == s.least); /* the run is the trial's */
     for (int i = 0; i < s.count; i++)
-        assert_true(s.held[i] >= s.least);
+        assert_true(s.holdout_error[i] >= s.least);
     free_starts(&t);
-    const struct problem same = held_problem(6, 0, s.best), small = held_problem(6, 0, 1e-4);
+    const struct problem same = holdout_problem(6, 0, s.best), small = holdout_problem(6, 0, 1e-4);
     t = run_starts(&x, &same, 1, &long_run, false);
-    assert_true(t.account.starts[0].start[0].result.held.rmse == chosen);
+    assert_true(t.account.starts[0].start[0].result.holdout_error.rmse == chosen);
     free_starts(&t);
     t = run_starts(&x, &small, 1, &long_run, false); /* overfits */
-    assert_true(t.account.starts[0].start[0].result.held.rmse > 1.1 * chosen);
+    assert_true(t.account.starts[0].start[0].result.holdout_error.rmse > 1.1 * chosen);
     free_starts(&t);
     coo_free(&x);
 }
@@ -359,7 +361,7 @@ static void test_ridge_is_chosen(void **state)
 static void test_search_ends(void **state)
 {
     use_ranks(state);
-    const struct problem p = held_problem(3, 0, 1);
+    const struct problem p = holdout_problem(3, 0, 1);
     const struct cpals_options als = {.max_iterations = 9, .deadline = 1e-9};
     struct coo x;
     noisy_cells(&x, .1, .7);
@@ -381,7 +383,7 @@ static void test_early_stop(void **state)
     struct coo x;
     noisy_cells(&x, .1, .7);
     for (int i = 0; i < 6; i++) {
-        struct problem p = held_problem(6, 0, 1e-4);
+        struct problem p = holdout_problem(6, 0, 1e-4);
         struct fit_trace trace = {0};
         struct cpals_options als = {.max_iterations = 400, .early_stop = 15, .trace = &trace};
         struct ktensor k;
@@ -393,14 +395,15 @@ static void test_early_stop(void **state)
         assert_int_equal(r.stop, CPALS_EARLY);
         assert_int_equal(r.iterations, r.best_iteration + 15);
         assert_true(trace.count == (size_t)r.iterations);
-        assert_true(r.held.rmse < trace.held[trace.count - 1]);
-        assert_close(r.held.rmse, trace.held[r.best_iteration - 1], 1e-12);
-        assert_close(r.held.rmse, e.rmse, 1e-5);
+        assert_true(r.holdout_error.rmse < trace.holdout_error[trace.count - 1]);
+        assert_close(r.holdout_error.rmse, trace.holdout_error[r.best_iteration - 1], 1e-12);
+        assert_close(r.holdout_error.rmse, e.rmse, 1e-5);
         for (size_t after = (size_t)r.best_iteration; after < trace.count; after++)
-            assert_true(trace.held[after] >= r.held.rmse);
+            assert_true(trace.holdout_error[after] >= r.holdout_error.rmse);
         assert_int_equal(r.least_iteration, r.best_iteration);
         /* a GPU sums in another order after the model was stored and loaded */
-        assert_close(r.least_held, r.held.rmse, under_test.kind->devices ? 1e-12 : 0);
+        assert_close(r.least_holdout_error, r.holdout_error.rmse,
+                     under_test.kind->devices ? 1e-12 : 0);
         ktensor_free(&k);
         fit_trace_free(&trace);
     }
@@ -410,7 +413,7 @@ static void test_early_stop(void **state)
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
-    const struct backend_options options = {.problem = held_problem(3, .2, .1)};
+    const struct backend_options options = {.problem = holdout_problem(3, .2, .1)};
     const struct cpals_options als = {.max_iterations = 25, .early_stop = 2};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, ((const uint64_t[]){12, 9, 15})), 300, 3, 0);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "ranks/hold_out.h"
+#include "ranks/holdout_set.h"
 #include "support/naive.h"
 #include "support/rank_threads.h"
 
@@ -81,10 +81,10 @@ static struct cells naive(const struct coo *x, const struct holdout *h, bool unl
         const struct cell of = cell_of(x, i);
         uint32_t zero = 0;
         struct coo one = {.shape = x->shape, .nnz = 1, .value = &x->value[i]};
-        bool held;
+        bool chosen;
         for (int n = 0; n < x->shape.order; n++)
             one.index[n] = &zero;
-        if (holdout_choose(h, &one, of.at, &held) == 1)
+        if (holdout_choose(h, &one, of.at, &chosen) == 1)
             c.cell[c.count++] = of;
     }
     c.listed = c.count;
@@ -98,8 +98,8 @@ struct job {
     const struct coo *x;
     struct holdout holdout;
     bool unlisted;
-    struct cells held;       /* what the rank holds out, at their places in the whole tensor */
-    struct held_out numbers; /* without the entries                                          */
+    struct cells set;           /* what the rank holds out, at their places in the whole tensor */
+    struct holdout_set numbers; /* without the entries                                          */
     uint64_t nnz, unknown, counted;
     double norm_sq;
 };
@@ -114,17 +114,17 @@ static uint64_t global(const struct rank_tensor *t, int n, uint64_t row)
 /* Only the main thread asserts. */
 static void keep(struct job *job, const struct rank_tensor *t)
 {
-    const struct coo *held = &t->held.x;
-    job->held = (struct cells){.cell = calloc(held->nnz + 1, sizeof(struct cell)),
-                               .listed = t->held.listed,
-                               .count = held->nnz};
-    for (uint64_t i = 0; i < held->nnz; i++) {
-        struct cell *of = &job->held.cell[i];
-        *of = cell_of(held, i);
+    const struct coo *set = &t->holdout_set.x;
+    job->set = (struct cells){.cell = calloc(set->nnz + 1, sizeof(struct cell)),
+                              .listed = t->holdout_set.listed,
+                              .count = set->nnz};
+    for (uint64_t i = 0; i < set->nnz; i++) {
+        struct cell *of = &job->set.cell[i];
+        *of = cell_of(set, i);
         for (int n = 0; n < t->shape.order; n++)
             of->at[n] = global(t, n, of->at[n]);
     }
-    job->numbers = t->held;
+    job->numbers = t->holdout_set;
     job->nnz = t->input.x.nnz;
     job->unknown = t->listed.unknown;
     job->counted = coo_count_listed(&t->input.x).unknown;
@@ -141,28 +141,29 @@ static void work(struct comm *c, void *context, struct error *error)
     struct rank_tensor t;
     if (rank_tensor_share(&t, c, job->x, &request, error) != STATUS_OK)
         return;
-    if (hold_out(&t, &job->holdout, job->unlisted, error) == STATUS_OK && t.nnz == job->x->nnz)
+    if (holdout_set_take(&t, &job->holdout, job->unlisted, error) == STATUS_OK &&
+        t.nnz == job->x->nnz)
         keep(job, &t);
     rank_tensor_close(&t);
 }
 
 /* The tensor has the entries of x, those that are held out without their values. */
-static void assert_tensor(const struct job *job, int ranks, const struct cells *held)
+static void assert_tensor(const struct job *job, int ranks, const struct cells *set)
 {
-    const uint64_t before = coo_count_listed(job->x).unknown, drawn = held->count - held->listed;
+    const uint64_t before = coo_count_listed(job->x).unknown, drawn = set->count - set->listed;
     uint64_t unknown = 0, all = 0;
     double sum = 0, expected = coo_norm_sq(job->x);
     for (int k = 0; k < ranks; k++) {
         unknown += job[k].counted;
         all += job[k].nnz;
         sum += job[k].norm_sq;
-        assert_true(job[k].unknown == before + held->count);
-        assert_true(job[k].numbers.all_listed == held->listed);
+        assert_true(job[k].unknown == before + set->count);
+        assert_true(job[k].numbers.all_listed == set->listed);
         assert_true(job[k].numbers.all_unlisted == drawn);
     }
-    for (uint64_t i = 0; i < held->listed; i++)
-        expected -= held->cell[i].value * held->cell[i].value;
-    assert_true(unknown == before + held->count && all == job->x->nnz + drawn);
+    for (uint64_t i = 0; i < set->listed; i++)
+        expected -= set->cell[i].value * set->cell[i].value;
+    assert_true(unknown == before + set->count && all == job->x->nnz + drawn);
     assert_true(fabs(sum - expected) < 1e-9 * coo_norm_sq(job->x));
 }
 
@@ -193,10 +194,10 @@ static void check(const struct coo *x, const struct holdout *h, bool unlisted, i
     assert_all_well(error, ranks);
     assert_tensor(job, ranks, expected);
     for (int k = 0; k < ranks; k++)
-        add(&c, &job[k].held, 0, job[k].held.listed);
+        add(&c, &job[k].set, 0, job[k].set.listed);
     c.listed = c.count;
     for (int k = 0; k < ranks; k++)
-        add(&c, &job[k].held, job[k].held.listed, job[k].held.count);
+        add(&c, &job[k].set, job[k].set.listed, job[k].set.count);
     sort(&c);
     assert_true(c.listed == expected->listed && c.count == expected->count);
     for (uint64_t i = 0; i < c.count; i++) {
@@ -205,7 +206,7 @@ static void check(const struct coo *x, const struct holdout *h, bool unlisted, i
                     (isnan(c.cell[i].value) && isnan(expected->cell[i].value)));
     }
     for (int k = 0; k < ranks; k++)
-        free(job[k].held.cell);
+        free(job[k].set.cell);
     free(c.cell);
 }
 
@@ -262,21 +263,21 @@ static void test_shares(void **state)
 {
     (void)state;
     static const uint64_t dims[] = {100, 100, 100}, first[MAX_ORDER] = {0};
-    static bool held[20000], more[20000];
+    static bool chosen[20000], more[20000];
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 20000, 3, 0);
     assert_true(x.nnz <= 20000);
     for (uint64_t seed = 0; seed < 20; seed++) {
         const struct holdout h = {.1, seed}, larger = {.3, seed}, other = {.1, seed + 1};
-        const double count = (double)holdout_choose(&h, &x, first, held), nnz = (double)x.nnz;
+        const double count = (double)holdout_choose(&h, &x, first, chosen), nnz = (double)x.nnz;
         uint64_t common = 0;
         assert_true(fabs(count - .1 * nnz) < 5 * sqrt(.09 * nnz));
         holdout_choose(&larger, &x, first, more);
         for (uint64_t i = 0; i < x.nnz; i++)
-            assert_true(more[i] || !held[i]);
+            assert_true(more[i] || !chosen[i]);
         holdout_choose(&other, &x, first, more);
         for (uint64_t i = 0; i < x.nnz; i++)
-            common += held[i] && more[i];
+            common += chosen[i] && more[i];
         assert_true(fabs((double)common - .01 * nnz) < 5 * sqrt(.01 * nnz));
     }
     coo_free(&x);
@@ -302,11 +303,11 @@ static void test_dense(void **state)
     assert_true(run_rank_threads(3, work, job, sizeof *job, error));
     assert_all_well(error, 3);
     for (int k = 0; k < 3; k++) {
-        const struct cells *held = &job[k].held;
+        const struct cells *set = &job[k].set;
         assert_true(job[k].numbers.all_unlisted <= 1);
-        for (uint64_t i = held->listed; i < held->count; i++)
-            assert_true(held->cell[i].at[0] == 5);
-        free(held->cell);
+        for (uint64_t i = set->listed; i < set->count; i++)
+            assert_true(set->cell[i].at[0] == 5);
+        free(set->cell);
     }
     coo_free(&x);
 }
@@ -342,7 +343,7 @@ static void test_failing_allocations(void **state)
         memory_hook_set(k);
         work(self, &job, &error);
         memory_hook_set(-1);
-        free(job.held.cell);
+        free(job.set.cell);
         comm_finalize(self);
         if (error.status == STATUS_OK)
             break;

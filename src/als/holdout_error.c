@@ -1,4 +1,4 @@
-#include "als/held_error.h"
+#include "als/holdout_error.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,16 +19,17 @@ static double error_of_mean(double squares, double mean, double count)
 }
 
 /* *e from the model's values at the listed entries. */
-static enum status sum_errors(struct held_error *e, const struct backend *b,
-                              const struct held_out *held, const double *value, struct error *error)
+static enum status sum_errors(struct holdout_error *e, const struct backend *b,
+                              const struct holdout_set *set, const double *value,
+                              struct error *error)
 {
-    const double entries = (double)held->all_listed;
-    const int exponent = held->exponent;
+    const double entries = (double)set->all_listed;
+    const int exponent = set->exponent;
     const struct loss *loss = loss_of(b->options.problem.loss);
     const double least = LEAST_RATE * ldexp(backend_mean_count(b), -exponent);
     double sum[SUMS] = {0};
-    for (uint64_t i = 0; i < held->listed; i++) {
-        const double count = held->x.value[i], x = ldexp(count, -exponent);
+    for (uint64_t i = 0; i < set->listed; i++) {
+        const double count = set->x.value[i], x = ldexp(count, -exponent);
         const double m = ldexp(value[i], -exponent), d = fabs(x - m);
         sum[MAGNITUDES] += d;
         sum[SQUARES] += d * d;
@@ -42,10 +43,10 @@ static enum status sum_errors(struct held_error *e, const struct backend *b,
     }
     TRY(comm_allreduce_sum(b->ranks->all, sum, SUMS, error));
     const double mean_sq = sum[SQUARES] / entries, rmse = sqrt(mean_sq);
-    *e = (struct held_error){.entries = held->all_listed,
-                             .loss = b->options.problem.loss,
-                             .rmse = ldexp(rmse, exponent),
-                             .mae = ldexp(sum[MAGNITUDES] / entries, exponent)};
+    *e = (struct holdout_error){.entries = set->all_listed,
+                                .loss = b->options.problem.loss,
+                                .rmse = ldexp(rmse, exponent),
+                                .mae = ldexp(sum[MAGNITUDES] / entries, exponent)};
     if (loss->rates) {
         const double mean = sum[DEVIANCES] / entries;
         e->value = ldexp(mean, exponent);
@@ -87,28 +88,26 @@ static double pairs_of(const double *yes, uint64_t count, const double *no, uint
 static enum status gather(double *all, const double *from, uint64_t mine, uint64_t *first,
                           struct comm *c, struct error *error)
 {
-    const struct comm_rows rows = {first, 1};
     TRY(comm_allgather(c, &mine, sizeof mine, first + 1, error));
     first[0] = 0;
     for (int k = 0; k < c->size; k++)
         first[k + 1] += first[k];
     memory_copy(all + first[c->rank], from, mine * sizeof *from);
-    TRY(comm_allgatherv(c, all, &rows, error));
+    TRY(comm_allgatherv(c, all, first, sizeof *all, error));
     qsort(all, first[c->size], sizeof *all, ascending);
     return STATUS_OK;
 }
 
-/* value: at all entries of held->x. */
-static enum status find_auc(struct held_error *e, struct comm *c, const struct held_out *held,
+/* value: at all entries of set->x. */
+static enum status find_auc(struct holdout_error *e, struct comm *c, const struct holdout_set *set,
                             const double *value, struct error *error)
 {
-    const uint64_t yes = held->all_listed, no = held->all_unlisted;
+    const uint64_t yes = set->all_listed, no = set->all_unlisted;
     double *all = memory_array(yes + no, sizeof *all, error);
     uint64_t *first = memory_array((size_t)c->size + 1, sizeof *first, error);
     TRY_OR(done, comm_allreduce_error(c, error));
-    TRY_OR(done, gather(all, value, held->listed, first, c, error));
-    TRY_OR(done,
-           gather(all + yes, value + held->listed, held->x.nnz - held->listed, first, c, error));
+    TRY_OR(done, gather(all, value, set->listed, first, c, error));
+    TRY_OR(done, gather(all + yes, value + set->listed, set->x.nnz - set->listed, first, c, error));
     e->unlisted = no;
     e->auc = pairs_of(all, yes, all + yes, no) / ((double)yes * (double)no);
 done:
@@ -117,33 +116,33 @@ done:
     return error->status;
 }
 
-enum status held_error_find(struct held_error *e, struct backend *b, const struct held_out *held,
-                            bool all, struct error *error)
+enum status holdout_error_find(struct holdout_error *e, struct backend *b,
+                               const struct holdout_set *set, bool all, struct error *error)
 {
     struct comm *c = b->ranks->all;
-    struct coo x = held->x;
-    x.nnz = all ? x.nnz : held->listed; /* which come first */
+    struct coo x = set->x;
+    x.nnz = all ? x.nnz : set->listed; /* which come first */
     double *value = memory_array(x.nnz, sizeof *value, error);
     if (value)
         backend_values(b, &x, value, error);
     TRY_OR(done, comm_allreduce_error(c, error));
-    TRY_OR(done, sum_errors(e, b, held, value, error));
-    if (all && held->all_unlisted > 0)
-        find_auc(e, c, held, value, error);
+    TRY_OR(done, sum_errors(e, b, set, value, error));
+    if (all && set->all_unlisted > 0)
+        find_auc(e, c, set, value, error);
 done:
     memory_free(value);
     return error->status;
 }
 
-enum status held_error_size(double *size, const struct held_out *held, struct comm *c,
-                            struct error *error)
+enum status holdout_error_size(double *size, const struct holdout_set *set, struct comm *c,
+                               struct error *error)
 {
     double sum = 0;
-    for (uint64_t i = 0; i < held->listed; i++) {
-        const double x = ldexp(held->x.value[i], -held->exponent);
+    for (uint64_t i = 0; i < set->listed; i++) {
+        const double x = ldexp(set->x.value[i], -set->exponent);
         sum += x * x;
     }
     TRY(comm_allreduce_sum(c, &sum, 1, error));
-    *size = ldexp(sqrt(sum / (double)held->all_listed), held->exponent);
+    *size = ldexp(sqrt(sum / (double)set->all_listed), set->exponent);
     return STATUS_OK;
 }

@@ -1,16 +1,16 @@
 /* Takes entries out of a tensor, to test models with them. */
-#ifndef BLCO_HOLD_OUT_H
-#define BLCO_HOLD_OUT_H
+#ifndef BLCO_HOLDOUT_SET_H
+#define BLCO_HOLDOUT_SET_H
 
 #include "ranks/rank_tensor.h"
 #include "tensor/holdout.h"
 
-/* Holds out entries of t, whose nonzeros have been read: fills t->held, makes these entries
+/* Holds out entries of t, whose nonzeros have been read: fills t->holdout_set, makes these entries
  * unknown, and divides the rows (rank_tensor_divide_rows). With `unlisted`, also draws entries that
  * are not listed, at most as many, which the tensor then has as unknown entries. t->nnz and the
  * fingerprint stay those of the file. Every rank calls it. STATUS_INPUT if nothing or all is held
  * out; STATUS_MEMORY; failures of other ranks. The caller closes *t. */
-enum status hold_out(struct rank_tensor *t, const struct holdout *h, bool unlisted,
-                     struct error *error);
+enum status holdout_set_take(struct rank_tensor *t, const struct holdout *h, bool unlisted,
+                             struct error *error);
 
 #endif

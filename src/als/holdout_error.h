@@ -1,12 +1,12 @@
-/* How well a model predicts the entries that were held out (struct held_out). */
-#ifndef BLCO_HELD_ERROR_H
-#define BLCO_HELD_ERROR_H
+/* How well a model predicts the entries that were held out (struct holdout_set). */
+#ifndef BLCO_HOLDOUT_ERROR_H
+#define BLCO_HOLDOUT_ERROR_H
 
 #include "backend/backend.h"
 #include "ranks/rank_tensor.h"
 
 /* The same on all ranks. With x the value of a held-out entry and m the model's there: */
-struct held_error {
+struct holdout_error {
     uint64_t entries;    /* held out by all ranks; 0: none, and all else is 0              */
     enum loss_name loss; /* of the model                                                */
     double value; /* the held-out error: of squares the RMSE, of counts the mean deviance, where
@@ -24,12 +24,12 @@ struct held_error {
 /* *e = that of the model of b; with `all` also the auc, for which each rank gathers the values of
  * all. Every rank calls it, between an update and the next step. Errors of backend_values;
  * STATUS_MEMORY. */
-enum status held_error_find(struct held_error *e, struct backend *b, const struct held_out *held,
-                            bool all, struct error *error);
+enum status holdout_error_find(struct holdout_error *e, struct backend *b,
+                               const struct holdout_set *set, bool all, struct error *error);
 
 /* The root of the mean square of the held-out values, of all ranks. Errors of comm_allreduce_sum.
  */
-enum status held_error_size(double *size, const struct held_out *held, struct comm *c,
-                            struct error *error);
+enum status holdout_error_size(double *size, const struct holdout_set *set, struct comm *c,
+                               struct error *error);
 
 #endif
