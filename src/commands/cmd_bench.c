@@ -19,7 +19,6 @@ struct job {
     const char *tensor, *json;
     int cache_tiles;               /* --cache-tiles: a mode from 1, or 0 for none */
     const char *cache_tiles_given; /* "--cache-tiles", or NULL */
-    struct cli_line line;
     int threads;
     struct bench_request request;
     struct bench_result result; /* of several ranks: rank 0's                  */
@@ -84,18 +83,15 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
     struct bench_result result = {0};
     struct rank_tensor tensor = {0};
     struct rank_place place[CMD_MAX_GPUS];
-    struct rank_request split = {0};
     struct device_comm *devices = NULL;
     struct progress *progress = c->rank == 0 ? &job->progress : NULL;
     if (several) {
         TRY_OR(done, rank_places(place, c, &job->common, request.kind, error));
-        split = rank_split(&job->common, request.kind, place, c);
         request.options.device = place[c->rank].device;
         TRY_OR(done, rank_meet(&devices, request.kind, place, c, error));
     }
-    split.path = job->tensor;
-    split.tns = &job->common.tns;
-    split.csv = &job->common.csv;
+    const struct rank_request split =
+        rank_split(&job->common, request.kind, several ? place : NULL, c, job->tensor);
     TRY_OR(done, rank_tensor_open(&tensor, c, &split, progress, error));
     tensor.rows.devices = devices;
     TRY_OR(done, cmd_check_grid(&job->common.ranks, tensor.shape.order, error));
@@ -138,14 +134,14 @@ static enum status measure(struct job *job, struct error *error)
     return error->status;
 }
 
-static enum status write_record(struct job *job, struct error *error)
+static enum status write_record(struct job *job, char *const *argv, struct error *error)
 {
     struct json j;
     if (!job->json)
         return STATUS_OK;
     json_begin(&j, error);
     json_put_object(&j, NULL);
-    run_record_machine(&j, "bench", job->line.argv, job->request.kind, job->common.options.device,
+    run_record_machine(&j, "bench", argv, job->request.kind, job->common.options.device,
                        job->threads);
     bench_record(&j, job->tensor, &job->request, &job->result,
                  job->ranks.ranks > 0 ? &job->ranks : NULL);
@@ -187,24 +183,28 @@ static enum status show(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct job job = {.file = {.fd = -1}, .line = {.argc = argc, .argv = argv}};
-    if (!cmd_parse(&job.line, &cmd_bench, &job.common, error))
-        goto done;
-    TRY_OR(done, cli_single_operand(&job.line, "tensor", &job.tensor, error));
-    cmd_show_progress(&job.progress, &job.common);
-    if (prepare(&job, error) == STATUS_OK && measure(&job, error) == STATUS_OK &&
-        write_record(&job, error) == STATUS_OK) {
-        progress_done(&job.progress, "done");
-        show(&job, error);
-    }
-    progress_clear(&job.progress);
-done:
-    outfile_discard(&job.file);
-    bench_free(&job.result);
-    bench_ranks_free(&job.ranks);
-    return (int)error->status;
+    struct job *job = settings;
+    job->file.fd = -1;
+    TRY(cli_single_operand(line, "tensor", error));
+    job->tensor = line->operand[0];
+    cmd_show_progress(&job->progress, &job->common);
+    TRY(prepare(job, error));
+    TRY(measure(job, error));
+    TRY(write_record(job, line->argv, error));
+    progress_done(&job->progress, "done");
+    return (int)show(job, error);
+}
+
+static void free_job(void *settings)
+{
+    struct job *job = settings;
+    progress_clear(&job->progress);
+    if (job->tensor)
+        outfile_discard(&job->file);
+    bench_free(&job->result);
+    bench_ranks_free(&job->ranks);
 }
 
 const struct command cmd_bench = {
@@ -220,6 +220,8 @@ const struct command cmd_bench = {
     .ending = "\nExit status: 0 done, 1 a result is wrong, 2 usage or input, 3 memory,\n4 "
               "numerical breakdown, 5 output. More in blco-bench(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct job),
+    .run = run,
+    .free = free_job,
     .operands = CMD_TENSORS,
 };

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/utf8.h"
@@ -230,11 +231,15 @@ static enum status advise(const struct ktensor *a, const struct ktensor *b, stru
                  : error->status;
 }
 
-static enum status compare(const struct settings *s, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
+    static const char *const operands[] = {"A", "B"};
+    struct settings *s = settings;
     struct ktensor model[2] = {{.rank = 0}, {.rank = 0}};
     struct ktensor_match match = {0};
     struct labels names = {0};
+    TRY(cli_two_operands(line, "models", operands, error));
+    memcpy(s->name, line->operand, sizeof s->name);
     TRY_OR(done, cmd_read_model(&model[0], s->name[0], &s->common, error));
     TRY_OR(done, cmd_read_model(&model[1], s->name[1], &s->common, error));
     if (s->modes > model[0].shape.order) {
@@ -261,18 +266,6 @@ done:
     ktensor_match_free(&match);
     ktensor_free(&model[0]);
     ktensor_free(&model[1]);
-    return error->status;
-}
-
-static int run_command(int argc, char **argv, struct error *error)
-{
-    static const char *const names[] = {"A", "B"};
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings settings = {0};
-    if (!cmd_parse(&line, &cmd_compare, &settings.common, error))
-        return (int)error->status;
-    if (cli_two_operands(&line, "models", names, settings.name, error) == STATUS_OK)
-        compare(&settings, error);
     return (int)error->status;
 }
 
@@ -287,6 +280,7 @@ const struct command cmd_compare = {
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\nbelow "
               "--at-least. More in blco-compare(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
     .operands = CMD_MODELS,
 };

@@ -317,26 +317,20 @@ static const char *const scripts[] = {[BASH] = bash, [FISH] = fish, [ZSH] = zsh}
 static const struct word shells[] = {
     {"bash", BASH}, {"fish", FISH}, {"zsh", ZSH}, {"json", JSON}, {NULL, 0}};
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct cmd_common common = {0};
-    const char *shell = NULL;
     int choice;
-    if (argc > 1 && strcmp(argv[1], "words") == 0) { /* what follows are no options of ours */
-        print_words(stdout, argc - 2, argv + 2);
+    (void)settings;
+    if (line->argc > 1 && strcmp(line->argv[1], cmd_completion.verbatim) == 0) {
+        print_words(stdout, line->argc - 2, line->argv + 2);
         return STATUS_OK;
     }
-    if (!cmd_parse(&line, &cmd_completion, &common, error))
-        return (int)error->status;
-    if (cli_single_operand(&line, "shell", &shell, error) != STATUS_OK)
-        return (int)error->status;
-    if (cli_choice("shell", shell, shells, &choice, error) != STATUS_OK)
-        return (int)error->status;
+    TRY(cli_single_operand(line, "shell", error));
+    TRY(cli_choice("shell", line->operand[0], shells, &choice, error));
     if (choice == JSON)
         return (int)print_json(stdout, error);
     fputs(scripts[choice], stdout);
-    return (int)error->status;
+    return STATUS_OK;
 }
 
 const struct command cmd_completion = {
@@ -350,6 +344,8 @@ const struct command cmd_completion = {
              "programs. words: what may stand in place of the last WORD of a command line,\n"
              "which the scripts ask for. More in blco(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct cmd_common),
+    .run = run,
+    .verbatim = "words",
     .words = shells,
 };

@@ -295,10 +295,16 @@ done:
     return error->status;
 }
 
-static enum status convert(struct settings *s, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    const struct tensor_format *to = tensor_format_named(s->out);
+    static const char *const names[] = {"IN", "OUT"};
+    struct settings *s = settings;
     struct progress progress;
+    TRY(cli_two_operands(line, "files", names, error));
+    s->in = line->operand[0];
+    s->out = line->operand[1];
+    s->common.tns.zeros = s->keep_zeros ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
+    const struct tensor_format *to = tensor_format_named(s->out);
     TRY(text_output_check(&s->text, s->out, error));
     const size_t length = strlen(s->out);
     if (to == &tensor_text && strcmp(s->out, "-") != 0 && !cmd_ends_in(s->out, length, ".tns") &&
@@ -329,23 +335,7 @@ static enum status convert(struct settings *s, struct error *error)
     tensor_names_free(&s->names);
     tensor_maps_free(&s->maps);
     value_change_free(&s->change);
-    return error->status;
-}
-
-static int run_command(int argc, char **argv, struct error *error)
-{
-    static const char *const names[] = {"IN", "OUT"};
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings settings = {0};
-    const char *file[2];
-    if (!cmd_parse(&line, &cmd_convert, &settings.common, error))
-        return (int)error->status;
-    if (cli_two_operands(&line, "files", names, file, error) != STATUS_OK)
-        return (int)error->status;
-    settings.common.tns.zeros = settings.keep_zeros ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
-    settings.in = file[0];
-    settings.out = file[1];
-    return (int)convert(&settings, error);
+    return (int)error->status;
 }
 
 const struct command cmd_convert = {
@@ -365,6 +355,7 @@ const struct command cmd_convert = {
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
     .operands = CMD_TENSORS,
 };

@@ -250,26 +250,21 @@ done:
     return error->status;
 }
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings settings = {0};
-    const char *path = NULL;
-    if (!cmd_parse(&line, &cmd_generate, &settings.common, error))
-        return (int)error->status;
-    if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0)) {
-        if (cli_no_operand(&line, error) != STATUS_OK)
-            return (int)error->status;
-        printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
-        for (const struct generate_preset *p = generate_presets; p->name; p++) {
-            printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
-            cmd_print_lengths(&p->spec.shape);
-            printf("\n");
-        }
-    } else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK) {
-        generate(&settings, path, error);
+    const struct settings *s = settings;
+    if (!s->list && (!s->preset || strcmp(s->preset, "list") != 0)) {
+        TRY(cli_single_operand(line, "output file", error));
+        return (int)generate(s, line->operand[0], error);
     }
-    return (int)error->status;
+    TRY(cli_no_operand(line, error));
+    printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
+    for (const struct generate_preset *p = generate_presets; p->name; p++) {
+        printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
+        cmd_print_lengths(&p->spec.shape);
+        printf("\n");
+    }
+    return STATUS_OK;
 }
 
 const struct command cmd_generate = {
@@ -286,6 +281,7 @@ const struct command cmd_generate = {
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-generate(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
     .operands = CMD_TENSORS,
 };

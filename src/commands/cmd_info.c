@@ -595,25 +595,20 @@ static enum status print_json(const struct info_findings *f, const char *path, s
 
 /* --- the command --- */
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings settings = {0};
-    struct cmd_common *common = &settings.common;
+    struct settings *s = settings;
+    struct cmd_common *common = &s->common;
     struct info_findings findings = {0};
-    const char *path = NULL;
+    const char *path = line->operand[0];
     common->options.models = 1;
     common->options.spends = true;
-    if (!cmd_parse(&line, &cmd_info, common, error))
-        return (int)error->status;
     problem_complete_loss(&common->options.problem);
     cmd_count_ranks(&common->ranks, error);
-    if (cli_hint(&line, error) != STATUS_OK)
-        return (int)error->status;
-    if (cli_single_operand(&line, "tensor", &path, error) != STATUS_OK)
-        return (int)error->status;
+    TRY(cli_hint(line, error));
+    TRY(cli_single_operand(line, "tensor", error));
     if (gather(&findings, path, common, error) == STATUS_OK)
-        (settings.json ? print_json : show)(&findings, path, error);
+        (s->json ? print_json : show)(&findings, path, error);
     if (error->status == STATUS_OK && findings.x.nnz > 0 && !findings.plan.fits) {
         char obstacle[512];
         plan_obstacle(&findings.plan, obstacle, sizeof obstacle);
@@ -640,6 +635,7 @@ const struct command cmd_info = {
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory or a tensor that does not fit,\n5 "
               "output. More in blco-info(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
     .operands = CMD_TENSORS,
 };

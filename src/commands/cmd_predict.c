@@ -174,8 +174,16 @@ done:
     return error->status;
 }
 
-static enum status predict(struct job *job, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
+    static const char *const names[] = {"STEM", "COORDS"};
+    struct job *job = settings;
+    job->file.array.fd = -1;
+    TRY(cli_two_operands(line, "names", names, error));
+    job->stem = line->operand[0];
+    job->coordinates = line->operand[1];
+    if (check_options(job, error) != STATUS_OK)
+        return (int)cli_hint(line, error);
     const char *target = job->output ? job->output : job->count ? NULL : "-"; /* of text lines */
     struct tns_options *tns = &job->common.tns;
     struct file_roles files = {0};
@@ -221,33 +229,19 @@ static enum status predict(struct job *job, struct error *error)
     if (job->writes)
         TRY(prediction_file_open(&job->file, target, &form, error));
     TRY(model_entries_each(&entries, error));
-    return finish(job, error);
+    return (int)finish(job, error);
 }
 
-static int run_command(int argc, char **argv, struct error *error)
+static void free_job(void *settings)
 {
-    static const char *const names[] = {"STEM", "COORDS"};
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct job job = {.file = {.array = {.fd = -1}}};
-    const char *name[2];
-    if (!cmd_parse(&line, &cmd_predict, &job.common, error))
-        goto done;
-    TRY_OR(done, cli_two_operands(&line, "names", names, name, error));
-    job.stem = name[0];
-    job.coordinates = name[1];
-    if (check_options(&job, error) != STATUS_OK) {
-        cli_hint(&line, error);
-        goto done;
-    }
-    predict(&job, error);
-    progress_clear(&job.progress);
-done:
-    prediction_file_free(&job.file);
-    residuals_free(&job.sums);
-    memory_free(job.value);
-    ktensor_free(&job.model);
-    labels_free(&job.labels);
-    return (int)error->status;
+    struct job *job = settings;
+    progress_clear(&job->progress);
+    if (job->coordinates)
+        prediction_file_free(&job->file);
+    residuals_free(&job->sums);
+    memory_free(job->value);
+    ktensor_free(&job->model);
+    labels_free(&job->labels);
 }
 
 const struct command cmd_predict = {
@@ -264,6 +258,8 @@ const struct command cmd_predict = {
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-predict(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct job),
+    .run = run,
+    .free = free_job,
     .operands = CMD_MODELS " " CMD_TENSORS,
 };

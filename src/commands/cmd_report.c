@@ -173,43 +173,40 @@ static enum status write_page(struct job *job, struct error *error)
     return outfile_commit(&job->file, error);
 }
 
-static enum status run(struct job *job, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
+    struct job *job = settings;
+    job->file.fd = -1;
+    TRY(cli_single_operand(line, "model", error));
+    job->stem = line->operand[0];
     TRY(cmd_begin(&job->common, &job->progress, error));
     job->output_path =
         job->output ? memory_text(error, "%s", job->output) : path_beside(job->stem, "html", error);
     job->record_path = job->record ? memory_text(error, "%s", job->record)
                                    : found_beside(job->stem, "json", error);
     job->ranks_path = found_beside(job->stem, "ranks.json", error);
-    TRY_OR(done, error->status);
-    TRY_OR(done, check_output(job, error));
-    TRY_OR(done, (job->ranks_path ? prepare_ranks : prepare_model)(job, error));
-    TRY_OR(done, write_page(job, error));
+    TRY(error->status);
+    TRY(check_output(job, error));
+    TRY((job->ranks_path ? prepare_ranks : prepare_model)(job, error));
+    TRY(write_page(job, error));
     progress_done(&job->progress, "%s",
                   on_standard_output(job) ? "standard output" : job->output_path);
-done:
-    progress_clear(&job->progress);
-    return error->status;
+    return STATUS_OK;
 }
 
-static int run_command(int argc, char **argv, struct error *error)
+static void free_job(void *settings)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct job job = {.file = {.fd = -1}};
-    if (!cmd_parse(&line, &cmd_report, &job.common, error))
-        goto done;
-    TRY_OR(done, cli_single_operand(&line, "model", &job.stem, error));
-    run(&job, error);
-done:
-    outfile_discard(&job.file);
-    mode_views_free(job.view);
-    json_decref(job.json);
-    labels_free(&job.labels);
-    ktensor_free(&job.model);
-    memory_free(job.output_path);
-    memory_free(job.record_path);
-    memory_free(job.ranks_path);
-    return (int)error->status;
+    struct job *job = settings;
+    progress_clear(&job->progress);
+    if (job->stem)
+        outfile_discard(&job->file);
+    mode_views_free(job->view);
+    json_decref(job->json);
+    labels_free(&job->labels);
+    ktensor_free(&job->model);
+    memory_free(job->output_path);
+    memory_free(job->record_path);
+    memory_free(job->ranks_path);
 }
 
 const struct command cmd_report = {
@@ -221,6 +218,8 @@ const struct command cmd_report = {
              "how the models compare.\nThe page is one file and needs no network.\n",
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct job),
+    .run = run,
+    .free = free_job,
     .operands = CMD_MODELS,
 };

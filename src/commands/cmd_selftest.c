@@ -241,8 +241,9 @@ done:
     return error->status;
 }
 
-static enum status run(struct settings *s, const struct cli_line *line, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
+    struct settings *s = settings;
     struct comm *world = NULL;
     struct json j;
     struct selftest t = {.out = stdout,
@@ -251,6 +252,8 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
                          .verbose = s->verbose};
     const double start = clock_now();
     json_begin(&j, error);
+    if (error->status == STATUS_OK)
+        cli_no_operand(line, error);
     if (comm_world_expected())
         ranks_join(&world, line, sections, error);
     TRY_OR(done, error->status);
@@ -277,18 +280,6 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
 done:
     json_free(&j);
     comm_finalize(world);
-    return error->status;
-}
-
-static int run_command(int argc, char **argv, struct error *error)
-{
-    struct settings settings = {0};
-    struct cli_line line = {.argc = argc, .argv = argv};
-    if (cli_parse(&line, sections, &settings, error) == STATUS_OK && !settings.common.help &&
-        !settings.common.version)
-        cli_no_operand(&line, error);
-    if (error->status != STATUS_OK || !cmd_answered(&cmd_selftest, &settings.common))
-        run(&settings, &line, error);
     return (int)error->status;
 }
 
@@ -304,6 +295,7 @@ const struct command cmd_selftest = {
     .ending = "\nExit status: 0 all checks passed, 1 a check failed, 2 usage, 3 memory, 5 "
               "the\ntemporary folder cannot be used. More in blco-selftest(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
     .together = true,
 };

@@ -210,15 +210,19 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
 }
 
 struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
-                               const struct rank_place *place, const struct comm *c)
+                               const struct rank_place *place, const struct comm *c,
+                               const char *path)
 {
     const enum precision precision = precision_last(common->options.problem.precision);
     struct rank_request request = {
-        .modes = common->ranks.modes,
-        .row_bytes = common->options.problem.rank * precision_bytes(precision),
-        .packed = kind->takes_parts,
-        .machine = {
-            .device = kind->device != NULL, .one_host = true, .threads = place[c->rank].threads}};
+        .path = path, .tns = &common->tns, .csv = &common->csv, .values = common->values};
+    if (!place)
+        return request;
+    request.modes = common->ranks.modes;
+    request.row_bytes = common->options.problem.rank * precision_bytes(precision);
+    request.packed = kind->takes_parts;
+    request.machine = (struct rank_machine){
+        .device = kind->device != NULL, .one_host = true, .threads = place[c->rank].threads};
     for (int i = 1; i < c->size; i++)
         request.machine.one_host &= strcmp(place[i].host, place[0].host) == 0;
     memcpy(request.parts, common->ranks.parts, sizeof request.parts);

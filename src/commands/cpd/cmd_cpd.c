@@ -7,14 +7,8 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "comm/comm_world.h"
-#include "commands/cpd/cpd_checkpoint.h"
-#include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_job.h"
-#include "commands/cpd/cpd_output.h"
-#include "commands/cpd/cpd_record.h"
-#include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
-#include "commands/ranks_join.h"
 
 /* Whether the ranks are GPUs of this process. */
 static bool is_team(const struct cpd_settings *s)
@@ -45,15 +39,12 @@ static enum status prepare(struct cpd_job *job, struct error *error)
             outfile_open(&run->record, s->record, error);
         TRY(error->status);
     }
-    TRY(cpd_guess_read(in, error));
-    TRY(cpd_checkpoint_prepare(in, &run->saving, error));
-    const struct run_list list = cpd_run_list(in);
-    TRY(runs_create(&results->runs, &list, NULL, error));
-    cpd_guess_set_lengths(in);
+    TRY(cpd_start_prepare(in, error));
+    TRY(runs_create(&results->runs, &s->runs, NULL, error));
     cpd_machine_note(in, &run->progress);
-    find_in_tolerance(&results->findings, &s->common.options, s->tolerance);
+    find_in_tolerance(&results->findings, &s->common.options, s->als.tolerance);
     cpd_show_findings(results, &run->progress);
-    cpd_checkpoint_note_resumed(in, &run->progress, &results->findings);
+    cpd_start_note_resumed(in, &run->progress, &results->findings);
     cpd_show_findings(results, &run->progress);
     return STATUS_OK;
 }
@@ -65,11 +56,10 @@ static void show_result(struct cpd_job *job)
     const struct cpd_settings *s = &job->inputs.settings;
     struct cpd_run *run = &job->run;
     struct cpd_results *r = &job->results;
-    const struct cpals_options als = cpd_als_options(&job->inputs, NULL, NULL);
     const bool range = s->ranks.first < s->ranks.last;
-    struct progress *to = s->starts > 1 && !range ? &run->tables : &run->progress;
+    struct progress *to = s->runs.starts > 1 && !range ? &run->tables : &run->progress;
     cpd_summarise(&run->progress, r, s->verbose);
-    find_in_result(&r->findings, &r->result, &s->common.options, &als);
+    find_in_result(&r->findings, &r->result, &s->common.options, &s->als);
     cpd_show_findings(r, &run->progress);
     cpd_starts_show(to, &r->runs.starts[0]);
     find_in_starts(&r->findings, &r->runs.starts[0], r->tensor.nnz,
@@ -104,8 +94,8 @@ static enum status finish(struct cpd_job *job, struct error *error)
     if (first) {
         const double start = clock_now();
         TRY(split_half_compare(&results->halves, &results->runs, &results->model, error));
-        results->times.halves += s->halves.mode > 0 ? clock_now() - start : 0;
-        cpd_guess_keep_weights(in, &results->model);
+        results->times.halves += s->runs.halves.mode > 0 ? clock_now() - start : 0;
+        cpd_start_keep_weights(in, &results->model);
     }
     if (first || run->spread)
         TRY(cpd_output_write(s, run, results, error));
@@ -116,7 +106,7 @@ static enum status finish(struct cpd_job *job, struct error *error)
     if (r->not_saved.status != STATUS_OK) /* unless there is another error */
         error_set(error, r->not_saved.status, "%s", r->not_saved.message);
     else if (r->saved > 0)
-        progress_note(&run->progress, "wrote %s (checkpoint of iteration %d)", s->checkpoint,
+        progress_note(&run->progress, "wrote %s (checkpoint of iteration %d)", s->saving.path,
                       r->saved);
     return error->status;
 }
@@ -163,7 +153,7 @@ static enum status run_range(struct cpd_job *job, struct error *error)
         TRY_OR(judge, error->status);
         prepare(job, error);
         TRY_OR(judge, comm_end_phase(world, error));
-        TRY_OR(judge, cpd_guess_compare(&job->inputs, world, error));
+        TRY_OR(judge, cpd_start_compare(&job->inputs, world, error));
         if (is_team(s))
             comm_run_team(s->common.gpus.count, cpd_run, job, error);
         else
@@ -209,16 +199,17 @@ static enum status run_range(struct cpd_job *job, struct error *error)
 
 /* On all processes that a launcher has started, or on this one. *error may have the failure of this
  * process's options, which becomes that of all. */
-static int run_command(int argc, char **argv, struct error *error)
+static int run_command(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct cpd_job job = {.inputs = {.began = clock_now(), .line = {.argc = argc, .argv = argv}},
-                          .run.record.fd = -1};
-    struct cpd_settings *s = &job.inputs.settings;
-    struct cpd_run *run = &job.run;
+    struct cpd_job *job = settings;
+    struct cpd_settings *s = &job->inputs.settings;
+    struct cpd_run *run = &job->run;
+    run->record.fd = -1;
+    job->inputs.began = clock_now();
+    job->inputs.line = *line;
     cpd_signals_count_asks();
-    cpd_settings_parse(s, &job.inputs.line, error);
-    if (error->status == STATUS_OK && cmd_answered(&cmd_cpd, &s->common))
-        goto done;
+    if (error->status == STATUS_OK)
+        cpd_settings_complete(s, line, error);
     s->common.gpus.all_unless_given = comm_world_expected();
     const bool first = comm_world_rank() == 0, shows = first && !s->common.quiet;
     progress_init(&run->progress, shows ? stderr : NULL, s->common.progress);
@@ -228,14 +219,12 @@ static int run_command(int argc, char **argv, struct error *error)
                   : shows    ? stderr
                              : NULL,
                   PROGRESS_NEVER);
-    TRY_OR(done, ranks_join(&run->world, &job.inputs.line, cpd_sections, error));
-    TRY_OR(done, cpd_checkpoint_look(s, run->world, &run->progress, error));
-    run_range(&job, error);
+    TRY(ranks_join(&run->world, line, cpd_sections, error));
+    TRY(cpd_start_look(s, run->world, &run->progress, error));
+    run_range(job, error);
     progress_clear(&run->progress);
-done:
-    cpd_job_free(&job);
     const int number =
-        job.results.result.interrupted ? job.results.result.interrupted : cpd_interrupted;
+        job->results.result.interrupted ? job->results.result.interrupted : cpd_interrupted;
     return error->status == STATUS_OK && number ? 128 + number : (int)error->status;
 }
 
@@ -256,7 +245,9 @@ const struct command cmd_cpd = {
               "(--require-converged), 129, 130 or 143\ninterrupted. More in blco-cpd(1).\n",
     .short_ending = "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n",
     .sections = cpd_sections,
+    .settings = sizeof(struct cpd_job),
     .run = run_command,
+    .free = cpd_job_free,
     .operands = CMD_TENSORS,
     .together = true,
 };

@@ -1,4 +1,4 @@
-#include "commands/cpd/cpd_output.h"
+#include "commands/cpd/cpd_job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,6 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/outfile_set.h"
-#include "commands/cpd/cpd_record.h"
-#include "commands/cpd/cpd_settings.h"
 #include "commands/file_roles.h"
 #include "ranks/model_collect.h"
 
@@ -30,7 +28,7 @@ enum status cpd_output_check(const struct cpd_settings *s, struct error *error)
     file_roles_add_stem(&files, FILE_MODEL, s->nowrite ? NULL : s->stem, error);
     file_roles_add(&files, FILE_LOCK, lock, error);
     file_roles_add(&files, FILE_RANKS, ranks, error);
-    file_roles_add(&files, FILE_CHECKPOINT, s->checkpoint, error);
+    file_roles_add(&files, FILE_CHECKPOINT, s->saving.path, error);
     file_roles_add(&files, FILE_RECORD, s->record, error);
     file_roles_check(&files, error);
     memory_free(lock);
@@ -85,7 +83,7 @@ enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s,
     const uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
     uint64_t room = room_for_whole(s, c, t);
     TRY(comm_bcast(c, 0, &room, sizeof room, error));
-    *spread = bytes * (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) > room;
+    *spread = bytes * (uint64_t)s->runs.starts * (s->runs.halves.mode > 0 ? 3 : 1) > room;
     if (!*spread)
         return STATUS_OK;
     number_size(bytes, model);
@@ -96,18 +94,18 @@ enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s,
             "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
             "part: --init %s is impossible, since every rank needs the whole start",
             model, memory, s->init_stem);
-    if (s->halves.mode > 0)
+    if (s->runs.halves.mode > 0)
         return error_set(
             error, STATUS_MEMORY,
             "models of %s, of the tensor and of two halves (--split-half), do not fit into the %s "
             "of host memory that rank 0 has besides its part",
             model, memory);
-    if (s->starts > 1)
+    if (s->runs.starts > 1)
         return error_set(
             error, STATUS_MEMORY,
             "%d models of %s, one for each of --starts, do not fit into the %s of host "
             "memory that rank 0 has besides its part",
-            s->starts, model, memory);
+            s->runs.starts, model, memory);
     return STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-#include "commands/cpd/cpd_record.h"
+#include "commands/cpd/cpd_job.h"
 
 #include <math.h>
 #include <omp.h>
@@ -45,17 +45,18 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     const struct problem *problem = &s->common.options.problem;
     const struct unlisted *unlisted = &problem->unlisted;
     const struct value_rule *values = &s->common.values;
-    const char *init = s->init_stem ? s->init_stem : word_of(cpd_init_words, (int)s->guess);
+    const char *init =
+        s->init_stem ? s->init_stem : word_of(cpd_init_words, (int)s->runs.guess.kind);
     char text[VALUE_RULE_TEXT], unlisted_word[UNLISTED_TEXT];
     json_put_object(j, "options");
     run_record_options(j, &s->common.options);
-    json_put_unsigned(j, "iterations", (uint64_t)s->iterations);
-    json_put_number(j, "tolerance", s->tolerance);
-    json_put_unsigned(j, "check_every", (uint64_t)s->check_every);
+    json_put_unsigned(j, "iterations", (uint64_t)s->als.max_iterations);
+    json_put_number(j, "tolerance", s->als.tolerance);
+    json_put_unsigned(j, "check_every", (uint64_t)s->als.check_every);
     json_put_string(j, "accelerate",
                     word_of(acceleration_words, momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
-    json_put_unsigned(j, "seed", s->seed);
-    json_put_unsigned(j, "starts", (uint64_t)s->starts);
+    json_put_unsigned(j, "seed", s->runs.guess.seed);
+    json_put_unsigned(j, "starts", (uint64_t)s->runs.starts);
     json_put_string(j, "init", s->resume ? NULL : init);
     json_put_unsigned(j, "inner", (uint64_t)problem_inner(problem));
     json_put_string(j, "values",
@@ -71,14 +72,14 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_number(j, "holdout", problem->holdout.share);
     if (problem->holdout.share > 0)
         json_put_unsigned(j, "holdout_seed", problem->holdout.seed);
-    json_put_unsigned(j, "early_stop", (uint64_t)s->early_stop);
+    json_put_unsigned(j, "early_stop", (uint64_t)s->als.early_stop);
     json_put_string(j, "stem", s->nowrite ? NULL : s->stem);
     json_put_array(j, "format");
     for (const struct word *w = ktensor_format_words; w->text && !s->nowrite; w++)
         if (s->formats & (unsigned)w->value)
             json_put_string(j, NULL, w->text);
     json_end(j);
-    json_put_string(j, "checkpoint", s->checkpoint);
+    json_put_string(j, "checkpoint", s->saving.path);
     json_put_string(j, "resume", s->resume);
     json_put_number(j, "time_limit", s->time_limit);
     json_end(j);

@@ -1,4 +1,4 @@
-#include "commands/cpd/cpd_output.h"
+#include "commands/cpd/cpd_job.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -195,31 +195,27 @@ enum status cli_parse(struct cli_line *line, const struct cli_section *sections,
     return cli_hint(line, error);
 }
 
-enum status cli_single_operand(const struct cli_line *line, const char *what, const char **operand,
-                               struct error *error)
+enum status cli_single_operand(const struct cli_line *line, const char *what, struct error *error)
 {
-    *operand = line->operand[0];
     if (line->operands < 1)
         error_set(error, STATUS_INPUT, "no %s given", what);
     else if (line->operands > 1)
         error_set(error, STATUS_INPUT, "one %s expected, but '%s' follows '%s'", what,
                   line->operand[1], line->operand[0]);
-    else if (!**operand)
+    else if (!*line->operand[0])
         error_set(error, STATUS_INPUT, "%s: '', expected a name", what);
     return cli_hint(line, error);
 }
 
 enum status cli_two_operands(const struct cli_line *line, const char *what,
-                             const char *const name[2], const char *operand[2], struct error *error)
+                             const char *const name[2], struct error *error)
 {
     if (line->operands != 2)
         error_set(error, STATUS_INPUT, "two %s expected, %s and %s, but %d given", what, name[0],
                   name[1], line->operands);
-    for (int i = 0; i < 2 && error->status == STATUS_OK; i++) {
-        operand[i] = line->operand[i];
-        if (!*operand[i])
+    for (int i = 0; i < 2 && error->status == STATUS_OK; i++)
+        if (!*line->operand[i])
             error_set(error, STATUS_INPUT, "%s: '', expected a name", name[i]);
-    }
     return cli_hint(line, error);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/machine.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/threads.h"
 #include "base/utf8.h"
@@ -228,12 +229,21 @@ bool cmd_answered(const struct command *command, const struct cmd_common *common
     return common->help || common->version;
 }
 
-bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_common *common,
-               struct error *error)
+int cmd_run(const struct command *command, int argc, char **argv, struct error *error)
 {
-    if (cli_parse(line, command->sections, common, error) != STATUS_OK)
-        return false;
-    return !cmd_answered(command, common);
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct cmd_common *settings = memory_zeros(command->settings, 1, error);
+    if (!settings)
+        return (int)error->status;
+    if (!command->verbatim || argc < 2 || strcmp(argv[1], command->verbatim) != 0)
+        cli_parse(&line, command->sections, settings, error);
+    int code = (int)error->status;
+    if (code == STATUS_OK ? !cmd_answered(command, settings) : command->together)
+        code = command->run(settings, &line, error);
+    if (command->free)
+        command->free(settings);
+    memory_free(settings);
+    return code;
 }
 
 void cmd_show_progress(struct progress *p, const struct cmd_common *common)

@@ -137,8 +137,9 @@ extern const struct word cmd_value_words[];
             .words = cmd_value_words                                                               \
     }
 
-/* A command of blco. `run` takes its arguments, argv[0] is its name, and returns the exit status:
- * error->status, or 128 plus the number of the signal that ended cpd early. */
+/* A command of blco. Its settings begin with a struct cmd_common; cmd_run fills them from the
+ * command line. `run` returns the exit status: error->status, or 128 plus the number of the signal
+ * that ended cpd early. */
 struct command {
     const char *name, *summary;
     const char *usage;        /* the help before the options                                    */
@@ -146,10 +147,14 @@ struct command {
     const char *short_ending; /* the same after the options that are used most; NULL: --help
                                * prints all options, as --help=all does                         */
     const struct cli_section *sections;
-    int (*run)(int argc, char **argv, struct error *error);
+    size_t settings; /* bytes                                                               */
+    int (*run)(void *settings, const struct cli_line *line, struct error *error);
+    void (*free)(void *settings); /* what they own; accepts zeros; NULL: they own nothing       */
+    const char *verbatim;     /* the first argument after which nothing is parsed, or NULL      */
     const char *operands;     /* how the names of its files end, as "tns blco", or NULL         */
     const struct word *words; /* what its operand may be, or NULL                               */
-    bool together;            /* the processes that a launcher has started work on one task     */
+    bool together; /* the processes that a launcher has started work on one task: `run` is called
+                    * with the error of a wrong command line, too, and tells the others         */
 };
 
 #define CMD_TENSORS "tns tns.gz blco csv csv.gz tsv tsv.gz" /* how the names of tensors end */
@@ -162,10 +167,9 @@ void cmd_help(FILE *stream, const struct command *command, bool all);
  * command then has nothing else to do. */
 bool cmd_answered(const struct command *command, const struct cmd_common *common);
 
-/* Parses the command line into settings that begin with *common, and answers --help and --version.
- * Returns whether the command has more to do. */
-bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_common *common,
-               struct error *error);
+/* Parses the arguments, of which argv[0] is the command's name, answers --help and --version, or
+ * runs the command. Returns the exit status. */
+int cmd_run(const struct command *command, int argc, char **argv, struct error *error);
 
 /* Progress on standard error, as -q and --progress ask for. */
 void cmd_show_progress(struct progress *p, const struct cmd_common *common);
