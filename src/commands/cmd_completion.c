@@ -2,13 +2,11 @@
 #include "commands/cmd.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/version.h"
@@ -69,48 +67,39 @@ static bool has_ending(const char *name, const char *endings)
     return false;
 }
 
-/* Offers one file: a folder, one that has one of the endings (NULL: any), with ktns also the stem
- * of a model. */
-static void offer_file(const struct last_word *w, int folder, size_t folder_length,
-                       const char *name, const char *endings)
-{
-    static const char *const models[] = {".mode1.mat", ".mode1.npy", ".mode1.csv"};
-    char path[ROOM + NAME_MAX + 2];
-    struct stat found;
-    const int length =
-        snprintf(path, sizeof path, "%.*s%s", (int)folder_length, w->text + w->head, name);
-    if (fstatat(folder, name, &found, 0) == 0 && S_ISDIR(found.st_mode)) {
-        strcat(path, "/");
-        offer(w, path, (size_t)length + 1, NULL);
-    } else if (!endings || has_ending(name, endings)) {
-        offer(w, path, (size_t)length, NULL);
-    }
-    for (size_t i = 0; endings && has_ending("x.ktns", endings) && i < 3; i++)
-        if (cmd_ends_in(path, (size_t)length, models[i]))
-            offer(w, path, (size_t)length - strlen(models[i]), NULL);
-}
-
-/* Offers files by offer_file, hidden ones only after a point. "~/" is the folder HOME. */
+/* Offers files that begin as the word does: folders, and those that have one of the endings (NULL:
+ * any), with ktns also the stems of models; hidden ones only after a point. "~/" is the folder
+ * HOME.
+ */
 static void offer_files(const struct last_word *w, const char *endings)
 {
+    static const char *const models[] = {".mode1.mat", ".mode1.npy", ".mode1.csv"};
     const char *tail = w->text + w->head, *slash = strrchr(tail, '/'), *home = getenv("HOME");
-    const size_t length = slash ? (size_t)(slash - tail) + 1 : 0;
-    const bool at_home = home && begins_with(tail, "~/");
-    char path[ROOM];
-    snprintf(path, sizeof path, "%s%.*s",
-             !length   ? "."
-             : at_home ? home
-                       : "",
-             (int)(length - at_home), tail + at_home);
-    DIR *folder = opendir(path);
-    for (const struct dirent *e; folder && (e = readdir(folder));) {
-        const bool hidden = e->d_name[0] == '.' && tail[length] != '.';
-        if (!hidden && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-            !strpbrk(e->d_name, "\n\t"))
-            offer_file(w, dirfd(folder), length, e->d_name, endings);
+    const size_t at_home = home && begins_with(tail, "~/") ? strlen(home) : 0;
+    char path[PATH_MAX + ROOM], pattern[2 * sizeof path + 2] = "", *end = pattern;
+    glob_t found = {0};
+    snprintf(path, sizeof path, "%s%s", at_home ? home : "", tail + (at_home > 0));
+    for (const char *c = path; *c; c++) {
+        *end++ = '\\';
+        *end++ = *c;
     }
-    if (folder)
-        closedir(folder);
+    *end = '*';
+    glob(pattern, GLOB_MARK, NULL, &found); /* folders end in "/" */
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *name = found.gl_pathv[i] + (at_home ? at_home - 1 : 0);
+        const char *last = name + (slash ? slash + 1 - tail : 0);
+        const size_t length = strlen(name);
+        if (at_home)
+            *name = '~';
+        if (strcmp(last, "./") == 0 || strcmp(last, "../") == 0 || strpbrk(name, "\n\t"))
+            continue;
+        if (!endings || name[length - 1] == '/' || has_ending(name, endings))
+            offer(w, name, length, NULL);
+        for (size_t k = 0; endings && strstr(endings, "ktns") && k < 3; k++)
+            if (cmd_ends_in(name, length, models[k]))
+                offer(w, name, length - strlen(models[k]), NULL);
+    }
+    globfree(&found);
 }
 
 /* Offers what may be the argument of the option, which begins at w->head. */

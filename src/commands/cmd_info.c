@@ -44,8 +44,12 @@ struct info_ranks {
     bool dealt;        /* rows are, and no mode is kept (ranks/row_deal.h): no mode is cut */
 };
 
-/* What `blco info` finds out of a tensor file. */
-struct info_findings {
+/* A tensor file, and what `blco info` finds out of it. */
+struct job {
+    struct cmd_common common; /* common.ranks.ranks 0: nothing about ranks is wanted */
+    bool json;
+    const char *path; /* borrowed */
+    struct progress progress;
     struct coo x; /* of a .blco file only order, lengths and nnz; owned */
     const struct tensor_format *format;
     bool gzip;                    /* of text and CSV                               */
@@ -57,23 +61,15 @@ struct info_findings {
     uint64_t file_bytes;          /* of text after inflation, of NumPy arrays without headers */
     struct plan_tensor tensor;    /* what the plan needs to know                   */
     uint64_t entries;             /* of the file, duplicates and zeros included    */
-    uint64_t memory;              /* bytes of host memory to use for the statistics */
     struct coo_statistics statistics;
     const struct backend_kind *kind;
     struct plan plan;         /* of the tensor, or of a rank's part of the tensor */
-    struct cmd_ranks wanted;  /* wanted.ranks 0: nothing about ranks is wanted    */
     struct coo_census census; /* where ranks are wanted; owned                    */
     struct info_ranks ranks;  /* likewise                                         */
 };
 
-struct settings {
-    struct cmd_common common;
-    bool json;
-};
-
 static const struct cli_option info_options[] = {
-    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
-    {.name = NULL}};
+    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct job, json)}, {.name = NULL}};
 
 static const struct cli_option plan_options[] = {
     {"--rank", 'r', "R", "show the memory plan for R components ({default})", CMD_RANK,
@@ -87,14 +83,14 @@ static const struct cli_option plan_options[] = {
      "show the memory plan for this --accelerate of blco\ncpd: {words} ({default})",
      CMD_ACCELERATE},
     {"--ranks", 0, "N", "show how N ranks (GPUs or processes) would share the\nwork",
-     CLI_INT(struct settings, common.ranks.ranks, 1, MAX_RANKS)},
+     CLI_INT(struct job, common.ranks.ranks, 1, MAX_RANKS)},
     {"--grid", 0, "AxBxC",
      "cut mode 1 into A ranges of rows, mode 2 into B, ...,\nfor A*B*C ranks (the "
      "cheapest grid)",
      CMD_GRID},
     {"--on", 0, "WHAT",
      "what the ranks are: {words}, even if\nthis machine has none (as --backend)",
-     CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words), .needs = "--ranks or --grid"},
+     CLI_CHOICE(struct job, common.ranks.on, cmd_on_words), .needs = "--ranks or --grid"},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {
@@ -104,45 +100,45 @@ static const struct cli_section sections[] = {
 
 /* --- finding out --- */
 
-/* What ranks need to know of the nonzeros, where ranks are wanted. */
-static enum status take_census(struct info_findings *f, const struct coo_pieces *pieces,
-                               struct progress *progress, struct error *error)
+/* What ranks need to know of the nonzeros, where ranks are wanted; in so many bytes of memory. */
+static enum status take_census(struct job *f, const struct coo_pieces *pieces, uint64_t memory,
+                               struct error *error)
 {
     char need[NUMBER_SIZE_TEXT], room[NUMBER_SIZE_TEXT];
     uint64_t bytes = 0;
-    if (f->wanted.ranks == 0)
+    if (f->common.ranks.ranks == 0)
         return STATUS_OK;
     const double start = clock_now();
-    progress_stage(progress, "counting the nonzeros of each row");
+    progress_stage(&f->progress, "counting the nonzeros of each row");
     for (int n = 0; n < pieces->shape.order; n++)
         bytes += pieces->shape.dims[n] * sizeof *f->census.count[n];
-    if (bytes > f->memory)
+    if (bytes > memory)
         return error_set(error, STATUS_MEMORY,
                          "--ranks: counters of %s, 8 bytes for each row of each mode, do not fit "
                          "into the %s of memory that may be used",
-                         number_size(bytes, need), number_size(f->memory, room));
+                         number_size(bytes, need), number_size(memory, room));
     TRY(coo_pieces_census(pieces, MOST_SAMPLE, &f->census, error));
-    progress_done(progress, "%.2f s", clock_now() - start);
+    progress_done(&f->progress, "%.2f s", clock_now() - start);
     return STATUS_OK;
 }
 
-/* Bytes that counters may take beside so many bytes of nonzeros. */
-static uint64_t counters_beside(const struct info_findings *f, uint64_t nonzeros)
+/* Bytes that counters may take beside so many nonzeros. */
+static uint64_t counters_beside(const struct job *f, uint64_t nnz)
 {
-    return f->memory > nonzeros + LEAST_COUNTERS ? f->memory - nonzeros : LEAST_COUNTERS;
+    const uint64_t memory = cmd_host_memory(&f->common), taken = coo_bytes(f->x.shape.order, nnz);
+    return memory > taken + LEAST_COUNTERS ? memory - taken : LEAST_COUNTERS;
 }
 
-static enum status gather_text(struct info_findings *f, const char *path,
-                               const struct cmd_common *common, struct progress *progress,
-                               struct error *error)
+/* Reads a file into memory, and counts. */
+static enum status gather_text(struct job *f, struct error *error)
 {
     struct tensor_reader r = {.format = f->format,
-                              .path = path,
-                              .tns = &common->tns,
-                              .csv = &common->csv,
-                              .memory = common->tns.memory,
+                              .path = f->path,
+                              .tns = &f->common.tns,
+                              .csv = &f->common.csv,
+                              .memory = f->common.tns.memory,
                               .overhead = TENSOR_CLEAN_BYTES,
-                              .progress = progress};
+                              .progress = &f->progress};
     tensor_reader_whole(&r, &f->x, error);
     if (error->status == STATUS_OK && f->format->names)
         f->format->names(&r, &f->names);
@@ -152,84 +148,71 @@ static enum status gather_text(struct info_findings *f, const char *path,
     f->file_bytes = r.bytes;
     tensor_reader_close(&r);
     TRY(error->status);
-    TRY(tensor_clean(&f->x, path, &common->tns, NULL, &f->cleaning, error));
+    TRY(tensor_clean(&f->x, f->path, &f->common.tns, NULL, &f->cleaning, error));
     f->labels.modes = f->names.modes;
     f->listed = coo_count_listed(&f->x);
     f->listed.dropped = f->cleaning.zeros;
     f->tensor =
         (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz, .unknown = f->listed.unknown};
-    struct coo_pieces pieces = coo_in_one_piece(&f->x);
-    f->memory = counters_beside(f, coo_bytes(f->x.shape.order, f->x.nnz));
-    if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
+    const struct coo_pieces pieces = coo_in_one_piece(&f->x);
+    const uint64_t memory = counters_beside(f, f->x.nnz);
+    if (cmd_check_grid(&f->common.ranks, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
         return error->status;
-    TRY(coo_pieces_statistics(&pieces, f->memory, &f->statistics, progress, error));
-    return take_census(f, &pieces, progress, error);
+    TRY(coo_pieces_statistics(&pieces, memory, &f->statistics, &f->progress, error));
+    return take_census(f, &pieces, memory, error);
 }
 
-/* Holds some segments for each thread in memory at a time; counters take the rest of f->memory. */
-static enum status decode_statistics(struct info_findings *f, const struct blco_file *file,
-                                     struct progress *progress, struct error *error)
+/* Holds some segments for each thread in memory at a time; counters take the rest of the memory. */
+static enum status gather_blco(struct job *f, struct error *error)
 {
-    struct tensor_reader r = {
-        .format = &tensor_blco, .file = file, .cut = TENSOR_PIECES, .memory = f->memory / 4};
-    struct coo_pieces pieces = {
-        .shape = f->x.shape, .nnz = f->x.nnz, .each = tensor_reader_each, .pieces = &r};
-    uint64_t counters =
-        counters_beside(f, coo_bytes(f->x.shape.order, blco_pieces_nnz(file, r.memory)));
-    double start = clock_now();
-    progress_stage(progress, "reading %s", file->name);
-    TRY(coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error));
-    progress_done(progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
-                  NUMBER_SIZE(f->file_bytes), clock_now() - start);
-    return take_census(f, &pieces, progress, error);
-}
-
-static enum status gather_blco(struct info_findings *f, const char *path,
-                               const struct tns_options *options, struct progress *progress,
-                               struct error *error)
-{
+    const double start = clock_now();
+    const uint64_t memory = cmd_host_memory(&f->common);
     struct blco_file file;
-    TRY(blco_file_open(&file, path, error));
-    const struct blco_file_header *h = file.header;
-    f->file_bytes = h->file_bytes;
+    TRY(blco_file_open(&file, f->path, error));
+    f->file_bytes = file.header->file_bytes;
     f->labels.modes = *file.modes;
-    f->entries = h->nnz;
+    f->entries = file.header->nnz;
     f->listed = file.listed;
-    f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
+    f->x = (struct coo){.shape = file.shape, .nnz = f->entries};
     f->tensor = file_for_plan(&file);
-    TRY_OR(done, tns_check_lengths(path, &f->x.shape, options, error));
-    TRY_OR(done, cmd_check_grid(&f->wanted, f->x.shape.order, error));
-    if (h->nnz > 0)
-        decode_statistics(f, &file, progress, error);
+    struct tensor_reader r = {
+        .format = &tensor_blco, .file = &file, .cut = TENSOR_PIECES, .memory = memory / 4};
+    const struct coo_pieces pieces = {
+        .shape = f->x.shape, .nnz = f->x.nnz, .each = tensor_reader_each, .pieces = &r};
+    TRY_OR(done, tns_check_lengths(f->path, &f->x.shape, &f->common.tns, error));
+    TRY_OR(done, cmd_check_grid(&f->common.ranks, f->x.shape.order, error));
+    if (f->x.nnz == 0)
+        goto done;
+    const uint64_t counters = counters_beside(f, blco_pieces_nnz(&file, r.memory));
+    progress_stage(&f->progress, "reading %s", file.name);
+    TRY_OR(done, coo_pieces_statistics(&pieces, counters, &f->statistics, &f->progress, error));
+    progress_done(&f->progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
+                  NUMBER_SIZE(f->file_bytes), clock_now() - start);
+    take_census(f, &pieces, memory, error);
 done:
     blco_file_close(&file);
     return error->status;
 }
 
-/* Chooses the grid, or takes the user's; `plan` is that of the whole tensor. The caller frees
- * r->grid. STATUS_INPUT, STATUS_MEMORY. */
-static enum status choose_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
-                                const struct rank_machine *machine, const struct coo_census *census,
-                                const struct plan *plan, struct error *error)
+/* Chooses the grid, or takes the user's; f->plan is that of the whole tensor. Where each row has a
+ * system of its own (`deals`), the model knows no seconds, and rows may be dealt. STATUS_INPUT,
+ * STATUS_MEMORY. */
+static enum status choose_ranks(struct job *f, const struct rank_machine *machine, bool deals,
+                                struct error *error)
 {
-    const struct plan_tensor *tensor = &plan->request.tensor;
-    struct grid_request request = {.ranks = ranks->ranks, .row_bytes = plan->request.row_bytes};
+    const struct cmd_ranks *ranks = &f->common.ranks;
+    const struct plan_tensor *tensor = &f->plan.request.tensor;
+    const uint64_t row_bytes = f->plan.request.row_bytes;
+    struct info_ranks *r = &f->ranks;
+    struct grid_request request = {.ranks = ranks->ranks, .row_bytes = row_bytes};
     memcpy(request.parts, ranks->parts, sizeof request.parts);
     *r = (struct info_ranks){.machine = *machine,
                              .is_chosen = ranks->modes == 0,
-                             .is_estimated = census->sample.nnz < tensor->nnz};
+                             .is_estimated = f->census.sample.nnz < tensor->nnz};
     rank_rates(&request, &tensor->shape, &r->machine);
-    return process_grid_choose(&r->grid, &r->cost, &request, census, tensor->nnz, error);
-}
-
-/* The same where each row has a system of its own, of which the model knows no seconds. */
-static enum status deal_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
-                              const struct rank_machine *machine, const struct coo_census *census,
-                              const struct plan *plan, struct error *error)
-{
-    const struct plan_tensor *tensor = &plan->request.tensor;
-    const uint64_t row_bytes = plan->request.row_bytes;
-    TRY(choose_ranks(r, ranks, machine, census, plan, error));
+    TRY(process_grid_choose(&r->grid, &r->cost, &request, &f->census, tensor->nnz, error));
+    if (!deals)
+        return STATUS_OK;
     const int kept = row_deal_kept(&r->grid, row_bytes);
     r->cost.mttkrp_seconds = r->cost.solve_seconds = r->cost.move_seconds = NAN;
     if (kept >= 0) {
@@ -245,9 +228,9 @@ static enum status deal_ranks(struct info_ranks *r, const struct cmd_ranks *rank
         const uint64_t rows = r->grid.shape.dims[n], parts = (uint64_t)r->grid.ranks;
         struct row_deal deal;
         uint64_t all = 0, own = 0, most = 0;
-        TRY(row_deal_make(&deal, census->count[n], rows, r->grid.ranks, false, error));
+        TRY(row_deal_make(&deal, f->census.count[n], rows, r->grid.ranks, false, error));
         for (uint64_t i = 0; i < rows; i++)
-            all += census->count[n][i];
+            all += f->census.count[n][i];
         for (uint64_t k = 0; k < parts; k++) {
             own += deal.own[k];
             most = deal.own[k] > most ? deal.own[k] : most;
@@ -271,24 +254,24 @@ static struct shape longest_ranges(const struct process_grid *g)
 }
 
 /* f->plan = the memory plan, of a rank's part where ranks are wanted. */
-static enum status make_plan(struct info_findings *f, const struct backend_options *options,
-                             int threads, struct error *error)
+static enum status make_plan(struct job *f, struct error *error)
 {
+    const struct backend_options *options = &f->common.options;
+    const struct cmd_ranks *wanted = &f->common.ranks;
+    const int threads = omp_get_max_threads();
     TRY(backend_plan(&f->plan, f->kind, &f->tensor, options, error));
-    if (f->wanted.ranks == 0)
+    if (wanted->ranks == 0)
         return STATUS_OK;
-    bool device =
-        f->wanted.on == CMD_ON_BACKEND ? f->kind->device != NULL : f->wanted.on == CMD_ON_GPUS;
+    const bool device =
+        wanted->on == CMD_ON_BACKEND ? f->kind->device != NULL : wanted->on == CMD_ON_GPUS;
     /* processes are on one host as long as this host has a core for each thread */
     const struct rank_machine machine = {.device = device,
-                                         .one_host = device ? f->wanted.ranks <= GPUS_OF_A_HOST
-                                                            : f->wanted.ranks * threads <=
+                                         .one_host = device ? wanted->ranks <= GPUS_OF_A_HOST
+                                                            : wanted->ranks * threads <=
                                                                   omp_get_num_procs(),
                                          .threads = threads};
-    const bool deals = f->wanted.ranks > 1 && problem_by_rows(&options->problem);
-    if ((deals ? deal_ranks : choose_ranks)(&f->ranks, &f->wanted, &machine, &f->census, &f->plan,
-                                            error) != STATUS_OK)
-        return error->status;
+    const bool deals = wanted->ranks > 1 && problem_by_rows(&options->problem);
+    TRY(choose_ranks(f, &machine, deals, error));
     /* of a rank with the longest ranges and the most nonzeros; ranks of one host share the host's
      * memory, unless the user says how much a rank may use */
     const struct plan_tensor tensor = {.shape = longest_ranges(&f->ranks.grid),
@@ -301,10 +284,9 @@ static enum status make_plan(struct info_findings *f, const struct backend_optio
 }
 
 /* Refuses what no run of this problem takes. */
-static enum status check_problem(const struct info_findings *f, const struct cmd_common *common,
-                                 struct error *error)
+static enum status check_problem(const struct job *f, struct error *error)
 {
-    const struct problem *p = &common->options.problem;
+    const struct problem *p = &f->common.options.problem;
     char reason[64], text[UNLISTED_TEXT];
     if (problem_has_rates(p))
         snprintf(reason, sizeof reason, "%s", loss_of(p->loss)->option);
@@ -314,49 +296,29 @@ static enum status check_problem(const struct info_findings *f, const struct cmd
         snprintf(reason, sizeof reason, "unknown entries (nan)");
     else
         return STATUS_OK;
-    return cmd_check_by_rows(common, reason, error);
-}
-
-static enum status gather(struct info_findings *f, const char *path, struct cmd_common *common,
-                          struct error *error)
-{
-    struct progress progress;
-    TRY(machine_choose_now(common, &f->kind, NULL, error));
-    struct tensor_reader in = {.path = path, .csv = &common->csv, .tns = &common->tns};
-    TRY(tensor_file_find_format(&in, error));
-    f->format = in.format;
-    TRY(cmd_begin(common, &progress, error));
-    const int threads = omp_get_max_threads();
-    f->memory = cmd_host_memory(common);
-    f->wanted = common->ranks;
-    if (f->format == &tensor_blco)
-        gather_blco(f, path, &common->tns, &progress, error);
-    else
-        gather_text(f, path, common, &progress, error);
-    if (error->status == STATUS_OK && f->format != &tensor_csv &&
-        labels_find_tensor(&f->labels, path, f->x.shape.order, error) == STATUS_OK)
-        labels_read(&f->labels, &f->x.shape, error);
-    if (error->status == STATUS_OK)
-        check_problem(f, common, error);
-    problem_take_unknown(&common->options.problem, f->listed.unknown);
-    if (error->status == STATUS_OK && f->x.nnz > 0)
-        make_plan(f, &common->options, threads, error);
-    progress_clear(&progress);
-    return error->status;
+    return cmd_check_by_rows(&f->common, reason, error);
 }
 
 /* --- as text --- */
 
 /* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
-static uint64_t info_zeros(const struct info_findings *f)
+static uint64_t info_zeros(const struct job *f)
 {
     return f->format == &tensor_blco ? f->listed.zeros : f->listed.dropped;
 }
 
 /* Entries that are left, without unknown entries and zeros. */
-static uint64_t info_nonzeros(const struct info_findings *f)
+static uint64_t info_nonzeros(const struct job *f)
 {
     return f->x.nnz - f->listed.unknown - f->listed.zeros;
+}
+
+static double info_density(const struct job *f)
+{
+    double places = 1;
+    for (int n = 0; n < f->x.shape.order; n++)
+        places *= (double)f->x.shape.dims[n];
+    return (double)info_nonzeros(f) / places;
 }
 
 static const char *exact(double value, char *text)
@@ -365,7 +327,7 @@ static const char *exact(double value, char *text)
     return text;
 }
 
-static void show_modes(const struct info_findings *f, const struct coo_statistics *s)
+static void show_modes(const struct job *f, const struct coo_statistics *s)
 {
     const struct mode_names *names = &f->labels.modes;
     const bool named = mode_names_any(names);
@@ -412,31 +374,25 @@ static void show_ranks(const struct info_ranks *r)
         cost->mttkrp_seconds + cost->solve_seconds + cost->move_seconds);
 }
 
-static void show_format(const struct info_findings *f)
+static void show_format(const struct job *f)
 {
     static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
                                           [TNS_HEADER_DIMS] = "header of order and lengths",
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
-    char size[NUMBER_SIZE_TEXT];
-    double entries = (double)(f->entries ? f->entries : 1);
-    if (f->format == &tensor_csv)
-        printf("format       %sCSV, %s of text, %.2f bytes a row\n", f->gzip ? "gzip, " : "",
-               number_size(f->file_bytes, size), (double)f->file_bytes / entries);
-    else if (f->format == &tensor_text)
-        printf("format       %s%s, %s of text, %.2f bytes an entry\n", f->gzip ? "gzip, " : "",
-               headers[f->header], number_size(f->file_bytes, size),
-               (double)f->file_bytes / entries);
-    else if (f->format == &tensor_npy)
-        printf("format       NumPy arrays, %s, %.2f bytes an entry\n",
-               number_size(f->file_bytes, size), (double)f->file_bytes / entries);
-    else
-        printf("format       .blco, %s, %.2f bytes a nonzero\n", number_size(f->file_bytes, size),
-               (double)f->file_bytes / entries);
+    const bool csv = f->format == &tensor_csv, text = f->format == &tensor_text,
+               blco = f->format == &tensor_blco;
+    const char *name = csv ? "CSV" : text ? headers[f->header] : blco ? ".blco" : "NumPy arrays";
+    printf("format       %s%s, %s%s, %.2f bytes %s\n", f->gzip ? "gzip, " : "", name,
+           NUMBER_SIZE(f->file_bytes), csv || text ? " of text" : "",
+           (double)f->file_bytes / (double)(f->entries ? f->entries : 1),
+           csv    ? "a row"
+           : blco ? "a nonzero"
+                  : "an entry");
 }
 
-static enum status show(const struct info_findings *f, const char *path, struct error *error)
+static void show(const struct job *f)
 {
-    cmd_print_tensor(path);
+    cmd_print_tensor(f->path);
     show_format(f);
     printf("order        %d\n", f->x.shape.order);
     printf("entries      %ju\n", (uintmax_t)f->entries);
@@ -447,14 +403,10 @@ static enum status show(const struct info_findings *f, const char *path, struct 
         printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
     printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
     const struct coo *x = &f->x;
-    const uint64_t nonzeros = info_nonzeros(f);
     printf("lengths      ");
-    double places = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        places *= (double)x->shape.dims[n];
     cmd_print_lengths(&x->shape);
-    printf("\nnonzeros     %ju\n", (uintmax_t)nonzeros);
-    printf("density      %.3g\n", (double)nonzeros / places);
+    printf("\nnonzeros     %ju\n", (uintmax_t)info_nonzeros(f));
+    printf("density      %.3g\n", info_density(f));
     char shown[PRINTABLE_ROOM(PATH_MAX)];
     for (int n = 0; n < f->x.shape.order; n++)
         if (f->labels.mode[n].path)
@@ -464,7 +416,7 @@ static enum status show(const struct info_findings *f, const char *path, struct 
         printf("%s%d", n ? " + " : " = ", ordering_bits(f->x.shape.dims[n]));
     printf("\n");
     if (f->x.nnz == 0)
-        return error->status;
+        return;
     const struct coo_statistics *s = &f->statistics;
     char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
     if (f->listed.unknown == f->x.nnz)
@@ -474,17 +426,16 @@ static enum status show(const struct info_findings *f, const char *path, struct 
                s->all_integer ? "all whole numbers" : "not all whole numbers");
     printf("norm         %s\n", exact(s->norm, norm));
     show_modes(f, &f->statistics);
-    if (f->wanted.ranks)
+    if (f->common.ranks.ranks)
         show_ranks(&f->ranks);
     char text[4096];
     const uint64_t components = f->plan.request.rank;
     plan_describe(&f->plan, NULL, text, sizeof text);
     printf("\nmemory plan %sfor %ju component%s, backend %s%s\n%s",
-           f->wanted.ranks ? "of a rank " : "", (uintmax_t)components, components == 1 ? "" : "s",
-           f->kind->name, f->plan.fits ? "" : ": does not fit", text);
+           f->common.ranks.ranks ? "of a rank " : "", (uintmax_t)components,
+           components == 1 ? "" : "s", f->kind->name, f->plan.fits ? "" : ": does not fit", text);
     if (text[0] && text[strlen(text) - 1] != '\n')
         printf("\n");
-    return error->status;
 }
 
 /* --- as JSON --- */
@@ -535,14 +486,13 @@ static void put_plan(struct json *j, const struct plan *plan, const char *backen
     json_end(j);
 }
 
-/* Prints what was found as one JSON object, which blco-info(1) describes; `path` names the tensor.
- */
-static enum status print_json(const struct info_findings *f, const char *path, struct error *error)
+/* Prints what was found as one JSON object, which blco-info(1) describes. */
+static enum status print_json(const struct job *f, struct error *error)
 {
     struct json j;
     json_begin(&j, error);
     json_put_object(&j, NULL);
-    json_put_string(&j, "tensor", path);
+    json_put_string(&j, "tensor", f->path);
     const bool is_text = f->format == &tensor_text || f->format == &tensor_csv;
     json_put_string(&j, "format", f->format->name);
     json_put_unsigned(&j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
@@ -557,9 +507,6 @@ static enum status print_json(const struct info_findings *f, const char *path, s
         json_put_unsigned(&j, "dropped_zeros", f->listed.dropped);
     json_put_unsigned(&j, "unknown", f->listed.unknown);
     const struct coo *x = &f->x;
-    double places = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        places *= (double)x->shape.dims[n];
     json_put_unsigned(&j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(&j, "lengths", x->shape.dims, (size_t)x->shape.order);
     mode_names_put(&j, &f->labels.modes, x->shape.order);
@@ -573,7 +520,7 @@ static enum status print_json(const struct info_findings *f, const char *path, s
         json_end(&j);
     }
     json_put_unsigned(&j, "nonzeros", info_nonzeros(f));
-    json_put_number(&j, "density", (double)info_nonzeros(f) / places);
+    json_put_number(&j, "density", info_density(f));
     json_put_unsigned(&j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
     if (f->x.nnz > 0) {
         size_t order = (size_t)f->x.shape.order;
@@ -583,7 +530,7 @@ static enum status print_json(const struct info_findings *f, const char *path, s
         json_put_number(&j, "norm", f->statistics.norm);
         json_put_unsigneds(&j, "empty_slices", f->statistics.empty_slices, order);
         json_put_unsigneds(&j, "fullest_slice", f->statistics.largest_slice, order);
-        if (f->wanted.ranks)
+        if (f->common.ranks.ranks)
             put_ranks(&j, &f->ranks);
         put_plan(&j, &f->plan, f->kind->name);
     }
@@ -597,29 +544,51 @@ static enum status print_json(const struct info_findings *f, const char *path, s
 
 static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct settings *s = settings;
-    struct cmd_common *common = &s->common;
-    struct info_findings findings = {0};
-    const char *path = line->operand[0];
+    struct job *f = settings;
+    struct cmd_common *common = &f->common;
+    struct tensor_reader in = {.path = line->operand[0], .csv = &common->csv, .tns = &common->tns};
     common->options.models = 1;
     common->options.spends = true;
     problem_complete_loss(&common->options.problem);
     cmd_count_ranks(&common->ranks, error);
     TRY(cli_hint(line, error));
     TRY(cli_single_operand(line, "tensor", error));
-    if (gather(&findings, path, common, error) == STATUS_OK)
-        (s->json ? print_json : show)(&findings, path, error);
-    if (error->status == STATUS_OK && findings.x.nnz > 0 && !findings.plan.fits) {
-        char obstacle[512];
-        plan_obstacle(&findings.plan, obstacle, sizeof obstacle);
-        error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
+    TRY(machine_choose_now(common, &f->kind, NULL, error));
+    TRY(tensor_file_find_format(&in, error));
+    f->path = in.path;
+    f->format = in.format;
+    TRY(cmd_begin(common, &f->progress, error));
+    TRY((f->format == &tensor_blco ? gather_blco : gather_text)(f, error));
+    if (f->format != &tensor_csv) {
+        TRY(labels_find_tensor(&f->labels, f->path, f->x.shape.order, error));
+        TRY(labels_read(&f->labels, &f->x.shape, error));
     }
-    coo_free(&findings.x);
-    tensor_names_free(&findings.names);
-    labels_free(&findings.labels);
-    coo_census_free(&findings.census);
-    process_grid_free(&findings.ranks.grid);
+    TRY(check_problem(f, error));
+    problem_take_unknown(&common->options.problem, f->listed.unknown);
+    if (f->x.nnz > 0)
+        TRY(make_plan(f, error));
+    progress_clear(&f->progress);
+    if (f->json)
+        TRY(print_json(f, error));
+    else
+        show(f);
+    if (f->x.nnz > 0 && !f->plan.fits) {
+        char obstacle[512];
+        plan_obstacle(&f->plan, obstacle, sizeof obstacle);
+        error_set(error, STATUS_MEMORY, "%s: does not fit: %s", f->path, obstacle);
+    }
     return (int)error->status;
+}
+
+static void free_job(void *settings)
+{
+    struct job *f = settings;
+    progress_clear(&f->progress);
+    coo_free(&f->x);
+    tensor_names_free(&f->names);
+    labels_free(&f->labels);
+    coo_census_free(&f->census);
+    process_grid_free(&f->ranks.grid);
 }
 
 const struct command cmd_info = {
@@ -635,7 +604,8 @@ const struct command cmd_info = {
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory or a tensor that does not fit,\n5 "
               "output. More in blco-info(1).\n",
     .sections = sections,
-    .settings = sizeof(struct settings),
+    .settings = sizeof(struct job),
     .run = run,
+    .free = free_job,
     .operands = CMD_TENSORS,
 };
