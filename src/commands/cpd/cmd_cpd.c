@@ -31,14 +31,8 @@ static enum status prepare(struct cpd_job *job, struct error *error)
                              "a range of -r on several GPUs or processes reads the tensor once per "
                              "rank: name a file, not standard input");
     }
-    if (run->world->rank == 0) {
-        TRY(cpd_output_check(s, error));
-        TRY(cpd_output_open(s, &run->lock, error));
-        if (s->record &&
-            outfile_check(s->record, error) == STATUS_OK) /* refused early, or kept open */
-            outfile_open(&run->record, s->record, error);
-        TRY(error->status);
-    }
+    if (run->world->rank == 0)
+        TRY(cpd_output_open(job, error));
     TRY(cpd_start_prepare(in, error));
     TRY(runs_create(&results->runs, &s->runs, NULL, error));
     cpd_machine_note(in, &run->progress);
@@ -47,29 +41,6 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     cpd_start_note_resumed(in, &run->progress, &results->findings);
     cpd_show_findings(results, &run->progress);
     return STATUS_OK;
-}
-
-/* Shows the summary and the findings. The tables of the starts and of the halves are results, which
- * -q leaves; with a range of -r only the table of the range is one. */
-static void show_result(struct cpd_job *job)
-{
-    const struct cpd_settings *s = &job->inputs.settings;
-    struct cpd_run *run = &job->run;
-    struct cpd_results *r = &job->results;
-    const bool range = s->ranks.first < s->ranks.last;
-    struct progress *to = s->runs.starts > 1 && !range ? &run->tables : &run->progress;
-    cpd_summarise(&run->progress, r, s->verbose);
-    find_in_result(&r->findings, &r->result, &s->common.options, &s->als);
-    cpd_show_findings(r, &run->progress);
-    cpd_starts_show(to, &r->runs.starts[0]);
-    find_in_starts(&r->findings, &r->runs.starts[0], r->tensor.nnz,
-                   !s->init_stem && !s->resume &&
-                       !problem_has_one_optimum(&s->common.options.problem));
-    cpd_show_findings(r, to);
-    to = range ? &run->progress : &run->tables;
-    cpd_halves_show(to, &r->halves);
-    find_in_halves(&r->findings, &r->halves);
-    cpd_show_findings(r, to);
 }
 
 /* Writes the result and shows it: that of the best start, with the signal that ended the runs and
@@ -98,10 +69,10 @@ static enum status finish(struct cpd_job *job, struct error *error)
         cpd_start_keep_weights(in, &results->model);
     }
     if (first || run->spread)
-        TRY(cpd_output_write(s, run, results, error));
+        TRY(cpd_output_write(job, error));
     if (!first)
         return STATUS_OK;
-    show_result(job);
+    cpd_show_result(job);
     cpd_record_write(in, results, &run->record, &run->progress, error);
     if (r->not_saved.status != STATUS_OK) /* unless there is another error */
         error_set(error, r->not_saved.status, "%s", r->not_saved.message);
@@ -115,14 +86,12 @@ static enum status finish(struct cpd_job *job, struct error *error)
  * processes learn whether the file was written. */
 static void show_range(struct cpd_job *job, struct error *error)
 {
-    const struct cpd_settings *s = &job->inputs.settings;
     struct cpd_run *run = &job->run;
     const struct cpd_results *r = &job->results;
     struct error lost = {0}, *of = error->status == STATUS_OK ? error : &lost;
     progress_clear(&run->progress);
     if (run->world->rank == 0) {
-        cpd_range_show(&run->tables, r->outcome, r->outcomes,
-                       r->outcomes < rank_range_count(&s->ranks), s->nowrite ? NULL : s->base_stem);
+        cpd_show_range(job);
         cpd_ranks_file_write(&job->inputs, r, &run->progress, of);
     }
     if (lost.status != STATUS_OK)

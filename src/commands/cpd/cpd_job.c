@@ -87,7 +87,9 @@ void cpd_job_free(void *context)
     struct cpd_run *run = &job->run;
     ktensor_free(&in->start);
     checkpoint_close(&in->resume);
-    cpd_settings_free(&in->settings);
+    memory_free(in->settings.base_stem);
+    memory_free(in->settings.stem);
+    memory_free(in->settings.record);
     ktensor_free(&results->model);
     fit_trace_free(&results->trace);
     ktensor_files_free(&results->files);

@@ -51,8 +51,7 @@ struct cpd_settings {
 extern const struct cli_section cpd_sections[];
 
 /* Refuses options that contradict each other, and fills in what follows from them, once the line is
- * parsed. The caller frees *s with cpd_settings_free(), on failure too. STATUS_INPUT,
- * STATUS_MEMORY. */
+ * parsed. STATUS_INPUT, STATUS_MEMORY. */
 enum status cpd_settings_complete(struct cpd_settings *s, const struct cli_line *line,
                                   struct error *error);
 
@@ -77,8 +76,6 @@ bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown);
 
 /* The words of --init, where the start is no model: enum guess. */
 extern const struct word cpd_init_words[];
-
-void cpd_settings_free(struct cpd_settings *s);
 
 /* What the user asks, and the machine that was chosen for it. */
 struct cpd_inputs {
@@ -244,14 +241,9 @@ enum status cpd_run(struct comm *c, void *job, struct error *error);
  * into another folder where they cannot be written after it. Implemented in cpd_output.c. */
 
 /* Refuses an output of the run, model, checkpoint or record, that is one of its inputs or another
- * output (file_roles_check). Rank 0 calls this. STATUS_INPUT,
- * STATUS_MEMORY. */
-enum status cpd_output_check(const struct cpd_settings *s, struct error *error);
-
-/* Locks the stem, and checks what can be checked without the tensor. Rank 0 calls this and the
- * next; nothing happens with --nowrite. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status cpd_output_open(const struct cpd_settings *s, struct stem_lock *lock,
-                            struct error *error);
+ * output (file_roles_check), checks what can be checked without the tensor, locks the stem and
+ * opens the record. Rank 0 calls this. STATUS_INPUT, STATUS_OUTPUT, STATUS_MEMORY. */
+enum status cpd_output_open(struct cpd_job *job, struct error *error);
 
 /* Sets *spread where the ranks of c are processes and the whole model does not fit into the host
  * memory that rank 0 may use, or that is there: it then stays with the ranks. Every rank of c calls
@@ -264,34 +256,20 @@ enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s,
  * every rank of run->world does, and the others send their rows. Where the files cannot be written,
  * the model goes to a new folder in the first of these in which there is room: --rescue, $TMPDIR,
  * /tmp; the error then says where the model is. STATUS_OUTPUT, STATUS_MEMORY. */
-enum status cpd_output_write(const struct cpd_settings *s, struct cpd_run *run,
-                             struct cpd_results *results, struct error *error);
+enum status cpd_output_write(struct cpd_job *job, struct error *error);
 
 /* text[0..size) = a note to those who write a large model as text:
  * .npy files are smaller; empty where the text is not large. */
 void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, size_t size);
 
-/* What the terminal shows at the end: outcome, where the time went, tables of the starts, of the
- * halves and of a range of -r. Implemented in cpd_summary.c. */
+/* What rank 0 shows on the terminal at the end. Implemented in cpd_summary.c. */
 
-/* Shows the outcome, the times of the stages that took a hundredth of the total or more, the peak
- * memory and the files; with `all_times` the times of all stages, and of MTTKRP and update for each
- * mode. */
-void cpd_summarise(struct progress *progress, const struct cpd_results *results, bool all_times);
-
-/* Shows each start's seed, iterations, fit and score; nothing where one start was asked for. */
-void cpd_starts_show(struct progress *to, const struct starts *starts);
-
-/* Shows for each component of the whole the score of its partners in both halves with each other,
- * its score with each of them, and the cosines of the modes of the first; nothing where the halves
- * were not compared. */
-void cpd_halves_show(struct progress *to, const struct split_half *s);
+/* Shows the summary, the findings, and tables of several starts and of the halves. */
+void cpd_show_result(struct cpd_job *job);
 
 /* Shows each rank's fit and core consistency with bars, and the rank that they suggest; nothing
- * where no rank has a model. `more`: not all ranks that were asked for are in outcome (count). The
- * models have the stems `stem`.r8, ...; NULL: they were not written. */
-void cpd_range_show(struct progress *to, const struct rank_outcome *outcome, int count, bool more,
-                    const char *stem);
+ * where no rank has a model. */
+void cpd_show_range(struct cpd_job *job);
 
 /* The record of a run (--record, --json): what was asked, the machine and the results, as JSON for
  * programs. The manual blco-record(5) describes it, data/schema/record.schema.json defines it.

@@ -465,12 +465,3 @@ enum status cpd_settings_check_order(const struct cpd_settings *s, int order, st
                            "--fix: all %d modes are fixed, expected at least one that is not",
                            order);
 }
-
-void cpd_settings_free(struct cpd_settings *s)
-{
-    memory_free(s->base_stem);
-    memory_free(s->record);
-    s->record = NULL;
-    memory_free(s->stem);
-    s->base_stem = s->stem = NULL;
-}

@@ -436,34 +436,6 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
                      order, order == 1 ? "" : "s");
 }
 
-enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
-                          struct error *error)
-{
-    int have = 1, largest = gpus->count - 1;
-    if (gpus->count != 0 && !kind->devices)
-        return error_set(error, STATUS_INPUT, "--gpus: backend %s uses no GPU", kind->name);
-    if (kind->devices)
-        TRY(kind->devices(&have, error));
-    have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
-    if (gpus->count <= 0) {
-        gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
-        largest = gpus->count - 1;
-    }
-    for (int i = 0; i < gpus->count; i++) {
-        gpus->device[i] = gpus->listed ? gpus->device[i] : i;
-        largest = gpus->device[i] > largest ? gpus->device[i] : largest;
-    }
-    if (largest >= have)
-        return error_set(error, STATUS_INPUT,
-                         "--gpus: GPU %d, but this machine has %d, counted from 0", largest, have);
-    for (int i = 0; i < gpus->count; i++)
-        for (int j = 0; j < i; j++)
-            if (gpus->device[i] == gpus->device[j])
-                return error_set(error, STATUS_INPUT,
-                                 "--gpus: a GPU is named twice, expected different ones");
-    return STATUS_OK;
-}
-
 /* Numbers with colons between them, at most three; returns how many, or 0 where `text` is anything
  * else. */
 static int parse_numbers(const char *text, uint64_t number[3])

@@ -59,12 +59,6 @@ enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char
 /* Checks that --grid, where given, has a number for each mode of the tensor. STATUS_INPUT. */
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
 
-/* Sets gpus->count and gpus->device: which GPUs of this machine are meant, of which the first
- * CMD_MAX_GPUS count. A backend without GPUs gets the one number 0. STATUS_INPUT where there are no
- * such GPUs, or the list names one twice; errors as kind->devices. */
-enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
-                          struct error *error);
-
 /* What the options of the tables below set. The settings of each command begin with it, so that
  * these tables and the command's own fill one struct. */
 struct cmd_common {
