@@ -19,7 +19,6 @@
 
 /* The word at the end of the line: text[0..head) stays, what is offered begins with the rest. */
 struct last_word {
-    FILE *stream;
     char text[ROOM];
     size_t head;
     size_t hidden; /* text[0..hidden) is not printed: to the shell these are other words */
@@ -38,11 +37,11 @@ static void offer(const struct last_word *w, const char *text, size_t length, co
     if (length < strlen(tail) || !begins_with(text, tail))
         return;
     if (w->hidden < w->head)
-        fprintf(w->stream, "%.*s", (int)(w->head - w->hidden), w->text + w->hidden);
-    fprintf(w->stream, "%.*s%s", (int)(length - hidden), text + hidden, help ? "\t" : "");
+        printf("%.*s", (int)(w->head - w->hidden), w->text + w->hidden);
+    printf("%.*s%s", (int)(length - hidden), text + hidden, help ? "\t" : "");
     for (; help && *help; help++)
-        fputc(*help == '\n' ? ' ' : *help, w->stream);
-    fputc('\n', w->stream);
+        putchar(*help == '\n' ? ' ' : *help);
+    putchar('\n');
 }
 
 /* Offers a word of a list unless it stands before the last comma. */
@@ -175,9 +174,9 @@ static void offer_of_command(struct last_word *w, const struct command *command,
  * line: a text line for each, with a tab and what it means where there is such. File names are
  * offered as they are, folders with "/" at the end. A shell may pass --name=word in one word, or as
  * bash does in three; then only what follows the sign is printed. */
-static void print_words(FILE *stream, int count, char **words)
+static void print_words(int count, char **words)
 {
-    struct last_word w = {.stream = stream};
+    struct last_word w = {.head = 0};
     int before = count > 0 ? count - 1 : 0; /* words before the last one */
     const char *name = NULL;
     /* Words with a sign "=" between them are one. */
@@ -238,7 +237,7 @@ static void put_option(struct json *j, const struct cli_option *o)
 }
 
 /* Prints the commands and their options as JSON, as blco(1) describes. STATUS_MEMORY. */
-static enum status print_json(FILE *stream, struct error *error)
+static enum status print_json(struct error *error)
 {
     struct json j;
     json_begin(&j, error);
@@ -258,10 +257,7 @@ static enum status print_json(FILE *stream, struct error *error)
     }
     json_end(&j);
     json_end(&j);
-    if (error->status == STATUS_OK)
-        fwrite(j.text, 1, j.used, stream);
-    json_free(&j);
-    return error->status;
+    return cmd_print_json(&j);
 }
 
 /* --- the command --- */
@@ -311,13 +307,13 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     int choice;
     (void)settings;
     if (line->argc > 1 && strcmp(line->argv[1], cmd_completion.verbatim) == 0) {
-        print_words(stdout, line->argc - 2, line->argv + 2);
+        print_words(line->argc - 2, line->argv + 2);
         return STATUS_OK;
     }
     TRY(cli_single_operand(line, "shell", error));
     TRY(cli_choice("shell", line->operand[0], shells, &choice, error));
     if (choice == JSON)
-        return (int)print_json(stdout, error);
+        return (int)print_json(error);
     fputs(scripts[choice], stdout);
     return STATUS_OK;
 }

@@ -15,14 +15,22 @@
 
 #define WRITER_PART 8 /* the writer has 1 / WRITER_PART of the memory */
 
-struct settings {
+struct job {
     struct cmd_common common;
-    uint64_t nnz, rank, seed;
-    double scale, noise, collinearity, counts;
+    struct generate_spec spec;
+    struct generate_plant plant; /* rank 0: no low rank is asked for */
+    uint64_t nnz, seed;
+    double scale;
     const char *preset, *skew, *fibers, *runs;
     const char *collinearity_given; /* the option's name, or NULL */
     bool list, force;
     struct text_output text;
+    const char *path; /* of the file that is made; borrowed */
+    uint64_t made;    /* nonzeros                           */
+    bool counts;      /* the nonzeros of a skewed tensor, which are not written yet */
+    struct tensor_writer writer;
+    struct line_writer_report report;
+    struct progress progress;
 };
 
 /* The i-th preset, NULL after the last one. */
@@ -44,55 +52,55 @@ static enum status set_positive(const struct cli_option *o, void *to, const char
 
 static const struct cli_option size_options[] = {
     {"--dims", 0, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6", CMD_DIMS},
-    {"--nnz", 0, "N", "number of nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
+    {"--nnz", 0, "N", "number of nonzeros", CLI_UNSIGNED(struct job, nnz, 1, MAX_NNZ)},
     {"--preset", 0, "NAME",
      "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them",
-     CLI_TEXT(struct settings, preset), .name_at = preset_name,
+     CLI_TEXT(struct job, preset), .name_at = preset_name,
      .excludes = "--dims --nnz --skew --fibers --runs --planted-rank"},
     {"--scale", 0, "X", "X times as many nonzeros as the preset has ({default})",
-     CLI_OWN(set_positive, double, struct settings, scale), .initial = "1", .needs = "--preset"},
-    {"--list", 0, NULL, "list the presets", CLI_FLAG(struct settings, list),
+     CLI_OWN(set_positive, double, struct job, scale), .initial = "1", .needs = "--preset"},
+    {"--list", 0, NULL, "list the presets", CLI_FLAG(struct job, list),
      .excludes = "--dims --nnz --preset --seed --header --index-base --force"},
     {.name = NULL}};
 
 static const struct cli_option skew_options[] = {
     {"--skew", 0, "LIST",
      "Zipf exponent of each mode (0: uniform), or `even`:\nall indices equally often, and in order",
-     CLI_TEXT(struct settings, skew)},
+     CLI_TEXT(struct job, skew)},
     {"--fibers", 0, "SPEC",
      "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: take\nthe indices of these modes from COUNT "
      "combinations,\nwhich are drawn by a Zipf exponent (0)",
-     CLI_TEXT(struct settings, fibers)},
+     CLI_TEXT(struct job, fibers)},
     {"--runs", 0, "SPEC",
      "MODE:FRACTION:LENGTH[:scattered], as 2:0.5:4: this\nfraction of the nonzeros is in runs "
      "along the mode,\nof this mean length; scattered: indices from --skew",
-     CLI_TEXT(struct settings, runs)},
+     CLI_TEXT(struct job, runs)},
     {.name = NULL}};
 
 static const struct cli_option model_options[] = {
     {"--planted-rank", 0, "R", "instead of skew: a tensor of R sparse components",
-     CLI_UNSIGNED(struct settings, rank, 1, CMD_MAX_RANK), .excludes = "--skew --fibers --runs"},
+     CLI_UNSIGNED(struct job, plant.rank, 1, CMD_MAX_RANK), .excludes = "--skew --fibers --runs"},
     {"--noise", 0, "S",
      "norm of Gaussian noise on the nonzeros, relative\nto the model's ({default})",
-     CLI_NUMBER(struct settings, noise), .initial = "0", .needs = "--planted-rank"},
+     CLI_NUMBER(struct job, plant.noise), .initial = "0", .needs = "--planted-rank"},
     {"--poisson", 0, "MEAN",
      "counts: Poisson numbers whose rates are the model's\nvalues, with this mean; zeros are left "
      "out",
-     CLI_OWN(set_positive, double, struct settings, counts), .needs = "--planted-rank",
+     CLI_OWN(set_positive, double, struct job, plant.counts), .needs = "--planted-rank",
      .excludes = "--noise --collinearity"},
     {"--collinearity", 0, "C",
      "components that share all indices, with this cosine\nbetween any two columns: 0 to 0.9999",
-     CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given),
+     CLI_NUMBER(struct job, plant.collinearity), CLI_GIVEN(struct job, collinearity_given),
      .needs = "--planted-rank"},
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
-    {"--seed", 0, "S", "seed of the random numbers ({default})", CMD_SEED(struct settings, seed),
+    {"--seed", 0, "S", "seed of the random numbers ({default})", CMD_SEED(struct job, seed),
      .initial = "1"},
-    TEXT_OUTPUT_HEADER(struct settings, text),
+    TEXT_OUTPUT_HEADER(struct job, text),
     {"--index-base", 0, "0|1", "first index of every mode in text ({default})",
-     TEXT_OUTPUT_INDEX_BASE(struct settings, text), .initial = "1"},
-    TENSOR_TARGET_FORCE(struct settings, force),
+     TEXT_OUTPUT_INDEX_BASE(struct job, text), .initial = "1"},
+    TENSOR_TARGET_FORCE(struct job, force),
     {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Size", size_options},
@@ -103,20 +111,19 @@ static const struct cli_section sections[] = {{"Size", size_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-static enum status find_preset(const struct settings *s, struct generate_spec *spec,
-                               struct error *error)
+static enum status find_preset(struct job *s, struct error *error)
 {
     const char *names[64];
     int count = 0;
     for (const struct generate_preset *p = generate_presets; p->name && count < 64; p++) {
         names[count++] = p->name;
         if (strcmp(s->preset, p->name) == 0) {
-            *spec = p->spec;
+            s->spec = p->spec;
             double nnz = round((double)p->spec.nnz * s->scale);
             if (nnz < 1 || nnz > (double)MAX_NNZ)
                 return error_set(error, STATUS_INPUT, "--scale: %g makes %.0f nonzeros", s->scale,
                                  nnz);
-            spec->nnz = (uint64_t)nnz;
+            s->spec.nnz = (uint64_t)nnz;
             return STATUS_OK;
         }
     }
@@ -126,145 +133,119 @@ static enum status find_preset(const struct settings *s, struct generate_spec *s
                      nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Fills *spec from --dims, --nnz and the options of skew, or from --preset. */
-static enum status make_spec(const struct settings *s, struct generate_spec *spec,
-                             struct error *error)
+/* Fills s->spec from --dims, --nnz and the options of skew, or from --preset. */
+static enum status make_spec(struct job *s, struct error *error)
 {
-    memset(spec, 0, sizeof *spec);
+    const struct tns_options *tns = &s->common.tns;
     if (s->preset)
-        return find_preset(s, spec, error);
-    if (!s->common.tns.ndims || !s->nnz)
+        return find_preset(s, error);
+    if (!tns->ndims || !s->nnz)
         return error_set(error, STATUS_INPUT, "--dims and --nnz, or --preset, are required");
-    for (int n = 0; n < s->common.tns.ndims; n++)
-        if (s->common.tns.dims[n] == 0)
+    for (int n = 0; n < tns->ndims; n++)
+        if (tns->dims[n] == 0)
             return error_set(error, STATUS_INPUT, "--dims: no length of mode %d", n + 1);
-    spec->shape.order = s->common.tns.ndims;
-    memcpy(spec->shape.dims, s->common.tns.dims, sizeof spec->shape.dims);
-    spec->nnz = s->nnz;
+    s->spec.shape.order = tns->ndims;
+    memcpy(s->spec.shape.dims, tns->dims, sizeof tns->dims);
+    s->spec.nnz = s->nnz;
     if (s->skew)
-        TRY(generate_parse_skew(s->skew, spec, error));
+        TRY(generate_parse_skew(s->skew, &s->spec, error));
     if (s->fibers)
-        TRY(generate_parse_fibers(s->fibers, spec, error));
+        TRY(generate_parse_fibers(s->fibers, &s->spec, error));
     if (s->runs)
-        TRY(generate_parse_runs(s->runs, spec, error));
+        TRY(generate_parse_runs(s->runs, &s->spec, error));
     return STATUS_OK;
 }
 
-/* The file that is made. */
-struct output {
-    const char *path;
-    uint64_t nnz;
-    bool counts; /* the nonzeros of a skewed tensor, which are not written yet */
-    struct tensor_writer writer;
-    struct line_writer_report report;
-    struct progress progress;
-};
-
 static enum status append(void *context, struct coo *piece, struct error *error)
 {
-    struct output *out = context;
-    out->nnz += piece->nnz;
-    return out->counts ? error->status : tensor_writer_append(&out->writer, piece, error);
+    struct job *s = context;
+    s->made += piece->nnz;
+    return s->counts ? error->status : tensor_writer_append(&s->writer, piece, error);
 }
 
-static enum status write_skewed(const struct settings *s, const struct generate_spec *spec,
-                                struct output *out, struct error *error)
+static enum status write_skewed(struct job *s, struct error *error)
 {
     const uint64_t memory = cmd_host_memory(&s->common);
     const struct tensor_write_options options = {s->text.options, memory / WRITER_PART};
-    struct generate_run run = {.seed = s->seed,
-                               .memory = memory - options.memory,
-                               .take = append,
-                               .context = out,
-                               .progress = &out->progress};
-    progress_stage(&out->progress, "writing %s", out->path);
+    const struct generate_run run = {.seed = s->seed,
+                                     .memory = memory - options.memory,
+                                     .take = append,
+                                     .context = s,
+                                     .progress = &s->progress};
+    progress_stage(&s->progress, "writing %s", s->path);
     /* this header says how many nonzeros follow: they are made twice */
-    out->counts = options.text.header == TNS_HEADER_SPTENSOR;
-    if (out->counts && generate_skewed(spec, &run, error) != STATUS_OK)
-        return error->status;
-    const uint64_t nnz = out->nnz > 0 ? out->nnz : spec->nnz;
-    TRY_OR(done, tensor_writer_open(&out->writer, out->path, &spec->shape, nnz, &options, error));
-    out->nnz = 0;
-    out->counts = false;
-    TRY_OR(done, generate_skewed(spec, &run, error));
-    tensor_writer_commit(&out->writer, &out->report, error);
+    s->counts = options.text.header == TNS_HEADER_SPTENSOR;
+    if (s->counts)
+        TRY(generate_skewed(&s->spec, &run, error));
+    const uint64_t nnz = s->made > 0 ? s->made : s->spec.nnz;
+    TRY_OR(done, tensor_writer_open(&s->writer, s->path, &s->spec.shape, nnz, &options, error));
+    s->made = 0;
+    s->counts = false;
+    TRY_OR(done, generate_skewed(&s->spec, &run, error));
+    tensor_writer_commit(&s->writer, &s->report, error);
 done:
-    tensor_writer_free(&out->writer);
+    tensor_writer_free(&s->writer);
     return error->status;
 }
 
-static enum status write_planted(const struct settings *s, const struct generate_spec *spec,
-                                 struct output *out, struct error *error)
+static enum status write_planted(struct job *s, struct error *error)
 {
-    struct progress *progress = &out->progress;
     struct coo x;
     struct external_sort sort;
     struct external_sort_report written = {0};
-    uint64_t memory = cmd_host_memory(&s->common);
-    struct generate_plant plant = {.shape = spec->shape,
-                                   .nnz = spec->nnz,
-                                   .rank = s->rank,
-                                   .noise = s->noise,
-                                   .collinear = s->collinearity_given != NULL,
-                                   .collinearity = s->collinearity,
-                                   .counts = s->counts};
+    const uint64_t memory = cmd_host_memory(&s->common);
     struct tns_write_options options = s->text.options;
-    options.progress = progress;
-    external_sort_init(&sort, out->path, memory, progress);
-    TRY_OR(done, generate_planted(&x, &plant, s->seed, memory, progress, error));
-    out->nnz = x.nnz;
-    if (tensor_format_named(out->path) == &tensor_blco) {
-        progress_stage(progress, "writing %s", out->path);
+    options.progress = &s->progress;
+    s->plant.shape = s->spec.shape;
+    s->plant.nnz = s->spec.nnz;
+    s->plant.collinear = s->collinearity_given != NULL;
+    TRY(generate_planted(&x, &s->plant, s->seed, memory, &s->progress, error));
+    s->made = x.nnz;
+    if (tensor_format_named(s->path) == &tensor_blco) {
+        progress_stage(&s->progress, "writing %s", s->path);
+        external_sort_init(&sort, s->path, memory, &s->progress);
         external_sort_write(&sort, &x, &written, error);
-        out->report.file_bytes = written.bytes;
+        external_sort_free(&sort);
+        s->report.file_bytes = written.bytes;
     } else {
-        tns_write(&x, out->path, &options, &out->report, error);
+        tns_write(&x, s->path, &options, &s->report, error);
     }
-done:
-    external_sort_free(&sort);
     coo_free(&x);
-    return error->status;
-}
-
-static enum status generate(const struct settings *s, const char *path, struct error *error)
-{
-    const struct tensor_maps maps = {.in = "-", .out = path, .force = s->force};
-    struct file_roles files = {0};
-    struct generate_spec spec;
-    struct output out = {.path = path};
-    char how_fast[PACE_TEXT];
-    TRY(make_spec(s, &spec, error));
-    TRY(text_output_check(&s->text, path, error));
-    TRY(tensor_target_check(path, &files, s->force, error));
-    TRY(tensor_maps_check(&maps, error));
-    TRY(cmd_begin(&s->common, &out.progress, error));
-    double start = clock_now();
-    if ((s->rank ? write_planted : write_skewed)(s, &spec, &out, error) != STATUS_OK)
-        goto done;
-    progress_done(&out.progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
-                  (uintmax_t)out.nnz, NUMBER_SIZE(out.report.file_bytes),
-                  (double)out.report.file_bytes / (double)out.nnz, (uintmax_t)s->seed,
-                  pace((double)out.nnz / 1e6, "million a second", clock_now() - start, how_fast));
-done:
-    progress_clear(&out.progress);
     return error->status;
 }
 
 static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    const struct settings *s = settings;
-    if (!s->list && (!s->preset || strcmp(s->preset, "list") != 0)) {
-        TRY(cli_single_operand(line, "output file", error));
-        return (int)generate(s, line->operand[0], error);
+    struct job *s = settings;
+    struct file_roles files = {0};
+    char how_fast[PACE_TEXT];
+    if (s->list || (s->preset && strcmp(s->preset, "list") == 0)) {
+        TRY(cli_no_operand(line, error));
+        printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
+        for (const struct generate_preset *p = generate_presets; p->name; p++) {
+            printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
+            cmd_print_lengths(&p->spec.shape);
+            printf("\n");
+        }
+        return STATUS_OK;
     }
-    TRY(cli_no_operand(line, error));
-    printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
-    for (const struct generate_preset *p = generate_presets; p->name; p++) {
-        printf("%-10s %12ju  ", p->name, (uintmax_t)p->spec.nnz);
-        cmd_print_lengths(&p->spec.shape);
-        printf("\n");
-    }
-    return STATUS_OK;
+    TRY(cli_single_operand(line, "output file", error));
+    s->path = line->operand[0];
+    const struct tensor_maps maps = {.in = "-", .out = s->path, .force = s->force};
+    TRY(make_spec(s, error));
+    TRY(text_output_check(&s->text, s->path, error));
+    TRY(tensor_target_check(s->path, &files, s->force, error));
+    TRY(tensor_maps_check(&maps, error));
+    TRY(cmd_begin(&s->common, &s->progress, error));
+    const double start = clock_now();
+    if ((s->plant.rank ? write_planted : write_skewed)(s, error) == STATUS_OK)
+        progress_done(
+            &s->progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s", (uintmax_t)s->made,
+            NUMBER_SIZE(s->report.file_bytes), (double)s->report.file_bytes / (double)s->made,
+            (uintmax_t)s->seed,
+            pace((double)s->made / 1e6, "million a second", clock_now() - start, how_fast));
+    progress_clear(&s->progress);
+    return (int)error->status;
 }
 
 const struct command cmd_generate = {
@@ -281,7 +262,7 @@ const struct command cmd_generate = {
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-generate(1).\n",
     .sections = sections,
-    .settings = sizeof(struct settings),
+    .settings = sizeof(struct job),
     .run = run,
     .operands = CMD_TENSORS,
 };

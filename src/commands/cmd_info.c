@@ -535,9 +535,7 @@ static enum status print_json(const struct job *f, struct error *error)
         put_plan(&j, &f->plan, f->kind->name);
     }
     json_end(&j);
-    cmd_print_json(&j);
-    json_free(&j);
-    return error->status;
+    return cmd_print_json(&j);
 }
 
 /* --- the command --- */

@@ -100,7 +100,6 @@ static enum status show_components(const struct settings *s, const char *stem, s
     top_put_json(&j, &view);
     json_end(&j);
     cmd_print_json(&j);
-    json_free(&j);
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         top_entries_free(&top[n]);
@@ -233,7 +232,6 @@ static enum status show_unlisted(const struct settings *s, const char *stem, con
     unlisted_put_json(&j, &view);
     json_end(&j);
     cmd_print_json(&j);
-    json_free(&j);
 done:
     progress_clear(&progress);
     unlisted_best_free(&best);

@@ -321,8 +321,8 @@ enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_resul
         return error_set(error, lost->status, "%s", lost->message);
     json_begin(&j, error);
     put_record(&j, in, results);
-    if (s->json)
-        cmd_print_json(&j);
+    if (s->json && error->status == STATUS_OK)
+        fwrite(j.text, 1, j.used, stdout);
     if (!s->record || error->status != STATUS_OK)
         goto done;
     TRY_OR(done, outfile_write(file, j.text, j.used, error));

@@ -266,22 +266,17 @@ static void help_option(FILE *stream, const struct cli_option *o)
     fputc('\n', stream);
 }
 
-void cli_help(FILE *stream, const struct cli_section *sections)
+void cli_help(FILE *stream, const struct cli_section *sections, const char *used_most)
 {
+    if (used_most)
+        fprintf(stream, "\n%s:\n", used_most);
     for (; sections->title; sections++) {
-        fprintf(stream, "\n%s:\n", sections->title);
+        if (!used_most)
+            fprintf(stream, "\n%s:\n", sections->title);
         for (const struct cli_option *o = sections->options; o->name; o++)
-            help_option(stream, o);
-    }
-}
-
-void cli_help_short(FILE *stream, const char *title, const struct cli_section *sections)
-{
-    fprintf(stream, "\n%s:\n", title);
-    for (; sections->title; sections++)
-        for (const struct cli_option *o = sections->options; o->name; o++)
-            if (o->used_most)
+            if (!used_most || o->used_most)
                 help_option(stream, o);
+    }
 }
 
 /* Levenshtein distance of two short words. */

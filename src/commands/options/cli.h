@@ -105,11 +105,9 @@ enum status cli_two_operands(const struct cli_line *line, const char *what,
 /* Refuses operands. Errors alike. */
 enum status cli_no_operand(const struct cli_line *line, struct error *error);
 
-/* Prints the sections with their options. */
-void cli_help(FILE *stream, const struct cli_section *sections);
-
-/* Prints the options that are used most under one title. */
-void cli_help_short(FILE *stream, const char *title, const struct cli_section *sections);
+/* Prints the sections with their options; or, under the title `used_most` unless that is NULL, only
+ * the options that are used most. */
+void cli_help(FILE *stream, const struct cli_section *sections, const char *used_most);
 
 #define CLI_HELP_ROOM 512
 

@@ -213,10 +213,7 @@ void cmd_help(FILE *stream, const struct command *command, bool all)
     const bool is_short = command->short_ending && !all;
     const char *ending = is_short ? command->short_ending : command->ending;
     fputs(command->usage, stream);
-    if (is_short)
-        cli_help_short(stream, "Options that are used most", command->sections);
-    else
-        cli_help(stream, command->sections);
+    cli_help(stream, command->sections, is_short ? "Options that are used most" : NULL);
     fputs(ending ? ending : "", stream);
 }
 
@@ -309,10 +306,12 @@ enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd
     return error->status;
 }
 
-void cmd_print_json(const struct json *j)
+enum status cmd_print_json(struct json *j)
 {
     if (j->error->status == STATUS_OK)
         fwrite(j->text, 1, j->used, stdout);
+    json_free(j);
+    return j->error->status;
 }
 
 enum status cmd_check_by_rows(const struct cmd_common *common, const char *reason,

@@ -187,8 +187,9 @@ void cmd_print_lengths(const struct shape *shape);
 enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
                            struct error *error);
 
-/* Prints a JSON document to standard output. */
-void cmd_print_json(const struct json *j);
+/* Prints a JSON document to standard output, unless an error has come up, and frees it. Returns the
+ * status of this error. */
+enum status cmd_print_json(struct json *j);
 
 /* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
  * else the cores that this process may run on, divided by the `sharers` processes that may run on

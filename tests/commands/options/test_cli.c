@@ -375,7 +375,7 @@ static void prints_help(void **state)
     size_t length;
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
-    cli_help(stream, sections);
+    cli_help(stream, sections, NULL);
     assert_int_equal(fclose(stream), 0);
     assert_string_equal(text, "\nOptions:\n"
                               "      --name TEXT          first\n"
@@ -399,7 +399,7 @@ static void prints_short_help(void **state)
     size_t length;
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
-    cli_help_short(stream, "Some", sections);
+    cli_help(stream, sections, "Some");
     assert_int_equal(fclose(stream), 0);
     assert_string_equal(text, "\nSome:\n"
                               "  -n, --number N           a number (7)\n"
