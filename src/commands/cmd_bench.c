@@ -24,7 +24,6 @@ struct job {
     struct bench_result result; /* of several ranks: rank 0's                  */
     struct bench_ranks ranks;   /* where there are several                     */
     struct outfile file;
-    struct progress progress;
 };
 
 static const struct cli_option bench_options[] = {
@@ -69,7 +68,8 @@ static enum status prepare(struct job *job, struct error *error)
     job->threads = cmd_set_threads(job->common.threads, 1);
     TRY(threads_start(error));
     if (why_not.status)
-        progress_note(&job->progress, "backend %s (%s)", job->request.kind->name, why_not.message);
+        progress_note(&job->common.progress, "backend %s (%s)", job->request.kind->name,
+                      why_not.message);
     return STATUS_OK;
 }
 
@@ -84,7 +84,7 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
     struct rank_tensor tensor = {0};
     struct rank_place place[CMD_MAX_GPUS];
     struct device_comm *devices = NULL;
-    struct progress *progress = c->rank == 0 ? &job->progress : NULL;
+    struct progress *progress = c->rank == 0 ? &job->common.progress : NULL;
     if (several) {
         TRY_OR(done, rank_places(place, c, &job->common, request.kind, error));
         request.options.device = place[c->rank].device;
@@ -189,18 +189,16 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     job->file.fd = -1;
     TRY(cli_single_operand(line, "tensor", error));
     job->tensor = line->operand[0];
-    cmd_show_progress(&job->progress, &job->common);
     TRY(prepare(job, error));
     TRY(measure(job, error));
     TRY(write_record(job, line->argv, error));
-    progress_done(&job->progress, "done");
+    progress_done(&job->common.progress, "done");
     return (int)show(job, error);
 }
 
 static void free_job(void *settings)
 {
     struct job *job = settings;
-    progress_clear(&job->progress);
     if (job->tensor)
         outfile_discard(&job->file);
     bench_free(&job->result);

@@ -24,8 +24,7 @@ struct settings {
     struct tensor_maps maps;    /* owned                       */
     struct value_change change; /* of the pieces of a .blco file; owned */
     struct blco_file file;      /* of IN, if it is one; owned  */
-    struct progress progress;
-    double start; /* of writing OUT */
+    double start;               /* of writing OUT */
 };
 
 static const struct cli_option output_options[] = {
@@ -58,7 +57,7 @@ static enum status read_text(struct settings *s, struct external_sort *sort, str
                               .cut = TENSOR_PIECES,
                               .memory = sort ? s->memory / 4 * 3 : s->memory,
                               .overhead = EXTERNAL_SORT_OVERHEAD,
-                              .progress = &s->progress};
+                              .progress = &s->common.progress};
     *last = (struct coo){0};
     TRY_OR(done, tensor_reader_open(&r, error));
     TRY_OR(done, tensor_reader_next(&r, error));
@@ -138,7 +137,7 @@ static enum status open_blco(struct settings *s, struct error *error)
 static void show_blco(struct settings *s, uint64_t nnz, uint64_t bytes, const char *how)
 {
     char lasted[PACE_TEXT];
-    progress_done(&s->progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s%s", (uintmax_t)nnz,
+    progress_done(&s->common.progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s%s", (uintmax_t)nnz,
                   NUMBER_SIZE(bytes), (double)bytes / (double)(nnz ? nnz : 1), how,
                   pace(0, NULL, clock_now() - s->start, lasted));
 }
@@ -149,7 +148,7 @@ static enum status text_to_blco(struct settings *s, struct error *error)
     struct coo last = {0};
     struct external_sort_report report;
     char from[64] = "";
-    external_sort_init(&sort, s->out, s->memory, &s->progress);
+    external_sort_init(&sort, s->out, s->memory, &s->common.progress);
     sort.zeros = s->common.tns.zeros;
     TRY_OR(done, read_text(s, &sort, &last, error));
     if (s->common.values.kind != VALUES_AS_THEY_ARE) {
@@ -161,7 +160,7 @@ static enum status text_to_blco(struct settings *s, struct error *error)
         TRY_OR(done, clean_text(s, &last, &sort.cleaned, error));
     }
     s->start = clock_now();
-    progress_stage(&s->progress, "writing %s", s->out);
+    progress_stage(&s->common.progress, "writing %s", s->out);
     TRY_OR(done, write_maps(s, &last.shape, true, error));
     sort.modes = &s->maps.names.modes;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
@@ -172,7 +171,7 @@ static enum status text_to_blco(struct settings *s, struct error *error)
     if (sort.spills.count > 0)
         snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills.count);
     show_blco(s, report.nnz, report.bytes, from);
-    tensor_note_cleaning(&s->progress, &report.cleaning);
+    tensor_note_cleaning(&s->common.progress, &report.cleaning);
 done:
     coo_free(&last);
     external_sort_free(&sort);
@@ -181,11 +180,11 @@ done:
 
 static enum status blco_to_blco(struct settings *s, struct error *error)
 {
-    const struct blco_copying how = {s->out, &s->change, s->memory, &s->progress};
+    const struct blco_copying how = {s->out, &s->change, s->memory, &s->common.progress};
     uint64_t bytes;
     s->start = clock_now();
     TRY(open_blco(s, error));
-    progress_stage(&s->progress, "writing %s", s->out);
+    progress_stage(&s->common.progress, "writing %s", s->out);
     TRY(write_maps(s, &s->file.shape, mode_names_any(s->file.modes), error));
     TRY(blco_copy(&s->file, &how, &bytes, error));
     TRY(tensor_maps_commit(&s->maps, error));
@@ -226,7 +225,7 @@ static enum status write_text(struct settings *s, const struct coo_pieces *piece
     struct tns_write_options options = s->text.options;
     struct line_writer_report report;
     char how_fast[PACE_TEXT];
-    options.progress = &s->progress;
+    options.progress = &s->common.progress;
     if (!s->text.index_base_given)
         options.index_base = s->common.tns.index_base;
     TRY(write_maps(s, &pieces->shape, false, error));
@@ -243,7 +242,7 @@ static enum status write_text(struct settings *s, const struct coo_pieces *piece
     TRY_OR(done, pieces->each(pieces->pieces, append, &text, error));
     TRY_OR(done, tns_writer_commit(text.writer, &report, error));
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
-    progress_done(&s->progress, "%ju nonzeros, %s%s", (uintmax_t)pieces->nnz,
+    progress_done(&s->common.progress, "%ju nonzeros, %s%s", (uintmax_t)pieces->nnz,
                   NUMBER_SIZE(report.file_bytes),
                   pace_bytes(report.text_bytes, " of text", clock_now() - s->start, how_fast));
 done:
@@ -272,7 +271,7 @@ static enum status text_to_text(struct settings *s, struct error *error)
     TRY_OR(done, clean_text(s, &x, &cleaning, error));
     const struct coo_pieces pieces = coo_in_one_piece(&x);
     TRY_OR(done, write_text(s, &pieces, error));
-    tensor_note_cleaning(&s->progress, &cleaning);
+    tensor_note_cleaning(&s->common.progress, &cleaning);
 done:
     coo_free(&x);
     return error->status;
@@ -305,7 +304,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     file_roles_add_tensor(&files, s->in, &s->common.csv, error);
     TRY(tensor_target_check(s->out, &files, s->force, error));
     TRY(tensor_maps_check(&s->maps, error));
-    TRY(cmd_begin(&s->common, &s->progress, error));
+    TRY(cmd_begin(&s->common, error));
     s->memory = cmd_host_memory(&s->common);
     if (s->from == &tensor_blco)
         return (int)(to == &tensor_blco ? blco_to_blco : blco_to_text)(s, error);
@@ -315,7 +314,6 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
 static void free_settings(void *settings)
 {
     struct settings *s = settings;
-    progress_clear(&s->progress);
     blco_file_close(&s->file);
     tensor_names_free(&s->names);
     tensor_maps_free(&s->maps);
@@ -325,17 +323,14 @@ static void free_settings(void *settings)
 const struct command cmd_convert = {
     .name = "convert",
     .summary = "write a tensor file as another kind of tensor file",
-    .usage =
-        "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
-        "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
-        "is text (.tns) or CSV\n(--columns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, "
-        "or - "
-        "for text\nor CSV from standard input. Duplicates are summed and zeros dropped; a value\n"
-        "nan is an unknown entry. The names of CSV go to files OUT.mode1.map ... without\nthe "
-        "ending "
-        "of OUT. IN may be larger than memory if IN or OUT is a .blco file;\ntext is then sorted "
-        "in a "
-        "temporary file in the folder of OUT.\n",
+    .usage = "Usage: blco convert IN OUT [OPTION]...\n\n"
+             "Writes the tensor in IN to OUT, in the format that the name of OUT says: .blco,\n"
+             ".tns or .tns.gz, or - for text to standard output. IN is text (.tns) or CSV\n"
+             "(--columns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, or - for text\n"
+             "or CSV from standard input. Duplicates are summed and zeros dropped; a value\n"
+             "nan is an unknown entry. The names of CSV go to files OUT.mode1.map ... without\n"
+             "the ending of OUT. IN may be larger than memory if IN or OUT is a .blco file;\n"
+             "text is then sorted in a temporary file in the folder of OUT.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,

@@ -30,7 +30,6 @@ struct job {
     bool counts;      /* the nonzeros of a skewed tensor, which are not written yet */
     struct tensor_writer writer;
     struct line_writer_report report;
-    struct progress progress;
 };
 
 /* The i-th preset, NULL after the last one. */
@@ -171,8 +170,8 @@ static enum status write_skewed(struct job *s, struct error *error)
                                      .memory = memory - options.memory,
                                      .take = append,
                                      .context = s,
-                                     .progress = &s->progress};
-    progress_stage(&s->progress, "writing %s", s->path);
+                                     .progress = &s->common.progress};
+    progress_stage(&s->common.progress, "writing %s", s->path);
     /* this header says how many nonzeros follow: they are made twice */
     s->counts = options.text.header == TNS_HEADER_SPTENSOR;
     if (s->counts)
@@ -195,15 +194,15 @@ static enum status write_planted(struct job *s, struct error *error)
     struct external_sort_report written = {0};
     const uint64_t memory = cmd_host_memory(&s->common);
     struct tns_write_options options = s->text.options;
-    options.progress = &s->progress;
+    options.progress = &s->common.progress;
     s->plant.shape = s->spec.shape;
     s->plant.nnz = s->spec.nnz;
     s->plant.collinear = s->collinearity_given != NULL;
-    TRY(generate_planted(&x, &s->plant, s->seed, memory, &s->progress, error));
+    TRY(generate_planted(&x, &s->plant, s->seed, memory, &s->common.progress, error));
     s->made = x.nnz;
     if (tensor_format_named(s->path) == &tensor_blco) {
-        progress_stage(&s->progress, "writing %s", s->path);
-        external_sort_init(&sort, s->path, memory, &s->progress);
+        progress_stage(&s->common.progress, "writing %s", s->path);
+        external_sort_init(&sort, s->path, memory, &s->common.progress);
         external_sort_write(&sort, &x, &written, error);
         external_sort_free(&sort);
         s->report.file_bytes = written.bytes;
@@ -236,15 +235,14 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(text_output_check(&s->text, s->path, error));
     TRY(tensor_target_check(s->path, &files, s->force, error));
     TRY(tensor_maps_check(&maps, error));
-    TRY(cmd_begin(&s->common, &s->progress, error));
+    TRY(cmd_begin(&s->common, error));
     const double start = clock_now();
     if ((s->plant.rank ? write_planted : write_skewed)(s, error) == STATUS_OK)
         progress_done(
-            &s->progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s", (uintmax_t)s->made,
-            NUMBER_SIZE(s->report.file_bytes), (double)s->report.file_bytes / (double)s->made,
-            (uintmax_t)s->seed,
+            &s->common.progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
+            (uintmax_t)s->made, NUMBER_SIZE(s->report.file_bytes),
+            (double)s->report.file_bytes / (double)s->made, (uintmax_t)s->seed,
             pace((double)s->made / 1e6, "million a second", clock_now() - start, how_fast));
-    progress_clear(&s->progress);
     return (int)error->status;
 }
 

@@ -49,8 +49,7 @@ struct job {
     struct cmd_common common; /* common.ranks.ranks 0: nothing about ranks is wanted */
     bool json;
     const char *path; /* borrowed */
-    struct progress progress;
-    struct coo x; /* of a .blco file only order, lengths and nnz; owned */
+    struct coo x;     /* of a .blco file only order, lengths and nnz; owned */
     const struct tensor_format *format;
     bool gzip;                    /* of text and CSV                               */
     enum tns_header header;       /* of text                                       */
@@ -109,7 +108,7 @@ static enum status take_census(struct job *f, const struct coo_pieces *pieces, u
     if (f->common.ranks.ranks == 0)
         return STATUS_OK;
     const double start = clock_now();
-    progress_stage(&f->progress, "counting the nonzeros of each row");
+    progress_stage(&f->common.progress, "counting the nonzeros of each row");
     for (int n = 0; n < pieces->shape.order; n++)
         bytes += pieces->shape.dims[n] * sizeof *f->census.count[n];
     if (bytes > memory)
@@ -118,7 +117,7 @@ static enum status take_census(struct job *f, const struct coo_pieces *pieces, u
                          "into the %s of memory that may be used",
                          number_size(bytes, need), number_size(memory, room));
     TRY(coo_pieces_census(pieces, MOST_SAMPLE, &f->census, error));
-    progress_done(&f->progress, "%.2f s", clock_now() - start);
+    progress_done(&f->common.progress, "%.2f s", clock_now() - start);
     return STATUS_OK;
 }
 
@@ -138,7 +137,7 @@ static enum status gather_text(struct job *f, struct error *error)
                               .csv = &f->common.csv,
                               .memory = f->common.tns.memory,
                               .overhead = TENSOR_CLEAN_BYTES,
-                              .progress = &f->progress};
+                              .progress = &f->common.progress};
     tensor_reader_whole(&r, &f->x, error);
     if (error->status == STATUS_OK && f->format->names)
         f->format->names(&r, &f->names);
@@ -158,7 +157,7 @@ static enum status gather_text(struct job *f, struct error *error)
     const uint64_t memory = counters_beside(f, f->x.nnz);
     if (cmd_check_grid(&f->common.ranks, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
         return error->status;
-    TRY(coo_pieces_statistics(&pieces, memory, &f->statistics, &f->progress, error));
+    TRY(coo_pieces_statistics(&pieces, memory, &f->statistics, &f->common.progress, error));
     return take_census(f, &pieces, memory, error);
 }
 
@@ -184,9 +183,10 @@ static enum status gather_blco(struct job *f, struct error *error)
     if (f->x.nnz == 0)
         goto done;
     const uint64_t counters = counters_beside(f, blco_pieces_nnz(&file, r.memory));
-    progress_stage(&f->progress, "reading %s", file.name);
-    TRY_OR(done, coo_pieces_statistics(&pieces, counters, &f->statistics, &f->progress, error));
-    progress_done(&f->progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
+    progress_stage(&f->common.progress, "reading %s", file.name);
+    TRY_OR(done,
+           coo_pieces_statistics(&pieces, counters, &f->statistics, &f->common.progress, error));
+    progress_done(&f->common.progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
                   NUMBER_SIZE(f->file_bytes), clock_now() - start);
     take_census(f, &pieces, memory, error);
 done:
@@ -555,7 +555,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(tensor_file_find_format(&in, error));
     f->path = in.path;
     f->format = in.format;
-    TRY(cmd_begin(common, &f->progress, error));
+    TRY(cmd_begin(common, error));
     TRY((f->format == &tensor_blco ? gather_blco : gather_text)(f, error));
     if (f->format != &tensor_csv) {
         TRY(labels_find_tensor(&f->labels, f->path, f->x.shape.order, error));
@@ -565,7 +565,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     problem_take_unknown(&common->options.problem, f->listed.unknown);
     if (f->x.nnz > 0)
         TRY(make_plan(f, error));
-    progress_clear(&f->progress);
+    progress_clear(&f->common.progress);
     if (f->json)
         TRY(print_json(f, error));
     else
@@ -581,7 +581,6 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
 static void free_job(void *settings)
 {
     struct job *f = settings;
-    progress_clear(&f->progress);
     coo_free(&f->x);
     tensor_names_free(&f->names);
     labels_free(&f->labels);

@@ -28,7 +28,6 @@ struct job {
     struct residuals sums;
     double *value; /* (room) the model's values; owned */
     uint64_t room;
-    struct progress progress;
 };
 
 static const struct cli_option input_options[] = {
@@ -55,8 +54,7 @@ static const struct cli_option output_options[] = {
      CLI_FLAG(struct job, residuals)},
     {"--loss", 0, "WHAT",
      "with --residuals: {words}; poisson is for\ncounts, with residuals of deviance and of "
-     "Pearson,\n"
-     "and how likely so many counts are ({default})",
+     "Pearson,\nand how likely so many counts are ({default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
      .needs = "--residuals"},
     {"--count", 'n', "N",
@@ -160,13 +158,13 @@ static enum status finish(struct job *job, struct error *error)
     }
     if (job->writes)
         TRY_OR(done, prediction_file_commit(&job->file, error));
-    progress_clear(&job->progress);
+    progress_clear(&job->common.progress);
     if (job->json)
         cmd_print_json(&j);
     else if (job->count)
         residual_print(stdout, &view);
     else if (job->residuals)
-        progress_note(&job->progress, "%s", residual_text(&job->sums, text));
+        progress_note(&job->common.progress, "%s", residual_text(&job->sums, text));
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         top_entries_free(&slices[n]);
@@ -187,11 +185,16 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     const char *target = job->output ? job->output : job->count ? NULL : "-"; /* of text lines */
     struct tns_options *tns = &job->common.tns;
     struct file_roles files = {0};
-    const struct tensor_format *format;
-    TRY(model_entries_format(&format, job->coordinates, error));
-    if (format == &tensor_npy) /* the output counts as the arrays do */
+    struct tensor_reader entries = {.path = job->coordinates,
+                                    .tns = tns,
+                                    .memory = cmd_host_memory(&job->common),
+                                    .overhead = ENTRY_OVERHEAD,
+                                    .progress = &job->common.progress};
+    TRY(model_entries_find_format(&entries, error));
+    const bool arrays = entries.format == &tensor_npy;
+    if (arrays) /* the output counts as the arrays do */
         tns->index_base = npy_tensor_index_base(tns);
-    if (format == &tensor_npy && job->residuals && !npy_tensor_has_values(job->coordinates))
+    if (arrays && job->residuals && !npy_tensor_has_values(job->coordinates))
         return error_set(error, STATUS_INPUT,
                          "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
                          job->coordinates);
@@ -207,35 +210,23 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
     TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
     TRY(labels_read(&job->labels, &job->model.shape, error));
-    cmd_show_progress(&job->progress, &job->common);
     const struct prediction_form form = {.order = job->model.shape.order,
                                          .labels = &job->labels,
                                          .index_base = tns->index_base,
                                          .residuals = job->residuals,
                                          .loss = loss_of_job(job)};
-    const struct model_entries entries = {.path = job->coordinates,
-                                          .format = format,
-                                          .tns = tns,
-                                          .shape = &job->model.shape,
-                                          .values_optional = !job->residuals,
-                                          .memory = cmd_host_memory(&job->common),
-                                          .overhead = ENTRY_OVERHEAD,
-                                          .take = take,
-                                          .context = job,
-                                          .progress = &job->progress};
     job->writes = target != NULL;
     if (job->residuals)
         TRY(residuals_begin(&job->sums, &job->model.shape, loss_of_job(job), job->count, error));
     if (job->writes)
         TRY(prediction_file_open(&job->file, target, &form, error));
-    TRY(model_entries_each(&entries, error));
+    TRY(model_entries_each(&entries, &job->model.shape, !job->residuals, take, job, error));
     return (int)finish(job, error);
 }
 
 static void free_job(void *settings)
 {
     struct job *job = settings;
-    progress_clear(&job->progress);
     if (job->coordinates)
         prediction_file_free(&job->file);
     residuals_free(&job->sums);

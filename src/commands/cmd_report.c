@@ -28,7 +28,6 @@ struct job {
     json_t *json; /* the record, or the table of the ranks; owned */
     struct mode_view view[MAX_ORDER];
     struct outfile file;
-    struct progress progress;
 };
 
 /* The modes separated by commas, or none. */
@@ -125,7 +124,7 @@ static enum status prepare_ranks(struct job *job, struct error *error)
 /* Reads the model, its labels and its record. */
 static enum status prepare_model(struct job *job, struct error *error)
 {
-    progress_stage(&job->progress, "reading %s", job->stem);
+    progress_stage(&job->common.progress, "reading %s", job->stem);
     TRY(ktensor_read(&job->model, job->stem, 0, error));
     for (int n = job->model.shape.order; n < MAX_ORDER; n++)
         if (job->order[n] == VIEW_ORDERED)
@@ -141,7 +140,7 @@ static enum status prepare_model(struct job *job, struct error *error)
     return mode_views_make(job->view, &job->model, job->order, job->top, error);
 }
 
-static void put_page(FILE *to, const struct job *job, struct error *error)
+static enum status write_page(struct job *job, struct error *error)
 {
     /* Whether the page is in the folder of the models, as far as their names tell. */
     const char *page_end = strrchr(job->output_path, '/'), *stem_end = strrchr(job->stem, '/');
@@ -155,21 +154,19 @@ static void put_page(FILE *to, const struct job *job, struct error *error)
                               .labels = &job->labels,
                               .view = job->view,
                               .record = job->json};
-    job->ranks_path ? page_ranks_write(to, &ranks, error) : page_write(to, &page, error);
-}
-
-static enum status write_page(struct job *job, struct error *error)
-{
-    struct outfile_stream stream = {0};
-    progress_stage(&job->progress, "writing");
-    if (on_standard_output(job)) {
-        put_page(stdout, job, error);
-        return error->status;
+    struct outfile_stream output = {.stream = stdout};
+    progress_stage(&job->common.progress, "writing");
+    if (!on_standard_output(job)) {
+        TRY(outfile_open(&job->file, job->output_path, error));
+        TRY(outfile_stream_open(&output, &job->file, error));
     }
-    TRY(outfile_open(&job->file, job->output_path, error));
-    TRY(outfile_stream_open(&stream, &job->file, error));
-    put_page(stream.stream, job, error);
-    TRY(outfile_stream_close(&stream));
+    if (job->ranks_path)
+        page_ranks_write(output.stream, &ranks, error);
+    else
+        page_write(output.stream, &page, error);
+    if (on_standard_output(job))
+        return error->status;
+    TRY(outfile_stream_close(&output));
     return outfile_commit(&job->file, error);
 }
 
@@ -179,7 +176,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     job->file.fd = -1;
     TRY(cli_single_operand(line, "model", error));
     job->stem = line->operand[0];
-    TRY(cmd_begin(&job->common, &job->progress, error));
+    TRY(cmd_begin(&job->common, error));
     job->output_path =
         job->output ? memory_text(error, "%s", job->output) : path_beside(job->stem, "html", error);
     job->record_path = job->record ? memory_text(error, "%s", job->record)
@@ -189,7 +186,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(check_output(job, error));
     TRY((job->ranks_path ? prepare_ranks : prepare_model)(job, error));
     TRY(write_page(job, error));
-    progress_done(&job->progress, "%s",
+    progress_done(&job->common.progress, "%s",
                   on_standard_output(job) ? "standard output" : job->output_path);
     return STATUS_OK;
 }
@@ -197,7 +194,6 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
 static void free_job(void *settings)
 {
     struct job *job = settings;
-    progress_clear(&job->progress);
     if (job->stem)
         outfile_discard(&job->file);
     mode_views_free(job->view);

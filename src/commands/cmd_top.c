@@ -183,37 +183,28 @@ static enum status note(void *slice, struct coo *piece, struct error *error)
 }
 
 /* Reads the tensor, finds the entries of the slice and prints them. */
-static enum status show_unlisted(const struct settings *s, const char *stem, const char *tensor,
+static enum status show_unlisted(struct settings *s, const char *stem, const char *tensor,
                                  struct error *error)
 {
     const struct ktensor *model = &s->model;
     struct tns_options tns = s->common.tns;
     struct unlisted_slice slice = {.shape = model->shape};
     struct unlisted_best best = {0};
-    struct progress progress;
+    struct progress *progress = &s->common.progress;
     struct json j;
-    const struct tensor_format *format;
-    cmd_show_progress(&progress, &s->common);
-    TRY(model_entries_format(&format, tensor, error));
-    if (format == &tensor_npy)
+    struct tensor_reader entries = {
+        .path = tensor, .tns = &tns, .memory = cmd_host_memory(&s->common), .progress = progress};
+    TRY(model_entries_find_format(&entries, error));
+    if (entries.format == &tensor_npy)
         tns.index_base = npy_tensor_index_base(&tns);
     TRY(find_given(&slice, s, (uint64_t)tns.index_base, error));
     if (unlisted_slice_check(&slice, error) != STATUS_OK)
         return error_prefix(error, "--unlisted: ");
-    const struct model_entries entries = {.path = tensor,
-                                          .format = format,
-                                          .tns = &tns,
-                                          .shape = &model->shape,
-                                          .values_optional = true,
-                                          .memory = cmd_host_memory(&s->common),
-                                          .take = note,
-                                          .context = &slice,
-                                          .progress = &progress};
-    TRY_OR(done, model_entries_each(&entries, error));
+    TRY_OR(done, model_entries_each(&entries, &model->shape, true, note, &slice, error));
     unlisted_slice_sort(&slice);
-    progress_stage(&progress, "searching");
-    TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, &progress, error));
-    progress_clear(&progress);
+    progress_stage(progress, "searching");
+    TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, progress, error));
+    progress_clear(progress);
     const struct unlisted_view view = {.slice = &slice,
                                        .best = &best,
                                        .labels = &s->labels,
@@ -233,7 +224,6 @@ static enum status show_unlisted(const struct settings *s, const char *stem, con
     json_end(&j);
     cmd_print_json(&j);
 done:
-    progress_clear(&progress);
     unlisted_best_free(&best);
     unlisted_slice_free(&slice);
     return error->status;

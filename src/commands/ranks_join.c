@@ -131,25 +131,6 @@ enum status ranks_join(struct comm **world, const struct cli_line *line,
     return compare_requests(*world, *line, sections, error);
 }
 
-/* A process that sees one GPU has been given that GPU by the launcher. */
-static enum status find_device(struct rank_place *p, const struct comm *c,
-                               const struct cmd_gpus *gpus, const struct backend_kind *kind,
-                               struct error *error)
-{
-    struct backend_device device;
-    int place = gpus->count == 1 ? 0 : c->local_rank;
-    if (!kind->device)
-        return STATUS_OK;
-    if (place >= gpus->count)
-        return error_set(error, STATUS_INPUT,
-                         "host %s has %d ranks, but %d GPUs for them: each rank needs its own GPU",
-                         p->host, c->local_size, gpus->count);
-    p->device = gpus->device[place];
-    TRY(kind->device(p->device, &device, error));
-    snprintf(p->device_bus, sizeof p->device_bus, "%s", device.bus);
-    return STATUS_OK;
-}
-
 /* Every rank has a GPU of its own, or none has one. */
 static enum status check_devices(const struct rank_place *place, int ranks, struct error *error)
 {
@@ -175,13 +156,24 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
                         const struct backend_kind *kind, struct error *error)
 {
     struct rank_place mine = {.cores = UINT64_C(0xcbf29ce484222325)};
+    struct backend_device device = {.bus = ""};
     cpu_set_t set; /* the cores that this thread may run on, of which the place has FNV-1a */
     const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
     for (size_t i = 0; known && i < sizeof set; i++)
         mine.cores = (mine.cores ^ ((const unsigned char *)&set)[i]) * UINT64_C(0x100000001b3);
     mine.cores = known ? mine.cores : 0;
     gethostname(mine.host, sizeof mine.host - 1);
-    find_device(&mine, c, &common->gpus, kind, error);
+    /* a process that sees one GPU has been given that GPU by the launcher */
+    const int number = common->gpus.count == 1 ? 0 : c->local_rank;
+    if (kind->device && number >= common->gpus.count) {
+        error_set(error, STATUS_INPUT,
+                  "host %s has %d ranks, but %d GPUs for them: each rank needs its own GPU",
+                  mine.host, c->local_size, common->gpus.count);
+    } else if (kind->device) {
+        mine.device = common->gpus.device[number];
+        kind->device(mine.device, &device, error);
+        snprintf(mine.device_bus, sizeof mine.device_bus, "%s", device.bus);
+    }
     TRY(comm_end_phase(c, error));
     if (comm_allgather(c, &mine, sizeof mine, place, error) == STATUS_OK)
         check_devices(place, c->size, error);

@@ -181,7 +181,7 @@ static int run_command(void *settings, const struct cli_line *line, struct error
         cpd_settings_complete(s, line, error);
     s->common.gpus.all_unless_given = comm_world_expected();
     const bool first = comm_world_rank() == 0, shows = first && !s->common.quiet;
-    progress_init(&run->progress, shows ? stderr : NULL, s->common.progress);
+    progress_init(&run->progress, shows ? stderr : NULL, s->common.progress_kind);
     progress_init(&run->tables,
                   !first     ? NULL
                   : !s->json ? stdout

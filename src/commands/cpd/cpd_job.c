@@ -89,6 +89,7 @@ void cpd_job_free(void *context)
     checkpoint_close(&in->resume);
     memory_free(in->settings.base_stem);
     memory_free(in->settings.stem);
+    memory_free(in->settings.ranks_path);
     memory_free(in->settings.record);
     ktensor_free(&results->model);
     fit_trace_free(&results->trace);

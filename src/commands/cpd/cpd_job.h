@@ -29,6 +29,8 @@ struct cpd_settings {
     char *stem;                  /* ... of those of the present rank; owned; NULL with nowrite */
     unsigned formats;            /* bits KTENSOR_TEXT, ...                    */
     const char *rescue;          /* folder for a model that cannot be written, or NULL */
+    char *ranks_path;            /* STEM.ranks.json of a range of -r; owned; NULL without, and with
+                                  * nowrite */
     const char *record_as_given; /* --record, or NULL                      */
     char *record;                /* the file for that of the present rank; owned, or NULL */
     bool nowrite, verbose, json;
@@ -286,13 +288,8 @@ enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_resul
  * the page of all ranks. The manual blco-record(5) describes it, data/schema/record.schema.json
  * defines it. */
 
-/* Without a range of -r, and with --nowrite, these functions do nothing. Rank 0 calls them. */
-
-/* The name of the file, which the caller frees; NULL where none is written, and on failure.
- * STATUS_MEMORY. */
-char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error);
-
-/* Writes the outcomes so far; nothing where no rank has a model. STATUS_OUTPUT, STATUS_MEMORY. */
+/* Writes the outcomes so far to settings.ranks_path; nothing without one, and where no rank has a
+ * model. Rank 0 calls this. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *r,
                                  struct progress *progress, struct error *error);
 

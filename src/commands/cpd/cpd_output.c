@@ -23,21 +23,20 @@ enum status cpd_output_open(struct cpd_job *job, struct error *error)
     struct cpd_run *run = &job->run;
     struct file_roles files = {0};
     char *lock = s->nowrite ? NULL : memory_text(error, "%s.lock", s->stem);
-    char *ranks = cpd_ranks_file_name(s, error);
     char *rescue = s->rescue ? memory_text(error, "%s/" FOLDER, s->rescue) : NULL;
     file_roles_add_tensor(&files, s->tensor, &s->common.csv, error);
     file_roles_add(&files, FILE_CHECKPOINT_READ, s->resume, error);
     file_roles_add_stem(&files, FILE_START_READ, s->init_stem, error);
     file_roles_add_stem(&files, FILE_MODEL, s->nowrite ? NULL : s->stem, error);
     file_roles_add(&files, FILE_LOCK, lock, error);
-    file_roles_add(&files, FILE_RANKS, ranks, error);
+    file_roles_add(&files, FILE_RANKS, s->ranks_path, error);
     file_roles_add(&files, FILE_CHECKPOINT, s->saving.path, error);
     file_roles_add(&files, FILE_RECORD, s->record, error);
     TRY_OR(done, file_roles_check(&files, error));
     if (!s->nowrite)
         TRY_OR(done, ktensor_writable(s->stem, s->formats, error));
-    if (ranks)
-        TRY_OR(done, outfile_check(ranks, error));
+    if (s->ranks_path)
+        TRY_OR(done, outfile_check(s->ranks_path, error));
     if (rescue && outfile_check(rescue, error) != STATUS_OK)
         TRY_OR(done, error_prefix(error, "--rescue: "));
     if (!s->nowrite)
@@ -46,7 +45,6 @@ enum status cpd_output_open(struct cpd_job *job, struct error *error)
         outfile_open(&run->record, s->record, error);
 done:
     memory_free(lock);
-    memory_free(ranks);
     memory_free(rescue);
     return error->status;
 }

@@ -333,12 +333,6 @@ done:
     return error->status;
 }
 
-char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error)
-{
-    return cpd_settings_range(s) && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem)
-                                                : NULL;
-}
-
 /* The model of a rank and its files. */
 static void put_model(struct json *j, int order, const struct cpd_settings *s,
                       const struct rank_outcome *o)
@@ -383,12 +377,9 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
     struct outfile file = {.fd = -1};
     struct json j;
     char suggestion[RANK_CHOICE_TEXT];
-    if (!(rank_known(r->outcome, r->outcomes) & RANKS_MODEL))
+    if (!s->ranks_path || !(rank_known(r->outcome, r->outcomes) & RANKS_MODEL))
         return STATUS_OK;
     const uint64_t rank = rank_suggestion(r->outcome, r->outcomes, suggestion);
-    char *path = cpd_ranks_file_name(s, error);
-    if (!path)
-        return error->status;
     json_begin(&j, error);
     json_put_object(&j, NULL);
     run_record_program(&j, "ranks", in->line.argv);
@@ -410,13 +401,12 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
     json_end(&j);
     json_end(&j);
     TRY_OR(done, error->status);
-    TRY_OR(done, outfile_open(&file, path, error));
+    TRY_OR(done, outfile_open(&file, s->ranks_path, error));
     TRY_OR(done, outfile_write(&file, j.text, j.used, error));
     TRY_OR(done, outfile_commit(&file, error));
-    progress_note(progress, "wrote %s", path);
+    progress_note(progress, "wrote %s", s->ranks_path);
 done:
     outfile_discard(&file);
     json_free(&j);
-    memory_free(path);
     return error->status;
 }

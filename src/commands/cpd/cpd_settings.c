@@ -431,6 +431,8 @@ static enum status complete(struct cpd_settings *s, struct error *error)
     TRY(check_runs(s, error));
     if (!s->base_stem && !s->nowrite)
         TRY(default_stem(s, error));
+    if (cpd_settings_range(s) && !s->nowrite)
+        s->ranks_path = memory_text(error, "%s.ranks.json", s->base_stem);
     /* The models of all starts, of the halves too; for checkpoints also the state, the previous
      * model (momentum) and the best one. */
     s->common.options.models =

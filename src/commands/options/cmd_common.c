@@ -53,16 +53,6 @@ enum status cmd_set_dims(const struct cli_option *o, void *to, const char *text,
     return cli_lengths(o->name, text, tns->dims, &tns->ndims, error);
 }
 
-/* Reading the tensor may take as much memory as the backend. */
-static enum status set_host_memory(const struct cli_option *o, void *to, const char *text,
-                                   struct error *error)
-{
-    struct cmd_common *common = to;
-    TRY(cli_size(o->name, text, &common->options.host_memory, error));
-    common->tns.memory = common->options.host_memory;
-    return STATUS_OK;
-}
-
 const char *cmd_take_seed(const char *option, const char *text, uint64_t *seed, struct error *error)
 {
     const char *colon = strchr(text, ':');
@@ -163,7 +153,7 @@ const struct cli_option cmd_machine_options[] = {
      "GPU memory to use, as 500M or 16G (fifteen\nsixteenths of what is free)",
      CLI_SIZE(struct cmd_common, options.memory), .may_differ = true},
     {"--host-memory", 0, "SIZE", "host memory to use (four fifths of what is free)",
-     CLI_SETTINGS(set_host_memory), .may_differ = true},
+     CLI_SIZE(struct cmd_common, options.host_memory), .may_differ = true},
     {"--conflict", 0, "NAME", "how additions to one row are kept apart ({default}):\n{words}",
      CLI_CHOICE(struct cmd_common, options.conflict, conflict_words), .initial = "auto"},
     {"--precision", 0, "NAME", "{words} ({default});\nauto: single first, then double",
@@ -191,14 +181,14 @@ const struct cli_option cmd_threads_options[] = {CMD_THREADS, {.name = NULL}};
 const struct cli_option cmd_host_options[] = {
     CMD_THREADS,
     {"--host-memory", 0, "SIZE", "memory to use, as 500M or 16G (four fifths of\nwhat is free)",
-     CLI_SETTINGS(set_host_memory)},
+     CLI_SIZE(struct cmd_common, options.host_memory)},
     {.name = NULL}};
 
 const struct cli_option cmd_general_options[] = {
     {"--progress", 0, "HOW",
      "how long stages show progress: lines (a new text line\nat intervals), never, or auto: on a "
      "terminal one line\nthat is rewritten, elsewhere lines ({default})",
-     CLI_CHOICE(struct cmd_common, progress, progress_words), .initial = "auto",
+     CLI_CHOICE(struct cmd_common, progress_kind, progress_words), .initial = "auto",
      .excludes = "--quiet", .may_differ = true},
     {"--quiet", 'q', NULL, "print nothing but results and errors",
      CLI_FLAG(struct cmd_common, quiet), .may_differ = true},
@@ -234,18 +224,16 @@ int cmd_run(const struct command *command, int argc, char **argv, struct error *
         return (int)error->status;
     if (!command->verbatim || argc < 2 || strcmp(argv[1], command->verbatim) != 0)
         cli_parse(&line, command->sections, settings, error);
+    settings->tns.memory = settings->options.host_memory; /* reading may take as much */
+    progress_init(&settings->progress, settings->quiet ? NULL : stderr, settings->progress_kind);
     int code = (int)error->status;
     if (code == STATUS_OK ? !cmd_answered(command, settings) : command->together)
         code = command->run(settings, &line, error);
+    progress_clear(&settings->progress);
     if (command->free)
         command->free(settings);
     memory_free(settings);
     return code;
-}
-
-void cmd_show_progress(struct progress *p, const struct cmd_common *common)
-{
-    progress_init(p, common->quiet ? NULL : stderr, common->progress);
 }
 
 void cmd_print_tensor(const char *path)
@@ -285,24 +273,20 @@ bool cmd_ends_in(const char *text, size_t length, const char *ending)
     return length > size && memcmp(text + length - size, ending, size) == 0;
 }
 
-enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
-                      struct error *error)
+enum status cmd_begin(const struct cmd_common *common, struct error *error)
 {
     cmd_set_threads(common->threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(progress, common);
-    return STATUS_OK;
+    return threads_start(error);
 }
 
-enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
+enum status cmd_read_model(struct ktensor *k, const char *stem, struct cmd_common *common,
                            struct error *error)
 {
-    struct progress progress;
     *k = (struct ktensor){0};
-    TRY(cmd_begin(common, &progress, error));
-    progress_stage(&progress, "reading %s", stem);
+    TRY(cmd_begin(common, error));
+    progress_stage(&common->progress, "reading %s", stem);
     ktensor_read(k, stem, 0, error);
-    progress_clear(&progress);
+    progress_clear(&common->progress);
     return error->status;
 }
 

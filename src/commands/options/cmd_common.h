@@ -63,16 +63,17 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
  * these tables and the command's own fill one struct. */
 struct cmd_common {
     bool help, help_all, version, quiet;
-    enum progress_kind progress;    /* --progress                      */
-    int threads;                    /* 0: not given                    */
-    struct tns_options tns;         /* --index-base, --dims            */
-    struct csv_options csv;         /* --columns, --value, --order, --bin */
-    struct value_rule values;       /* --values                        */
-    const char *backend;            /* one of backend_words; borrowed  */
-    struct backend_options options; /* options.problem.rank: 0 without --rank */
-    int most_nonneg;                /* the largest mode that --nonneg lists, or 0 */
-    struct cmd_ranks ranks;         /* --ranks, --grid                 */
-    struct cmd_gpus gpus;           /* --gpus                          */
+    enum progress_kind progress_kind; /* --progress                    */
+    struct progress progress;         /* shown on standard error, as -q and --progress ask for */
+    int threads;                      /* 0: not given                    */
+    struct tns_options tns;           /* --index-base, --dims            */
+    struct csv_options csv;           /* --columns, --value, --order, --bin */
+    struct value_rule values;         /* --values                        */
+    const char *backend;              /* one of backend_words; borrowed  */
+    struct backend_options options;   /* options.problem.rank: 0 without --rank */
+    int most_nonneg;                  /* the largest mode that --nonneg lists, or 0 */
+    struct cmd_ranks ranks;           /* --ranks, --grid                 */
+    struct cmd_gpus gpus;             /* --gpus                          */
 };
 
 extern const struct cli_option cmd_input_options[];   /* --index-base --dims --columns ...       */
@@ -165,15 +166,11 @@ bool cmd_answered(const struct command *command, const struct cmd_common *common
  * runs the command. Returns the exit status. */
 int cmd_run(const struct command *command, int argc, char **argv, struct error *error);
 
-/* Progress on standard error, as -q and --progress ask for. */
-void cmd_show_progress(struct progress *p, const struct cmd_common *common);
-
 /* Whether text[0..length) ends in `ending`, and has more. */
 bool cmd_ends_in(const char *text, size_t length, const char *ending);
 
-/* Starts the threads of -t, and shows progress as these options say. Errors of threads_start. */
-enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
-                      struct error *error);
+/* Starts the threads of -t. Errors of threads_start. */
+enum status cmd_begin(const struct cmd_common *common, struct error *error);
 
 /* Prints the tensor's name; "-" is standard input. */
 void cmd_print_tensor(const char *path);
@@ -184,7 +181,7 @@ void cmd_print_lengths(const struct shape *shape);
 /* Reads the model of a command that works on models alone, with the threads of -t, and shows
  * progress. The caller frees *k with ktensor_free. Errors as of ktensor_read,
  * and STATUS_MEMORY where threads cannot be started. */
-enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
+enum status cmd_read_model(struct ktensor *k, const char *stem, struct cmd_common *common,
                            struct error *error);
 
 /* Prints a JSON document to standard output, unless an error has come up, and frees it. Returns the
