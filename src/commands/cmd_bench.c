@@ -79,8 +79,8 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
     struct job *job = context;
     const bool several = c->size > 1;
     struct bench_request request = job->request;
-    struct bench_ranks ranks = {0};
-    struct bench_result result = {0};
+    struct bench_ranks other_ranks = {0}, *ranks = c->rank == 0 ? &job->ranks : &other_ranks;
+    struct bench_result other = {0}, *result = c->rank == 0 ? &job->result : &other;
     struct rank_tensor tensor = {0};
     struct rank_place place[CMD_MAX_GPUS];
     struct device_comm *devices = NULL;
@@ -100,19 +100,14 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
                                job->cache_tiles, tensor.shape.order));
     request.tensor = &tensor;
     request.als_only |= several;
-    bench_run(&result, &request, progress, error);
+    bench_run(result, &request, progress, error);
     if (error->status != STATUS_OK)
         comm_abort(c, error);
     else if (several)
-        bench_ranks_gather(&ranks, &tensor, &result, error);
-    if (c->rank == 0) {
-        job->ranks = ranks;
-        job->result = result;
-    } else {
-        bench_ranks_free(&ranks);
-        bench_free(&result);
-    }
+        bench_ranks_gather(ranks, &tensor, result, error);
 done:
+    bench_ranks_free(&other_ranks);
+    bench_free(&other);
     rank_tensor_close(&tensor);
     if (devices)
         request.kind->leave(devices);
@@ -146,12 +141,7 @@ static enum status write_record(struct job *job, char *const *argv, struct error
     bench_record(&j, job->tensor, &job->request, &job->result,
                  job->ranks.ranks > 0 ? &job->ranks : NULL);
     json_end(&j);
-    TRY_OR(done, error->status);
-    TRY_OR(done, outfile_write(&job->file, j.text, j.used, error));
-    outfile_commit(&job->file, error);
-done:
-    json_free(&j);
-    return error->status;
+    return run_record_write(&j, &job->file, error);
 }
 
 static enum status show(const struct job *job, struct error *error)

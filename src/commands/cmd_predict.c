@@ -23,6 +23,7 @@ struct job {
     struct labels labels;
     const char *labels_given; /* "--labels", or NULL */
     struct ktensor model;
+    const struct loss *loss; /* borrowed */
     struct prediction_file file;
     bool writes; /* `file` is open */
     struct residuals sums;
@@ -71,35 +72,12 @@ static const struct cli_section sections[] = {{"Input", input_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-/* --- what is asked for --- */
-
-static enum status check_options(const struct job *job, struct error *error)
-{
-    if (job->count && job->output && strcmp(job->output, "-") == 0)
-        return error_set(error, STATUS_INPUT,
-                         "--output: with --count, standard output has the strangest entries: "
-                         "expected the name of a file");
-    if (job->output && job->labels_given && !job->count && prediction_file_is_array(job->output))
-        return error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
-    if (job->output && tensor_format_named(job->output) == &tensor_blco)
-        return error_set(error, STATUS_INPUT,
-                         "%s: the output is text or an array, expected another name than of a "
-                         ".blco file",
-                         job->output);
-    return STATUS_OK;
-}
-
 /* --- the entries, some at a time --- */
-
-static const struct loss *loss_of_job(const struct job *job)
-{
-    return loss_of(job->common.options.problem.loss);
-}
 
 /* Refuses a value that the loss does not take. */
 static enum status check_values(const struct job *job, const struct coo *piece, struct error *error)
 {
-    const struct loss *loss = loss_of_job(job);
+    const struct loss *loss = job->loss;
     uint64_t i = 0;
     while (i < piece->nnz && (isnan(piece->value[i]) || loss->takes(piece->value[i])))
         i++;
@@ -120,7 +98,7 @@ static enum status take(void *context, struct coo *piece, struct error *error)
         TRY(memory_resize(&job->value, piece->nnz, sizeof *job->value, error));
         job->room = piece->nnz;
     }
-    if (loss_of_job(job)->rates)
+    if (job->loss->rates)
         TRY(check_values(job, piece, error));
     ktensor_at(job->value, &job->model, piece);
     if (job->writes)
@@ -180,8 +158,19 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(cli_two_operands(line, "names", names, error));
     job->stem = line->operand[0];
     job->coordinates = line->operand[1];
-    if (check_options(job, error) != STATUS_OK)
-        return (int)cli_hint(line, error);
+    job->loss = loss_of(job->common.options.problem.loss);
+    if (job->count && job->output && strcmp(job->output, "-") == 0)
+        error_set(error, STATUS_INPUT,
+                  "--output: with --count, standard output has the strangest entries: expected the "
+                  "name of a file");
+    else if (job->output && job->labels_given && !job->count &&
+             prediction_file_is_array(job->output))
+        error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
+    else if (job->output && tensor_format_named(job->output) == &tensor_blco)
+        error_set(error, STATUS_INPUT,
+                  "%s: the output is text or an array, expected another name than of a .blco file",
+                  job->output);
+    TRY(cli_hint(line, error));
     const char *target = job->output ? job->output : job->count ? NULL : "-"; /* of text lines */
     struct tns_options *tns = &job->common.tns;
     struct file_roles files = {0};
@@ -214,10 +203,10 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
                                          .labels = &job->labels,
                                          .index_base = tns->index_base,
                                          .residuals = job->residuals,
-                                         .loss = loss_of_job(job)};
+                                         .loss = job->loss};
     job->writes = target != NULL;
     if (job->residuals)
-        TRY(residuals_begin(&job->sums, &job->model.shape, loss_of_job(job), job->count, error));
+        TRY(residuals_begin(&job->sums, &job->model.shape, job->loss, job->count, error));
     if (job->writes)
         TRY(prediction_file_open(&job->file, target, &form, error));
     TRY(model_entries_each(&entries, &job->model.shape, !job->residuals, take, job, error));

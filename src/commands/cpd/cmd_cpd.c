@@ -82,26 +82,10 @@ static enum status finish(struct cpd_job *job, struct error *error)
     return error->status;
 }
 
-/* Shows and writes the table of -r and the suggestion. Where no error has ended the run, all
- * processes learn whether the file was written. */
-static void show_range(struct cpd_job *job, struct error *error)
-{
-    struct cpd_run *run = &job->run;
-    const struct cpd_results *r = &job->results;
-    struct error lost = {0}, *of = error->status == STATUS_OK ? error : &lost;
-    progress_clear(&run->progress);
-    if (run->world->rank == 0) {
-        cpd_show_range(job);
-        cpd_ranks_file_write(&job->inputs, r, &run->progress, of);
-    }
-    if (lost.status != STATUS_OK)
-        error_append(error, "; %s", lost.message);
-    if (of == error)
-        comm_end_phase(run->world, error);
-}
-
 /* One rank of -r after the other; a signal or the time limit ends them all. After one that breaks
  * down, which has no model, the next one follows; the first breakdown is the failure in the end.
+ * The table of -r and the suggestion are shown and written in the end, also after an error; where
+ * none has ended the run, all processes learn whether the file was written.
  * With --require-converged, each model must have converged, unless a signal has ended the run. All
  * processes have the same answer; process 0 has the message. The processes wait for each other
  * after each phase, so that the failure of one is that of all. */
@@ -141,8 +125,8 @@ static enum status run_range(struct cpd_job *job, struct error *error)
                 breakdown = *error;
             *error = (struct error){0};
         }
-        stem_lock_release(
-            &job->run.lock); /* what this rank has; a record that was not written goes */
+        /* what this rank has; a record that was not written goes */
+        stem_lock_release(&job->run.lock);
         outfile_discard(&job->run.record);
         cpd_reports_free(&r->reports);
         findings_free(&r->findings);
@@ -152,8 +136,19 @@ static enum status run_range(struct cpd_job *job, struct error *error)
         ktensor_free(&r->model);
         rank_rows_close(&job->run.rows);
     }
-    if (r->outcomes > 0)
-        show_range(job, error);
+    if (r->outcomes > 0) {
+        const bool failed = error->status != STATUS_OK;
+        struct error lost = {0};
+        progress_clear(&job->run.progress);
+        if (world->rank == 0) {
+            cpd_show_range(job);
+            cpd_ranks_file_write(&job->inputs, r, &job->run.progress, failed ? &lost : error);
+        }
+        if (lost.status != STATUS_OK)
+            error_append(error, "; %s", lost.message);
+        if (!failed)
+            comm_end_phase(world, error);
+    }
     if (error->status == STATUS_OK)
         *error = breakdown;
     if (error->status == STATUS_OK && s->require_converged && r->unconverged &&

@@ -49,32 +49,26 @@ done:
     return error->status;
 }
 
-/* Bytes that rank 0 has for the whole model beside the parts of the ranks of its host, as if each
- * were as large as its own. The nonzeros, which take memory now, are freed by then. */
-static uint64_t room_for_whole(const struct cpd_settings *s, const struct comm *c,
-                               const struct rank_tensor *t)
-{
-    uint64_t rank = s->common.options.problem.rank, sharers = 1;
-    const bool by_rows = cpd_settings_by_rows(s, t->listed.unknown);
-    uint64_t part = ktensor_bytes(by_rows ? &t->shape : &t->part.here, rank),
-             budget = s->common.options.host_memory;
-    if (budget == 0) {
-        uint64_t nonzeros = t->input.x.nnz * (4 * (uint64_t)t->shape.order + sizeof(double));
-        sharers = (uint64_t)c->local_size;
-        budget = machine_memory_budget(0);
-        if (budget < UINT64_MAX / 2)
-            budget += (uint64_t)(MACHINE_MEMORY_FRACTION * (double)(sharers * nonzeros));
-    }
-    return budget > sharers * part ? budget - sharers * part : 0;
-}
-
 enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s, struct comm *c,
                                      const struct rank_tensor *t, struct error *error)
 {
+    const uint64_t rank = s->common.options.problem.rank, bytes = ktensor_bytes(&t->shape, rank);
     if (c->shares_memory)
         return STATUS_OK;
-    const uint64_t bytes = ktensor_bytes(&t->shape, s->common.options.problem.rank);
-    uint64_t room = room_for_whole(s, c, t);
+    /* What rank 0 has beside the parts of the ranks of its host, as if each were as large as its
+     * own. The nonzeros, which take memory now, are freed by then. */
+    const bool by_rows = cpd_settings_by_rows(s, t->listed.unknown);
+    uint64_t taken = ktensor_bytes(by_rows ? &t->shape : &t->part.here, rank),
+             budget = s->common.options.host_memory;
+    if (budget == 0) {
+        const uint64_t nonzeros = (uint64_t)c->local_size * t->input.x.nnz *
+                                  (4 * (uint64_t)t->shape.order + sizeof(double));
+        taken *= (uint64_t)c->local_size;
+        budget = machine_memory_budget(0);
+        if (budget < UINT64_MAX / 2)
+            budget += (uint64_t)(MACHINE_MEMORY_FRACTION * (double)nonzeros);
+    }
+    uint64_t room = budget > taken ? budget - taken : 0;
     TRY(comm_bcast(c, 0, &room, sizeof room, error));
     *spread = bytes * (uint64_t)s->runs.starts * (s->runs.halves.mode > 0 ? 3 : 1) > room;
     if (!*spread)

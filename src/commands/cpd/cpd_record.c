@@ -323,12 +323,8 @@ enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_resul
     put_record(&j, in, results);
     if (s->json && error->status == STATUS_OK)
         fwrite(j.text, 1, j.used, stdout);
-    if (!s->record || error->status != STATUS_OK)
-        goto done;
-    TRY_OR(done, outfile_write(file, j.text, j.used, error));
-    TRY_OR(done, outfile_commit(file, error));
-    progress_note(progress, "wrote %s", s->record);
-done:
+    if (s->record && run_record_write(&j, file, error) == STATUS_OK)
+        progress_note(progress, "wrote %s", s->record);
     json_free(&j);
     return error->status;
 }
@@ -400,13 +396,10 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
     }
     json_end(&j);
     json_end(&j);
-    TRY_OR(done, error->status);
-    TRY_OR(done, outfile_open(&file, s->ranks_path, error));
-    TRY_OR(done, outfile_write(&file, j.text, j.used, error));
-    TRY_OR(done, outfile_commit(&file, error));
-    progress_note(progress, "wrote %s", s->ranks_path);
-done:
+    if (error->status == STATUS_OK)
+        outfile_open(&file, s->ranks_path, error);
+    if (run_record_write(&j, &file, error) == STATUS_OK)
+        progress_note(progress, "wrote %s", s->ranks_path);
     outfile_discard(&file);
-    json_free(&j);
     return error->status;
 }

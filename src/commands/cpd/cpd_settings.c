@@ -173,8 +173,7 @@ static const struct cli_option model_options[] = {
      CMD_UNLISTED},
     {"--fade", 0, "X",
      "with --unlisted: begin with zeros of weight 1, and\nmultiply that by X after each iteration; "
-     "0: "
-     "begin\nwithout ({default})",
+     "0: begin\nwithout ({default})",
      CLI_NUMBER(struct cpd_settings, common.options.problem.unlisted.fade), .initial = "0.8",
      CLI_GIVEN(struct cpd_settings, fade_given)},
     {"--ridge-scale", 0, "HOW",

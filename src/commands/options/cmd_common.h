@@ -126,8 +126,7 @@ extern const struct word cmd_value_words[];
     {                                                                                              \
         "--values", 0, "HOW",                                                                      \
             "what becomes of a value x: ln(1 + x) (log1p), 1\n(binary), or tfidf:MODE: more "      \
-            "where "                                                                               \
-            "the index of this\nmode is rare; default: x",                                         \
+            "where the index of this\nmode is rare; default: x",                                   \
             CLI_OWN(cmd_set_values, struct value_rule, struct cmd_common, values),                 \
             .words = cmd_value_words                                                               \
     }
