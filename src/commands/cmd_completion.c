@@ -74,22 +74,23 @@ static void offer_files(const struct last_word *w, const char *endings)
 {
     static const char *const models[] = {".mode1.mat", ".mode1.npy", ".mode1.csv"};
     const char *tail = w->text + w->head, *slash = strrchr(tail, '/'), *home = getenv("HOME");
-    const size_t at_home = home && begins_with(tail, "~/") ? strlen(home) : 0;
+    const bool at_home = home && begins_with(tail, "~/");
     char path[PATH_MAX + ROOM], pattern[2 * sizeof path + 2] = "", *end = pattern;
     glob_t found = {0};
-    snprintf(path, sizeof path, "%s%s", at_home ? home : "", tail + (at_home > 0));
-    for (const char *c = path; *c; c++) {
-        *end++ = '\\';
+    snprintf(path, sizeof path, "%s%s", at_home ? home : "", tail + at_home);
+    for (const char *c = path; *c; c++) { /* every character but a slash stands for itself */
+        *end = '\\';
+        end += *c != '/';
         *end++ = *c;
     }
     *end = '*';
     glob(pattern, GLOB_MARK, NULL, &found); /* folders end in "/" */
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        char *name = found.gl_pathv[i] + (at_home ? at_home - 1 : 0);
-        const char *last = name + (slash ? slash + 1 - tail : 0);
+        char *last = found.gl_pathv[i], name[sizeof path]; /* the folder as typed, and the file */
+        for (char *c = last; *c && c[1]; c++)
+            last = *c == '/' ? c + 1 : last;
+        snprintf(name, sizeof name, "%.*s%s", slash ? (int)(slash + 1 - tail) : 0, tail, last);
         const size_t length = strlen(name);
-        if (at_home)
-            *name = '~';
         if (strcmp(last, "./") == 0 || strcmp(last, "../") == 0 || strpbrk(name, "\n\t"))
             continue;
         if (!endings || name[length - 1] == '/' || has_ending(name, endings))

@@ -103,7 +103,6 @@ static const struct cli_section sections[] = {
 static enum status take_census(struct job *f, const struct coo_pieces *pieces, uint64_t memory,
                                struct error *error)
 {
-    char need[NUMBER_SIZE_TEXT], room[NUMBER_SIZE_TEXT];
     uint64_t bytes = 0;
     if (f->common.ranks.ranks == 0)
         return STATUS_OK;
@@ -115,7 +114,7 @@ static enum status take_census(struct job *f, const struct coo_pieces *pieces, u
         return error_set(error, STATUS_MEMORY,
                          "--ranks: counters of %s, 8 bytes for each row of each mode, do not fit "
                          "into the %s of memory that may be used",
-                         number_size(bytes, need), number_size(memory, room));
+                         NUMBER_SIZE(bytes), NUMBER_SIZE(memory));
     TRY(coo_pieces_census(pieces, MOST_SAMPLE, &f->census, error));
     progress_done(&f->common.progress, "%.2f s", clock_now() - start);
     return STATUS_OK;

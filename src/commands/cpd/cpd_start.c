@@ -33,25 +33,6 @@ enum status cpd_start_look(struct cpd_settings *s, struct comm *world, struct pr
     return STATUS_OK;
 }
 
-/* Reads the model of --init STEM, of modes that --fix names at least. */
-static enum status read_model(struct cpd_inputs *in, struct error *error)
-{
-    struct cpd_settings *s = &in->settings;
-    const struct problem *problem = &s->common.options.problem;
-    const bool *fixed = problem->rules.fixed;
-    if (mode_rules_any(fixed))
-        ktensor_read_some(&in->start, s->init_stem, fixed, error);
-    else
-        ktensor_read(&in->start, s->init_stem, 0, error);
-    TRY(error->status);
-    s->runs.guess.model = &in->start;
-    if (in->start.rank != problem->rank)
-        return error_set(error, STATUS_INPUT,
-                         "--init %s: a model of rank %ju, expected the rank %ju of -r",
-                         s->init_stem, (uintmax_t)in->start.rank, (uintmax_t)problem->rank);
-    return STATUS_OK;
-}
-
 /* Opens the checkpoint of --resume. What the run before has drawn or chosen is not drawn or chosen
  * again. Momentum goes on as before, unless the user says otherwise. */
 static enum status open_resume(struct cpd_inputs *in, struct error *error)
@@ -83,8 +64,17 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
     struct cpd_settings *s = &in->settings;
     struct checkpoint_options *saving = &s->saving;
     struct tns_options *tns = &s->common.tns;
-    if (s->init_stem)
-        TRY(read_model(in, error));
+    const struct problem *problem = &s->common.options.problem;
+    const bool *fixed = problem->rules.fixed;
+    if (s->init_stem) { /* of its files, those of fixed modes are needed */
+        s->runs.guess.model = &in->start;
+        TRY(mode_rules_any(fixed) ? ktensor_read_some(&in->start, s->init_stem, fixed, error)
+                                  : ktensor_read(&in->start, s->init_stem, 0, error));
+        if (in->start.rank != problem->rank)
+            return error_set(error, STATUS_INPUT,
+                             "--init %s: a model of rank %ju, expected the rank %ju of -r",
+                             s->init_stem, (uintmax_t)in->start.rank, (uintmax_t)problem->rank);
+    }
     if (saving->path && comm_world_rank() == 0)
         TRY(outfile_check(saving->path, error));
     if (s->resume)
@@ -95,14 +85,14 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
     }
     saving->asked = &cpd_asked;
     saving->about =
-        (struct checkpoint_about){.problem = s->common.options.problem,
+        (struct checkpoint_about){.problem = *problem,
                                   .ridge_chosen = s->runs.choose_ridge,
                                   .seed = s->runs.guess.seed,
                                   .init = s->resume ? in->resume.about.init : s->runs.guess.kind};
     s->runs.choose_ridge = s->runs.choose_ridge && !s->resume;
     const struct shape *from = s->init_stem ? &in->start.shape : &in->resume.about.tensor.shape;
     for (int n = 0; n < from->order; n++) {
-        if (!s->common.options.problem.rules.fixed[n] || tns->dims[n])
+        if (!fixed[n] || tns->dims[n])
             continue;
         tns->dims[n] = from->dims[n];
         tns->dims_origin[n] = s->init_stem ? "the model of --init" : "the checkpoint";
