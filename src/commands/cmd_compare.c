@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/utf8.h"
-#include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "formats/names/labels.h"
@@ -19,7 +17,7 @@
 #define WEIGHT_DIGITS  6 /* of the largest weight */
 #define LEAST_WIDTH    9 /* of the column of a mode */
 
-struct job {
+struct settings {
     struct cmd_common common;
     double at_least; /* 0: every score will do */
     bool no_weights, json;
@@ -46,18 +44,18 @@ static enum status set_at_least(const struct cli_option *o, void *to, const char
 static enum status set_modes(const struct cli_option *o, void *to, const char *text,
                              struct error *error)
 {
-    struct job *s = to;
+    struct settings *s = to;
     return cli_modes(o->name, text, s->mode, &s->modes, error);
 }
 
 static const struct cli_option compare_options[] = {
     {"--at-least", 0, "X", "exit with status 6 if the score is below X (0 to 1)",
-     CLI_OWN(set_at_least, double, struct job, at_least)},
+     CLI_OWN(set_at_least, double, struct settings, at_least)},
     {"--no-weights", 0, NULL, "compare the columns alone, not the weights",
-     CLI_FLAG(struct job, no_weights)},
+     CLI_FLAG(struct settings, no_weights)},
     {"--modes", 0, "MODES", "compare these modes alone, as 2,3; the others may\nhave other lengths",
      CLI_SETTINGS(set_modes)},
-    {"--json", 0, NULL, "print JSON in place of a table", CLI_FLAG(struct job, json)},
+    {"--json", 0, NULL, "print JSON in place of a table", CLI_FLAG(struct settings, json)},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Comparison", compare_options},
@@ -66,7 +64,7 @@ static const struct cli_section sections[] = {{"Comparison", compare_options},
                                               {NULL, NULL}};
 
 /* The lengths of the modes that are compared, which both models have. */
-static struct shape compared_shape(const struct job *s)
+static struct shape compared_shape(const struct settings *s)
 {
     struct shape shape = {.order = s->match.order};
     for (int n = 0; n < shape.order; n++)
@@ -105,7 +103,7 @@ static void print_alone(const char *name, const uint64_t *partner, uint64_t rank
 
 /* Prints the scores, a table with a text line for each pair, and the components that have no
  * partner. Components and modes count from 1; modes that have a name show it. */
-static void print_text(const struct job *s)
+static void print_text(const struct settings *s)
 {
     const struct shape compared = compared_shape(s);
     const struct ktensor_match *m = &s->match;
@@ -162,7 +160,7 @@ static void put_alone(struct json *j, const char *name, const uint64_t *partner,
 }
 
 /* Prints the same, with all digits. */
-static enum status print_json(const struct job *s, struct error *error)
+static enum status print_json(const struct settings *s, struct error *error)
 {
     const struct shape compared = compared_shape(s);
     const struct ktensor_match *m = &s->match;
@@ -222,7 +220,7 @@ static enum status advise(const struct ktensor model[2], struct error *error)
 static int run(void *settings, const struct cli_line *line, struct error *error)
 {
     static const char *const operands[] = {"A", "B"};
-    struct job *s = settings;
+    struct settings *s = settings;
     TRY(cli_two_operands(line, "models", operands, error));
     memcpy(s->name, line->operand, sizeof s->name);
     for (int i = 0; i < 2; i++)
@@ -248,9 +246,9 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     return (int)error->status;
 }
 
-static void free_job(void *settings)
+static void free_settings(void *settings)
 {
-    struct job *s = settings;
+    struct settings *s = settings;
     labels_free(&s->names);
     ktensor_match_free(&s->match);
     ktensor_free(&s->model[0]);
@@ -268,8 +266,8 @@ const struct command cmd_compare = {
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output, 6 a score\nbelow "
               "--at-least. More in blco-compare(1).\n",
     .sections = sections,
-    .settings = sizeof(struct job),
+    .settings = sizeof(struct settings),
     .run = run,
-    .free = free_job,
+    .free = free_settings,
     .operands = CMD_MODELS,
 };

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/version.h"
-#include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 
 /* --- the words that may stand at the end of a command line --- */

@@ -8,14 +8,13 @@
 #include "base/number.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
-#include "formats/blco/blco_writer.h"
 #include "formats/external_sort.h"
 #include "formats/tensor_writer.h"
 #include "generate/generate.h"
 
 #define WRITER_PART 8 /* the writer has 1 / WRITER_PART of the memory */
 
-struct job {
+struct settings {
     struct cmd_common common;
     struct generate_spec spec;
     struct generate_plant plant; /* rank 0: no low rank is asked for */
@@ -51,55 +50,56 @@ static enum status set_positive(const struct cli_option *o, void *to, const char
 
 static const struct cli_option size_options[] = {
     {"--dims", 0, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6", CMD_DIMS},
-    {"--nnz", 0, "N", "number of nonzeros", CLI_UNSIGNED(struct job, nnz, 1, MAX_NNZ)},
+    {"--nnz", 0, "N", "number of nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
     {"--preset", 0, "NAME",
      "lengths, nonzeros and skew like those of a FROSTT\ntensor; `list` lists them",
-     CLI_TEXT(struct job, preset), .name_at = preset_name,
+     CLI_TEXT(struct settings, preset), .name_at = preset_name,
      .excludes = "--dims --nnz --skew --fibers --runs --planted-rank"},
     {"--scale", 0, "X", "X times as many nonzeros as the preset has ({default})",
-     CLI_OWN(set_positive, double, struct job, scale), .initial = "1", .needs = "--preset"},
-    {"--list", 0, NULL, "list the presets", CLI_FLAG(struct job, list),
+     CLI_OWN(set_positive, double, struct settings, scale), .initial = "1", .needs = "--preset"},
+    {"--list", 0, NULL, "list the presets", CLI_FLAG(struct settings, list),
      .excludes = "--dims --nnz --preset --seed --header --index-base --force"},
     {.name = NULL}};
 
 static const struct cli_option skew_options[] = {
     {"--skew", 0, "LIST",
      "Zipf exponent of each mode (0: uniform), or `even`:\nall indices equally often, and in order",
-     CLI_TEXT(struct job, skew)},
+     CLI_TEXT(struct settings, skew)},
     {"--fibers", 0, "SPEC",
      "COUNT:MODES[:EXPONENT], as 100000:1,2:0.5: take\nthe indices of these modes from COUNT "
      "combinations,\nwhich are drawn by a Zipf exponent (0)",
-     CLI_TEXT(struct job, fibers)},
+     CLI_TEXT(struct settings, fibers)},
     {"--runs", 0, "SPEC",
      "MODE:FRACTION:LENGTH[:scattered], as 2:0.5:4: this\nfraction of the nonzeros is in runs "
      "along the mode,\nof this mean length; scattered: indices from --skew",
-     CLI_TEXT(struct job, runs)},
+     CLI_TEXT(struct settings, runs)},
     {.name = NULL}};
 
 static const struct cli_option model_options[] = {
     {"--planted-rank", 0, "R", "instead of skew: a tensor of R sparse components",
-     CLI_UNSIGNED(struct job, plant.rank, 1, CMD_MAX_RANK), .excludes = "--skew --fibers --runs"},
+     CLI_UNSIGNED(struct settings, plant.rank, 1, CMD_MAX_RANK),
+     .excludes = "--skew --fibers --runs"},
     {"--noise", 0, "S",
      "norm of Gaussian noise on the nonzeros, relative\nto the model's ({default})",
-     CLI_NUMBER(struct job, plant.noise), .initial = "0", .needs = "--planted-rank"},
+     CLI_NUMBER(struct settings, plant.noise), .initial = "0", .needs = "--planted-rank"},
     {"--poisson", 0, "MEAN",
      "counts: Poisson numbers whose rates are the model's\nvalues, with this mean; zeros are left "
      "out",
-     CLI_OWN(set_positive, double, struct job, plant.counts), .needs = "--planted-rank",
+     CLI_OWN(set_positive, double, struct settings, plant.counts), .needs = "--planted-rank",
      .excludes = "--noise --collinearity"},
     {"--collinearity", 0, "C",
      "components that share all indices, with this cosine\nbetween any two columns: 0 to 0.9999",
-     CLI_NUMBER(struct job, plant.collinearity), CLI_GIVEN(struct job, collinearity_given),
-     .needs = "--planted-rank"},
+     CLI_NUMBER(struct settings, plant.collinearity),
+     CLI_GIVEN(struct settings, collinearity_given), .needs = "--planted-rank"},
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
-    {"--seed", 0, "S", "seed of the random numbers ({default})", CMD_SEED(struct job, seed),
+    {"--seed", 0, "S", "seed of the random numbers ({default})", CMD_SEED(struct settings, seed),
      .initial = "1"},
-    TEXT_OUTPUT_HEADER(struct job, text),
+    TEXT_OUTPUT_HEADER(struct settings, text),
     {"--index-base", 0, "0|1", "first index of every mode in text ({default})",
-     TEXT_OUTPUT_INDEX_BASE(struct job, text), .initial = "1"},
-    TENSOR_TARGET_FORCE(struct job, force),
+     TEXT_OUTPUT_INDEX_BASE(struct settings, text), .initial = "1"},
+    TENSOR_TARGET_FORCE(struct settings, force),
     {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Size", size_options},
@@ -110,7 +110,7 @@ static const struct cli_section sections[] = {{"Size", size_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-static enum status find_preset(struct job *s, struct error *error)
+static enum status find_preset(struct settings *s, struct error *error)
 {
     const char *names[64];
     int count = 0;
@@ -133,7 +133,7 @@ static enum status find_preset(struct job *s, struct error *error)
 }
 
 /* Fills s->spec from --dims, --nnz and the options of skew, or from --preset. */
-static enum status make_spec(struct job *s, struct error *error)
+static enum status make_spec(struct settings *s, struct error *error)
 {
     const struct tns_options *tns = &s->common.tns;
     if (s->preset)
@@ -157,12 +157,12 @@ static enum status make_spec(struct job *s, struct error *error)
 
 static enum status append(void *context, struct coo *piece, struct error *error)
 {
-    struct job *s = context;
+    struct settings *s = context;
     s->made += piece->nnz;
     return s->counts ? error->status : tensor_writer_append(&s->writer, piece, error);
 }
 
-static enum status write_skewed(struct job *s, struct error *error)
+static enum status write_skewed(struct settings *s, struct error *error)
 {
     const uint64_t memory = cmd_host_memory(&s->common);
     const struct tensor_write_options options = {s->text.options, memory / WRITER_PART};
@@ -187,7 +187,7 @@ done:
     return error->status;
 }
 
-static enum status write_planted(struct job *s, struct error *error)
+static enum status write_planted(struct settings *s, struct error *error)
 {
     struct coo x;
     struct external_sort sort;
@@ -215,7 +215,7 @@ static enum status write_planted(struct job *s, struct error *error)
 
 static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct job *s = settings;
+    struct settings *s = settings;
     struct file_roles files = {0};
     char how_fast[PACE_TEXT];
     if (s->list || (s->preset && strcmp(s->preset, "list") == 0)) {
@@ -260,7 +260,7 @@ const struct command cmd_generate = {
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-generate(1).\n",
     .sections = sections,
-    .settings = sizeof(struct job),
+    .settings = sizeof(struct settings),
     .run = run,
     .operands = CMD_TENSORS,
 };

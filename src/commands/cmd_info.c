@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/machine.h"
 #include "base/number.h"
-#include "base/progress.h"
 #include "base/utf8.h"
 #include "commands/machine_choice.h"
 #include "commands/options/cmd_common.h"
@@ -100,116 +98,118 @@ static const struct cli_section sections[] = {
 /* --- finding out --- */
 
 /* What ranks need to know of the nonzeros, where ranks are wanted; in so many bytes of memory. */
-static enum status take_census(struct job *f, const struct coo_pieces *pieces, uint64_t memory,
+static enum status take_census(struct job *job, const struct coo_pieces *pieces, uint64_t memory,
                                struct error *error)
 {
     uint64_t bytes = 0;
-    if (f->common.ranks.ranks == 0)
+    if (job->common.ranks.ranks == 0)
         return STATUS_OK;
     const double start = clock_now();
-    progress_stage(&f->common.progress, "counting the nonzeros of each row");
+    progress_stage(&job->common.progress, "counting the nonzeros of each row");
     for (int n = 0; n < pieces->shape.order; n++)
-        bytes += pieces->shape.dims[n] * sizeof *f->census.count[n];
+        bytes += pieces->shape.dims[n] * sizeof *job->census.count[n];
     if (bytes > memory)
         return error_set(error, STATUS_MEMORY,
                          "--ranks: counters of %s, 8 bytes for each row of each mode, do not fit "
                          "into the %s of memory that may be used",
                          NUMBER_SIZE(bytes), NUMBER_SIZE(memory));
-    TRY(coo_pieces_census(pieces, MOST_SAMPLE, &f->census, error));
-    progress_done(&f->common.progress, "%.2f s", clock_now() - start);
+    TRY(coo_pieces_census(pieces, MOST_SAMPLE, &job->census, error));
+    progress_done(&job->common.progress, "%.2f s", clock_now() - start);
     return STATUS_OK;
 }
 
 /* Bytes that counters may take beside so many nonzeros. */
-static uint64_t counters_beside(const struct job *f, uint64_t nnz)
+static uint64_t counters_beside(const struct job *job, uint64_t nnz)
 {
-    const uint64_t memory = cmd_host_memory(&f->common), taken = coo_bytes(f->x.shape.order, nnz);
+    const uint64_t memory = cmd_host_memory(&job->common),
+                   taken = coo_bytes(job->x.shape.order, nnz);
     return memory > taken + LEAST_COUNTERS ? memory - taken : LEAST_COUNTERS;
 }
 
 /* Reads a file into memory, and counts. */
-static enum status gather_text(struct job *f, struct error *error)
+static enum status gather_text(struct job *job, struct error *error)
 {
-    struct tensor_reader r = {.format = f->format,
-                              .path = f->path,
-                              .tns = &f->common.tns,
-                              .csv = &f->common.csv,
-                              .memory = f->common.tns.memory,
+    struct tensor_reader r = {.format = job->format,
+                              .path = job->path,
+                              .tns = &job->common.tns,
+                              .csv = &job->common.csv,
+                              .memory = job->common.tns.memory,
                               .overhead = TENSOR_CLEAN_BYTES,
-                              .progress = &f->common.progress};
-    tensor_reader_whole(&r, &f->x, error);
-    if (error->status == STATUS_OK && f->format->names)
-        f->format->names(&r, &f->names);
-    f->gzip = r.gzip;
-    f->header = (enum tns_header)r.header;
-    f->entries = r.entries;
-    f->file_bytes = r.bytes;
+                              .progress = &job->common.progress};
+    tensor_reader_whole(&r, &job->x, error);
+    if (error->status == STATUS_OK && job->format->names)
+        job->format->names(&r, &job->names);
+    job->gzip = r.gzip;
+    job->header = (enum tns_header)r.header;
+    job->entries = r.entries;
+    job->file_bytes = r.bytes;
     tensor_reader_close(&r);
     TRY(error->status);
-    TRY(tensor_clean(&f->x, f->path, &f->common.tns, NULL, &f->cleaning, error));
-    f->labels.modes = f->names.modes;
-    f->listed = coo_count_listed(&f->x);
-    f->listed.dropped = f->cleaning.zeros;
-    f->tensor =
-        (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz, .unknown = f->listed.unknown};
-    const struct coo_pieces pieces = coo_in_one_piece(&f->x);
-    const uint64_t memory = counters_beside(f, f->x.nnz);
-    if (cmd_check_grid(&f->common.ranks, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
+    TRY(tensor_clean(&job->x, job->path, &job->common.tns, NULL, &job->cleaning, error));
+    job->labels.modes = job->names.modes;
+    job->listed = coo_count_listed(&job->x);
+    job->listed.dropped = job->cleaning.zeros;
+    job->tensor = (struct plan_tensor){
+        .shape = job->x.shape, .nnz = job->x.nnz, .unknown = job->listed.unknown};
+    const struct coo_pieces pieces = coo_in_one_piece(&job->x);
+    const uint64_t memory = counters_beside(job, job->x.nnz);
+    if (cmd_check_grid(&job->common.ranks, job->x.shape.order, error) != STATUS_OK ||
+        job->x.nnz == 0)
         return error->status;
-    TRY(coo_pieces_statistics(&pieces, memory, &f->statistics, &f->common.progress, error));
-    return take_census(f, &pieces, memory, error);
+    TRY(coo_pieces_statistics(&pieces, memory, &job->statistics, &job->common.progress, error));
+    return take_census(job, &pieces, memory, error);
 }
 
 /* Holds some segments for each thread in memory at a time; counters take the rest of the memory. */
-static enum status gather_blco(struct job *f, struct error *error)
+static enum status gather_blco(struct job *job, struct error *error)
 {
     const double start = clock_now();
-    const uint64_t memory = cmd_host_memory(&f->common);
+    const uint64_t memory = cmd_host_memory(&job->common);
     struct blco_file file;
-    TRY(blco_file_open(&file, f->path, error));
-    f->file_bytes = file.header->file_bytes;
-    f->labels.modes = *file.modes;
-    f->entries = file.header->nnz;
-    f->listed = file.listed;
-    f->x = (struct coo){.shape = file.shape, .nnz = f->entries};
-    f->tensor = file_for_plan(&file);
+    TRY(blco_file_open(&file, job->path, error));
+    job->file_bytes = file.header->file_bytes;
+    job->labels.modes = *file.modes;
+    job->entries = file.header->nnz;
+    job->listed = file.listed;
+    job->x = (struct coo){.shape = file.shape, .nnz = job->entries};
+    job->tensor = file_for_plan(&file);
     struct tensor_reader r = {
         .format = &tensor_blco, .file = &file, .cut = TENSOR_PIECES, .memory = memory / 4};
     const struct coo_pieces pieces = {
-        .shape = f->x.shape, .nnz = f->x.nnz, .each = tensor_reader_each, .pieces = &r};
-    TRY_OR(done, tns_check_lengths(f->path, &f->x.shape, &f->common.tns, error));
-    TRY_OR(done, cmd_check_grid(&f->common.ranks, f->x.shape.order, error));
-    if (f->x.nnz == 0)
+        .shape = job->x.shape, .nnz = job->x.nnz, .each = tensor_reader_each, .pieces = &r};
+    TRY_OR(done, tns_check_lengths(job->path, &job->x.shape, &job->common.tns, error));
+    TRY_OR(done, cmd_check_grid(&job->common.ranks, job->x.shape.order, error));
+    if (job->x.nnz == 0)
         goto done;
-    const uint64_t counters = counters_beside(f, blco_pieces_nnz(&file, r.memory));
-    progress_stage(&f->common.progress, "reading %s", file.name);
-    TRY_OR(done,
-           coo_pieces_statistics(&pieces, counters, &f->statistics, &f->common.progress, error));
-    progress_done(&f->common.progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
-                  NUMBER_SIZE(f->file_bytes), clock_now() - start);
-    take_census(f, &pieces, memory, error);
+    const uint64_t counters = counters_beside(job, blco_pieces_nnz(&file, r.memory));
+    progress_stage(&job->common.progress, "reading %s", file.name);
+    TRY_OR(done, coo_pieces_statistics(&pieces, counters, &job->statistics, &job->common.progress,
+                                       error));
+    progress_done(&job->common.progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)job->x.nnz,
+                  NUMBER_SIZE(job->file_bytes), clock_now() - start);
+    take_census(job, &pieces, memory, error);
 done:
     blco_file_close(&file);
     return error->status;
 }
 
-/* Chooses the grid, or takes the user's; f->plan is that of the whole tensor. Where each row has a
- * system of its own (`deals`), the model knows no seconds, and rows may be dealt. STATUS_INPUT,
+/* Chooses the grid, or takes the user's; job->plan is that of the whole tensor. Where each row has
+ * a system of its own (`deals`), the model knows no seconds, and rows may be dealt. STATUS_INPUT,
  * STATUS_MEMORY. */
-static enum status choose_ranks(struct job *f, const struct rank_machine *machine, bool deals,
+static enum status choose_ranks(struct job *job, const struct rank_machine *machine, bool deals,
                                 struct error *error)
 {
-    const struct cmd_ranks *ranks = &f->common.ranks;
-    const struct plan_tensor *tensor = &f->plan.request.tensor;
-    const uint64_t row_bytes = f->plan.request.row_bytes;
-    struct info_ranks *r = &f->ranks;
+    const struct cmd_ranks *ranks = &job->common.ranks;
+    const struct plan_tensor *tensor = &job->plan.request.tensor;
+    const uint64_t row_bytes = job->plan.request.row_bytes;
+    struct info_ranks *r = &job->ranks;
     struct grid_request request = {.ranks = ranks->ranks, .row_bytes = row_bytes};
     memcpy(request.parts, ranks->parts, sizeof request.parts);
     *r = (struct info_ranks){.machine = *machine,
                              .is_chosen = ranks->modes == 0,
-                             .is_estimated = f->census.sample.nnz < tensor->nnz};
+                             .is_estimated = job->census.sample.nnz < tensor->nnz};
     rank_rates(&request, &tensor->shape, &r->machine);
-    TRY(process_grid_choose(&r->grid, &r->cost, &request, &f->census, tensor->nnz, error));
+    TRY(process_grid_choose(&r->grid, &r->cost, &request, &job->census, tensor->nnz, error));
     if (!deals)
         return STATUS_OK;
     const int kept = row_deal_kept(&r->grid, row_bytes);
@@ -227,9 +227,9 @@ static enum status choose_ranks(struct job *f, const struct rank_machine *machin
         const uint64_t rows = r->grid.shape.dims[n], parts = (uint64_t)r->grid.ranks;
         struct row_deal deal;
         uint64_t all = 0, own = 0, most = 0;
-        TRY(row_deal_make(&deal, f->census.count[n], rows, r->grid.ranks, false, error));
+        TRY(row_deal_make(&deal, job->census.count[n], rows, r->grid.ranks, false, error));
         for (uint64_t i = 0; i < rows; i++)
-            all += f->census.count[n][i];
+            all += job->census.count[n][i];
         for (uint64_t k = 0; k < parts; k++) {
             own += deal.own[k];
             most = deal.own[k] > most ? deal.own[k] : most;
@@ -252,17 +252,17 @@ static struct shape longest_ranges(const struct process_grid *g)
     return shape;
 }
 
-/* f->plan = the memory plan, of a rank's part where ranks are wanted. */
-static enum status make_plan(struct job *f, struct error *error)
+/* job->plan = the memory plan, of a rank's part where ranks are wanted. */
+static enum status make_plan(struct job *job, struct error *error)
 {
-    const struct backend_options *options = &f->common.options;
-    const struct cmd_ranks *wanted = &f->common.ranks;
+    const struct backend_options *options = &job->common.options;
+    const struct cmd_ranks *wanted = &job->common.ranks;
     const int threads = omp_get_max_threads();
-    TRY(backend_plan(&f->plan, f->kind, &f->tensor, options, error));
+    TRY(backend_plan(&job->plan, job->kind, &job->tensor, options, error));
     if (wanted->ranks == 0)
         return STATUS_OK;
     const bool device =
-        wanted->on == CMD_ON_BACKEND ? f->kind->device != NULL : wanted->on == CMD_ON_GPUS;
+        wanted->on == CMD_ON_BACKEND ? job->kind->device != NULL : wanted->on == CMD_ON_GPUS;
     /* processes are on one host as long as this host has a core for each thread */
     const struct rank_machine machine = {.device = device,
                                          .one_host = device ? wanted->ranks <= GPUS_OF_A_HOST
@@ -270,54 +270,54 @@ static enum status make_plan(struct job *f, struct error *error)
                                                                   omp_get_num_procs(),
                                          .threads = threads};
     const bool deals = wanted->ranks > 1 && problem_by_rows(&options->problem);
-    TRY(choose_ranks(f, &machine, deals, error));
+    TRY(choose_ranks(job, &machine, deals, error));
     /* of a rank with the longest ranges and the most nonzeros; ranks of one host share the host's
      * memory, unless the user says how much a rank may use */
-    const struct plan_tensor tensor = {.shape = longest_ranges(&f->ranks.grid),
-                                       .nnz = f->ranks.cost.largest_nnz,
-                                       .is_part = f->ranks.grid.ranks > 1};
+    const struct plan_tensor tensor = {.shape = longest_ranges(&job->ranks.grid),
+                                       .nnz = job->ranks.cost.largest_nnz,
+                                       .is_part = job->ranks.grid.ranks > 1};
     struct backend_options mine = *options;
-    if (mine.host_memory == 0 && f->ranks.machine.one_host)
-        mine.host_memory = machine_memory_budget(0) / (uint64_t)f->ranks.grid.ranks;
-    return backend_plan(&f->plan, f->kind, &tensor, &mine, error);
+    if (mine.host_memory == 0 && job->ranks.machine.one_host)
+        mine.host_memory = machine_memory_budget(0) / (uint64_t)job->ranks.grid.ranks;
+    return backend_plan(&job->plan, job->kind, &tensor, &mine, error);
 }
 
 /* Refuses what no run of this problem takes. */
-static enum status check_problem(const struct job *f, struct error *error)
+static enum status check_problem(const struct job *job, struct error *error)
 {
-    const struct problem *p = &f->common.options.problem;
+    const struct problem *p = &job->common.options.problem;
     char reason[64], text[UNLISTED_TEXT];
     if (problem_has_rates(p))
         snprintf(reason, sizeof reason, "%s", loss_of(p->loss)->option);
     else if (p->unlisted.weighed)
         snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));
-    else if (f->listed.unknown > 0)
+    else if (job->listed.unknown > 0)
         snprintf(reason, sizeof reason, "unknown entries (nan)");
     else
         return STATUS_OK;
-    return cmd_check_by_rows(&f->common, reason, error);
+    return cmd_check_by_rows(&job->common, reason, error);
 }
 
 /* --- as text --- */
 
 /* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
-static uint64_t info_zeros(const struct job *f)
+static uint64_t info_zeros(const struct job *job)
 {
-    return f->format == &tensor_blco ? f->listed.zeros : f->listed.dropped;
+    return job->format == &tensor_blco ? job->listed.zeros : job->listed.dropped;
 }
 
 /* Entries that are left, without unknown entries and zeros. */
-static uint64_t info_nonzeros(const struct job *f)
+static uint64_t info_nonzeros(const struct job *job)
 {
-    return f->x.nnz - f->listed.unknown - f->listed.zeros;
+    return job->x.nnz - job->listed.unknown - job->listed.zeros;
 }
 
-static double info_density(const struct job *f)
+static double info_density(const struct job *job)
 {
     double places = 1;
-    for (int n = 0; n < f->x.shape.order; n++)
-        places *= (double)f->x.shape.dims[n];
-    return (double)info_nonzeros(f) / places;
+    for (int n = 0; n < job->x.shape.order; n++)
+        places *= (double)job->x.shape.dims[n];
+    return (double)info_nonzeros(job) / places;
 }
 
 static const char *exact(double value, char *text)
@@ -326,15 +326,15 @@ static const char *exact(double value, char *text)
     return text;
 }
 
-static void show_modes(const struct job *f, const struct coo_statistics *s)
+static void show_modes(const struct job *job, const struct coo_statistics *s)
 {
-    const struct mode_names *names = &f->labels.modes;
+    const struct mode_names *names = &job->labels.modes;
     const bool named = mode_names_any(names);
     char shown[PRINTABLE_ROOM(MODE_NAME_BYTES)];
     printf("\nmode      length  empty slices  nonzeros of the fullest slice%s\n",
            named ? "  name" : "");
-    for (int n = 0; n < f->x.shape.order; n++)
-        printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)f->x.shape.dims[n],
+    for (int n = 0; n < job->x.shape.order; n++)
+        printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)job->x.shape.dims[n],
                (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n], named ? "  " : "",
                printable(names->of[n], shown, sizeof shown));
 }
@@ -373,66 +373,67 @@ static void show_ranks(const struct info_ranks *r)
         cost->mttkrp_seconds + cost->solve_seconds + cost->move_seconds);
 }
 
-static void show_format(const struct job *f)
+static void show_format(const struct job *job)
 {
     static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
                                           [TNS_HEADER_DIMS] = "header of order and lengths",
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
-    const bool csv = f->format == &tensor_csv, text = f->format == &tensor_text,
-               blco = f->format == &tensor_blco;
-    const char *name = csv ? "CSV" : text ? headers[f->header] : blco ? ".blco" : "NumPy arrays";
-    printf("format       %s%s, %s%s, %.2f bytes %s\n", f->gzip ? "gzip, " : "", name,
-           NUMBER_SIZE(f->file_bytes), csv || text ? " of text" : "",
-           (double)f->file_bytes / (double)(f->entries ? f->entries : 1),
+    const bool csv = job->format == &tensor_csv, text = job->format == &tensor_text,
+               blco = job->format == &tensor_blco;
+    const char *name = csv ? "CSV" : text ? headers[job->header] : blco ? ".blco" : "NumPy arrays";
+    printf("format       %s%s, %s%s, %.2f bytes %s\n", job->gzip ? "gzip, " : "", name,
+           NUMBER_SIZE(job->file_bytes), csv || text ? " of text" : "",
+           (double)job->file_bytes / (double)(job->entries ? job->entries : 1),
            csv    ? "a row"
            : blco ? "a nonzero"
                   : "an entry");
 }
 
-static void show(const struct job *f)
+static void show(const struct job *job)
 {
-    cmd_print_tensor(f->path);
-    show_format(f);
-    printf("order        %d\n", f->x.shape.order);
-    printf("entries      %ju\n", (uintmax_t)f->entries);
-    printf("duplicates   %ju\n", (uintmax_t)f->cleaning.duplicates);
-    const uint64_t dropped = f->listed.dropped;
-    printf("zeros        %ju", (uintmax_t)info_zeros(f));
-    if (f->format == &tensor_blco && dropped > 0)
+    cmd_print_tensor(job->path);
+    show_format(job);
+    printf("order        %d\n", job->x.shape.order);
+    printf("entries      %ju\n", (uintmax_t)job->entries);
+    printf("duplicates   %ju\n", (uintmax_t)job->cleaning.duplicates);
+    const uint64_t dropped = job->listed.dropped;
+    printf("zeros        %ju", (uintmax_t)info_zeros(job));
+    if (job->format == &tensor_blco && dropped > 0)
         printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
-    printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
-    const struct coo *x = &f->x;
+    printf("\nunknown      %ju\n", (uintmax_t)job->listed.unknown);
+    const struct coo *x = &job->x;
     printf("lengths      ");
     cmd_print_lengths(&x->shape);
-    printf("\nnonzeros     %ju\n", (uintmax_t)info_nonzeros(f));
-    printf("density      %.3g\n", info_density(f));
+    printf("\nnonzeros     %ju\n", (uintmax_t)info_nonzeros(job));
+    printf("density      %.3g\n", info_density(job));
     char shown[PRINTABLE_ROOM(PATH_MAX)];
-    for (int n = 0; n < f->x.shape.order; n++)
-        if (f->labels.mode[n].path)
-            printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
-    printf("line         %d bits", ordering_line_bits(&f->x.shape));
-    for (int n = 0; n < f->x.shape.order; n++)
-        printf("%s%d", n ? " + " : " = ", ordering_bits(f->x.shape.dims[n]));
+    for (int n = 0; n < job->x.shape.order; n++)
+        if (job->labels.mode[n].path)
+            printf("names        %s\n", printable(job->labels.mode[n].path, shown, sizeof shown));
+    printf("line         %d bits", ordering_line_bits(&job->x.shape));
+    for (int n = 0; n < job->x.shape.order; n++)
+        printf("%s%d", n ? " + " : " = ", ordering_bits(job->x.shape.dims[n]));
     printf("\n");
-    if (f->x.nnz == 0)
+    if (job->x.nnz == 0)
         return;
-    const struct coo_statistics *s = &f->statistics;
+    const struct coo_statistics *s = &job->statistics;
     char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
-    if (f->listed.unknown == f->x.nnz)
+    if (job->listed.unknown == job->x.nnz)
         printf("values       none is known\n");
     else
         printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
                s->all_integer ? "all whole numbers" : "not all whole numbers");
     printf("norm         %s\n", exact(s->norm, norm));
-    show_modes(f, &f->statistics);
-    if (f->common.ranks.ranks)
-        show_ranks(&f->ranks);
+    show_modes(job, &job->statistics);
+    if (job->common.ranks.ranks)
+        show_ranks(&job->ranks);
     char text[4096];
-    const uint64_t components = f->plan.request.rank;
-    plan_describe(&f->plan, NULL, text, sizeof text);
+    const uint64_t components = job->plan.request.rank;
+    plan_describe(&job->plan, NULL, text, sizeof text);
     printf("\nmemory plan %sfor %ju component%s, backend %s%s\n%s",
-           f->common.ranks.ranks ? "of a rank " : "", (uintmax_t)components,
-           components == 1 ? "" : "s", f->kind->name, f->plan.fits ? "" : ": does not fit", text);
+           job->common.ranks.ranks ? "of a rank " : "", (uintmax_t)components,
+           components == 1 ? "" : "s", job->kind->name, job->plan.fits ? "" : ": does not fit",
+           text);
     if (text[0] && text[strlen(text) - 1] != '\n')
         printf("\n");
 }
@@ -486,52 +487,52 @@ static void put_plan(struct json *j, const struct plan *plan, const char *backen
 }
 
 /* Prints what was found as one JSON object, which blco-info(1) describes. */
-static enum status print_json(const struct job *f, struct error *error)
+static enum status print_json(const struct job *job, struct error *error)
 {
     struct json j;
     json_begin(&j, error);
     json_put_object(&j, NULL);
-    json_put_string(&j, "tensor", f->path);
-    const bool is_text = f->format == &tensor_text || f->format == &tensor_csv;
-    json_put_string(&j, "format", f->format->name);
-    json_put_unsigned(&j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
+    json_put_string(&j, "tensor", job->path);
+    const bool is_text = job->format == &tensor_text || job->format == &tensor_csv;
+    json_put_string(&j, "format", job->format->name);
+    json_put_unsigned(&j, is_text ? "text_bytes" : "file_bytes", job->file_bytes);
     if (is_text)
-        json_put_bool(&j, "gzip", f->gzip);
-    if (f->format == &tensor_text)
-        json_put_string(&j, "header", word_of(tns_header_words, (int)f->header));
-    json_put_unsigned(&j, "entries", f->entries);
-    json_put_unsigned(&j, "duplicates", f->cleaning.duplicates);
-    json_put_unsigned(&j, "zeros", info_zeros(f));
-    if (f->format == &tensor_blco)
-        json_put_unsigned(&j, "dropped_zeros", f->listed.dropped);
-    json_put_unsigned(&j, "unknown", f->listed.unknown);
-    const struct coo *x = &f->x;
+        json_put_bool(&j, "gzip", job->gzip);
+    if (job->format == &tensor_text)
+        json_put_string(&j, "header", word_of(tns_header_words, (int)job->header));
+    json_put_unsigned(&j, "entries", job->entries);
+    json_put_unsigned(&j, "duplicates", job->cleaning.duplicates);
+    json_put_unsigned(&j, "zeros", info_zeros(job));
+    if (job->format == &tensor_blco)
+        json_put_unsigned(&j, "dropped_zeros", job->listed.dropped);
+    json_put_unsigned(&j, "unknown", job->listed.unknown);
+    const struct coo *x = &job->x;
     json_put_unsigned(&j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(&j, "lengths", x->shape.dims, (size_t)x->shape.order);
-    mode_names_put(&j, &f->labels.modes, x->shape.order);
+    mode_names_put(&j, &job->labels.modes, x->shape.order);
     bool has_maps = false; /* files that have names of indices */
     for (int n = 0; n < x->shape.order; n++)
-        has_maps = has_maps || f->labels.mode[n].path;
+        has_maps = has_maps || job->labels.mode[n].path;
     if (has_maps) {
         json_put_array(&j, "maps");
         for (int n = 0; n < x->shape.order; n++)
-            json_put_string(&j, NULL, f->labels.mode[n].path);
+            json_put_string(&j, NULL, job->labels.mode[n].path);
         json_end(&j);
     }
-    json_put_unsigned(&j, "nonzeros", info_nonzeros(f));
-    json_put_number(&j, "density", info_density(f));
+    json_put_unsigned(&j, "nonzeros", info_nonzeros(job));
+    json_put_number(&j, "density", info_density(job));
     json_put_unsigned(&j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
-    if (f->x.nnz > 0) {
-        size_t order = (size_t)f->x.shape.order;
-        json_put_number(&j, "least", f->statistics.least);
-        json_put_number(&j, "largest", f->statistics.largest);
-        json_put_bool(&j, "whole_numbers", f->statistics.all_integer);
-        json_put_number(&j, "norm", f->statistics.norm);
-        json_put_unsigneds(&j, "empty_slices", f->statistics.empty_slices, order);
-        json_put_unsigneds(&j, "fullest_slice", f->statistics.largest_slice, order);
-        if (f->common.ranks.ranks)
-            put_ranks(&j, &f->ranks);
-        put_plan(&j, &f->plan, f->kind->name);
+    if (job->x.nnz > 0) {
+        size_t order = (size_t)job->x.shape.order;
+        json_put_number(&j, "least", job->statistics.least);
+        json_put_number(&j, "largest", job->statistics.largest);
+        json_put_bool(&j, "whole_numbers", job->statistics.all_integer);
+        json_put_number(&j, "norm", job->statistics.norm);
+        json_put_unsigneds(&j, "empty_slices", job->statistics.empty_slices, order);
+        json_put_unsigneds(&j, "fullest_slice", job->statistics.largest_slice, order);
+        if (job->common.ranks.ranks)
+            put_ranks(&j, &job->ranks);
+        put_plan(&j, &job->plan, job->kind->name);
     }
     json_end(&j);
     return cmd_print_json(&j);
@@ -541,8 +542,8 @@ static enum status print_json(const struct job *f, struct error *error)
 
 static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct job *f = settings;
-    struct cmd_common *common = &f->common;
+    struct job *job = settings;
+    struct cmd_common *common = &job->common;
     struct tensor_reader in = {.path = line->operand[0], .csv = &common->csv, .tns = &common->tns};
     common->options.models = 1;
     common->options.spends = true;
@@ -550,41 +551,41 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     cmd_count_ranks(&common->ranks, error);
     TRY(cli_hint(line, error));
     TRY(cli_single_operand(line, "tensor", error));
-    TRY(machine_choose_now(common, &f->kind, NULL, error));
+    TRY(machine_choose_now(common, &job->kind, NULL, error));
     TRY(tensor_file_find_format(&in, error));
-    f->path = in.path;
-    f->format = in.format;
+    job->path = in.path;
+    job->format = in.format;
     TRY(cmd_begin(common, error));
-    TRY((f->format == &tensor_blco ? gather_blco : gather_text)(f, error));
-    if (f->format != &tensor_csv) {
-        TRY(labels_find_tensor(&f->labels, f->path, f->x.shape.order, error));
-        TRY(labels_read(&f->labels, &f->x.shape, error));
+    TRY((job->format == &tensor_blco ? gather_blco : gather_text)(job, error));
+    if (job->format != &tensor_csv) {
+        TRY(labels_find_tensor(&job->labels, job->path, job->x.shape.order, error));
+        TRY(labels_read(&job->labels, &job->x.shape, error));
     }
-    TRY(check_problem(f, error));
-    problem_take_unknown(&common->options.problem, f->listed.unknown);
-    if (f->x.nnz > 0)
-        TRY(make_plan(f, error));
-    progress_clear(&f->common.progress);
-    if (f->json)
-        TRY(print_json(f, error));
+    TRY(check_problem(job, error));
+    problem_take_unknown(&common->options.problem, job->listed.unknown);
+    if (job->x.nnz > 0)
+        TRY(make_plan(job, error));
+    progress_clear(&job->common.progress);
+    if (job->json)
+        TRY(print_json(job, error));
     else
-        show(f);
-    if (f->x.nnz > 0 && !f->plan.fits) {
+        show(job);
+    if (job->x.nnz > 0 && !job->plan.fits) {
         char obstacle[512];
-        plan_obstacle(&f->plan, obstacle, sizeof obstacle);
-        error_set(error, STATUS_MEMORY, "%s: does not fit: %s", f->path, obstacle);
+        plan_obstacle(&job->plan, obstacle, sizeof obstacle);
+        error_set(error, STATUS_MEMORY, "%s: does not fit: %s", job->path, obstacle);
     }
     return (int)error->status;
 }
 
 static void free_job(void *settings)
 {
-    struct job *f = settings;
-    coo_free(&f->x);
-    tensor_names_free(&f->names);
-    labels_free(&f->labels);
-    coo_census_free(&f->census);
-    process_grid_free(&f->ranks.grid);
+    struct job *job = settings;
+    coo_free(&job->x);
+    tensor_names_free(&job->names);
+    labels_free(&job->labels);
+    coo_census_free(&job->census);
+    process_grid_free(&job->ranks.grid);
 }
 
 const struct command cmd_info = {

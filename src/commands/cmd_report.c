@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/outfile.h"
 #include "commands/file_roles.h"
-#include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/page.h"
