@@ -55,7 +55,7 @@ static int dispatch(int argc, char **argv, const struct command **command, struc
     if (!*command || threads_check_first(error) != STATUS_OK)
         return (int)error->status;
     guard_maps(*command);
-    return (*command)->run(argc - 1, argv + 1, error);
+    return cmd_run(*command, argc - 1, argv + 1, error);
 }
 
 /* Of processes that work together, not every one tells. */

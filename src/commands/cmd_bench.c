@@ -19,13 +19,11 @@ struct job {
     const char *tensor, *json;
     int cache_tiles;               /* --cache-tiles: a mode from 1, or 0 for none */
     const char *cache_tiles_given; /* "--cache-tiles", or NULL */
-    struct cli_line line;
     int threads;
     struct bench_request request;
     struct bench_result result; /* of several ranks: rank 0's                  */
     struct bench_ranks ranks;   /* where there are several                     */
     struct outfile file;
-    struct progress progress;
 };
 
 static const struct cli_option bench_options[] = {
@@ -70,7 +68,8 @@ static enum status prepare(struct job *job, struct error *error)
     job->threads = cmd_set_threads(job->common.threads, 1);
     TRY(threads_start(error));
     if (why_not.status)
-        progress_note(&job->progress, "backend %s (%s)", job->request.kind->name, why_not.message);
+        progress_note(&job->common.progress, "backend %s (%s)", job->request.kind->name,
+                      why_not.message);
     return STATUS_OK;
 }
 
@@ -80,22 +79,19 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
     struct job *job = context;
     const bool several = c->size > 1;
     struct bench_request request = job->request;
-    struct bench_ranks ranks = {0};
-    struct bench_result result = {0};
+    struct bench_ranks other_ranks = {0}, *ranks = c->rank == 0 ? &job->ranks : &other_ranks;
+    struct bench_result other = {0}, *result = c->rank == 0 ? &job->result : &other;
     struct rank_tensor tensor = {0};
     struct rank_place place[CMD_MAX_GPUS];
-    struct rank_request split = {0};
     struct device_comm *devices = NULL;
-    struct progress *progress = c->rank == 0 ? &job->progress : NULL;
+    struct progress *progress = c->rank == 0 ? &job->common.progress : NULL;
     if (several) {
         TRY_OR(done, rank_places(place, c, &job->common, request.kind, error));
-        split = rank_split(&job->common, request.kind, place, c);
         request.options.device = place[c->rank].device;
         TRY_OR(done, rank_meet(&devices, request.kind, place, c, error));
     }
-    split.path = job->tensor;
-    split.tns = &job->common.tns;
-    split.csv = &job->common.csv;
+    const struct rank_request split =
+        rank_split(&job->common, request.kind, several ? place : NULL, c, job->tensor);
     TRY_OR(done, rank_tensor_open(&tensor, c, &split, progress, error));
     tensor.rows.devices = devices;
     TRY_OR(done, cmd_check_grid(&job->common.ranks, tensor.shape.order, error));
@@ -104,19 +100,14 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
                                job->cache_tiles, tensor.shape.order));
     request.tensor = &tensor;
     request.als_only |= several;
-    bench_run(&result, &request, progress, error);
+    bench_run(result, &request, progress, error);
     if (error->status != STATUS_OK)
         comm_abort(c, error);
     else if (several)
-        bench_ranks_gather(&ranks, &tensor, &result, error);
-    if (c->rank == 0) {
-        job->ranks = ranks;
-        job->result = result;
-    } else {
-        bench_ranks_free(&ranks);
-        bench_free(&result);
-    }
+        bench_ranks_gather(ranks, &tensor, result, error);
 done:
+    bench_ranks_free(&other_ranks);
+    bench_free(&other);
     rank_tensor_close(&tensor);
     if (devices)
         request.kind->leave(devices);
@@ -138,24 +129,19 @@ static enum status measure(struct job *job, struct error *error)
     return error->status;
 }
 
-static enum status write_record(struct job *job, struct error *error)
+static enum status write_record(struct job *job, char *const *argv, struct error *error)
 {
     struct json j;
     if (!job->json)
         return STATUS_OK;
     json_begin(&j, error);
     json_put_object(&j, NULL);
-    run_record_machine(&j, "bench", job->line.argv, job->request.kind, job->common.options.device,
+    run_record_machine(&j, "bench", argv, job->request.kind, job->common.options.device,
                        job->threads);
     bench_record(&j, job->tensor, &job->request, &job->result,
                  job->ranks.ranks > 0 ? &job->ranks : NULL);
     json_end(&j);
-    TRY_OR(done, error->status);
-    TRY_OR(done, outfile_write(&job->file, j.text, j.used, error));
-    outfile_commit(&job->file, error);
-done:
-    json_free(&j);
-    return error->status;
+    return run_record_write(&j, &job->file, error);
 }
 
 static enum status show(const struct job *job, struct error *error)
@@ -187,24 +173,26 @@ static enum status show(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct job job = {.file = {.fd = -1}, .line = {.argc = argc, .argv = argv}};
-    if (!cmd_parse(&job.line, &cmd_bench, &job.common, error))
-        goto done;
-    TRY_OR(done, cli_single_operand(&job.line, "tensor", &job.tensor, error));
-    cmd_show_progress(&job.progress, &job.common);
-    if (prepare(&job, error) == STATUS_OK && measure(&job, error) == STATUS_OK &&
-        write_record(&job, error) == STATUS_OK) {
-        progress_done(&job.progress, "done");
-        show(&job, error);
-    }
-    progress_clear(&job.progress);
-done:
-    outfile_discard(&job.file);
-    bench_free(&job.result);
-    bench_ranks_free(&job.ranks);
-    return (int)error->status;
+    struct job *job = settings;
+    job->file.fd = -1;
+    TRY(cli_single_operand(line, "tensor", error));
+    job->tensor = line->operand[0];
+    TRY(prepare(job, error));
+    TRY(measure(job, error));
+    TRY(write_record(job, line->argv, error));
+    progress_done(&job->common.progress, "done");
+    return (int)show(job, error);
+}
+
+static void free_job(void *settings)
+{
+    struct job *job = settings;
+    if (job->tensor)
+        outfile_discard(&job->file);
+    bench_free(&job->result);
+    bench_ranks_free(&job->ranks);
 }
 
 const struct command cmd_bench = {
@@ -220,6 +208,8 @@ const struct command cmd_bench = {
     .ending = "\nExit status: 0 done, 1 a result is wrong, 2 usage or input, 3 memory,\n4 "
               "numerical breakdown, 5 output. More in blco-bench(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct job),
+    .run = run,
+    .free = free_job,
     .operands = CMD_TENSORS,
 };

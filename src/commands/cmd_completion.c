@@ -2,17 +2,13 @@
 #include "commands/cmd.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/json.h"
 #include "base/version.h"
-#include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 
 /* --- the words that may stand at the end of a command line --- */
@@ -21,7 +17,6 @@
 
 /* The word at the end of the line: text[0..head) stays, what is offered begins with the rest. */
 struct last_word {
-    FILE *stream;
     char text[ROOM];
     size_t head;
     size_t hidden; /* text[0..hidden) is not printed: to the shell these are other words */
@@ -40,11 +35,11 @@ static void offer(const struct last_word *w, const char *text, size_t length, co
     if (length < strlen(tail) || !begins_with(text, tail))
         return;
     if (w->hidden < w->head)
-        fprintf(w->stream, "%.*s", (int)(w->head - w->hidden), w->text + w->hidden);
-    fprintf(w->stream, "%.*s%s", (int)(length - hidden), text + hidden, help ? "\t" : "");
+        printf("%.*s", (int)(w->head - w->hidden), w->text + w->hidden);
+    printf("%.*s%s", (int)(length - hidden), text + hidden, help ? "\t" : "");
     for (; help && *help; help++)
-        fputc(*help == '\n' ? ' ' : *help, w->stream);
-    fputc('\n', w->stream);
+        putchar(*help == '\n' ? ' ' : *help);
+    putchar('\n');
 }
 
 /* Offers a word of a list unless it stands before the last comma. */
@@ -69,48 +64,40 @@ static bool has_ending(const char *name, const char *endings)
     return false;
 }
 
-/* Offers one file: a folder, one that has one of the endings (NULL: any), with ktns also the stem
- * of a model. */
-static void offer_file(const struct last_word *w, int folder, size_t folder_length,
-                       const char *name, const char *endings)
-{
-    static const char *const models[] = {".mode1.mat", ".mode1.npy", ".mode1.csv"};
-    char path[ROOM + NAME_MAX + 2];
-    struct stat found;
-    const int length =
-        snprintf(path, sizeof path, "%.*s%s", (int)folder_length, w->text + w->head, name);
-    if (fstatat(folder, name, &found, 0) == 0 && S_ISDIR(found.st_mode)) {
-        strcat(path, "/");
-        offer(w, path, (size_t)length + 1, NULL);
-    } else if (!endings || has_ending(name, endings)) {
-        offer(w, path, (size_t)length, NULL);
-    }
-    for (size_t i = 0; endings && has_ending("x.ktns", endings) && i < 3; i++)
-        if (cmd_ends_in(path, (size_t)length, models[i]))
-            offer(w, path, (size_t)length - strlen(models[i]), NULL);
-}
-
-/* Offers files by offer_file, hidden ones only after a point. "~/" is the folder HOME. */
+/* Offers files that begin as the word does: folders, and those that have one of the endings (NULL:
+ * any), with ktns also the stems of models; hidden ones only after a point. "~/" is the folder
+ * HOME.
+ */
 static void offer_files(const struct last_word *w, const char *endings)
 {
+    static const char *const models[] = {".mode1.mat", ".mode1.npy", ".mode1.csv"};
     const char *tail = w->text + w->head, *slash = strrchr(tail, '/'), *home = getenv("HOME");
-    const size_t length = slash ? (size_t)(slash - tail) + 1 : 0;
     const bool at_home = home && begins_with(tail, "~/");
-    char path[ROOM];
-    snprintf(path, sizeof path, "%s%.*s",
-             !length   ? "."
-             : at_home ? home
-                       : "",
-             (int)(length - at_home), tail + at_home);
-    DIR *folder = opendir(path);
-    for (const struct dirent *e; folder && (e = readdir(folder));) {
-        const bool hidden = e->d_name[0] == '.' && tail[length] != '.';
-        if (!hidden && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-            !strpbrk(e->d_name, "\n\t"))
-            offer_file(w, dirfd(folder), length, e->d_name, endings);
+    char path[PATH_MAX + ROOM], pattern[2 * sizeof path + 2] = "", *end = pattern;
+    glob_t found = {0};
+    snprintf(path, sizeof path, "%s%s", at_home ? home : "", tail + at_home);
+    for (const char *c = path; *c; c++) { /* every character but a slash stands for itself */
+        *end = '\\';
+        end += *c != '/';
+        *end++ = *c;
     }
-    if (folder)
-        closedir(folder);
+    *end = '*';
+    glob(pattern, GLOB_MARK, NULL, &found); /* folders end in "/" */
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *last = found.gl_pathv[i], name[sizeof path]; /* the folder as typed, and the file */
+        for (char *c = last; *c && c[1]; c++)
+            last = *c == '/' ? c + 1 : last;
+        snprintf(name, sizeof name, "%.*s%s", slash ? (int)(slash + 1 - tail) : 0, tail, last);
+        const size_t length = strlen(name);
+        if (strcmp(last, "./") == 0 || strcmp(last, "../") == 0 || strpbrk(name, "\n\t"))
+            continue;
+        if (!endings || name[length - 1] == '/' || has_ending(name, endings))
+            offer(w, name, length, NULL);
+        for (size_t k = 0; endings && strstr(endings, "ktns") && k < 3; k++)
+            if (cmd_ends_in(name, length, models[k]))
+                offer(w, name, length - strlen(models[k]), NULL);
+    }
+    globfree(&found);
 }
 
 /* Offers what may be the argument of the option, which begins at w->head. */
@@ -186,9 +173,9 @@ static void offer_of_command(struct last_word *w, const struct command *command,
  * line: a text line for each, with a tab and what it means where there is such. File names are
  * offered as they are, folders with "/" at the end. A shell may pass --name=word in one word, or as
  * bash does in three; then only what follows the sign is printed. */
-static void print_words(FILE *stream, int count, char **words)
+static void print_words(int count, char **words)
 {
-    struct last_word w = {.stream = stream};
+    struct last_word w = {.head = 0};
     int before = count > 0 ? count - 1 : 0; /* words before the last one */
     const char *name = NULL;
     /* Words with a sign "=" between them are one. */
@@ -249,7 +236,7 @@ static void put_option(struct json *j, const struct cli_option *o)
 }
 
 /* Prints the commands and their options as JSON, as blco(1) describes. STATUS_MEMORY. */
-static enum status print_json(FILE *stream, struct error *error)
+static enum status print_json(struct error *error)
 {
     struct json j;
     json_begin(&j, error);
@@ -269,10 +256,7 @@ static enum status print_json(FILE *stream, struct error *error)
     }
     json_end(&j);
     json_end(&j);
-    if (error->status == STATUS_OK)
-        fwrite(j.text, 1, j.used, stream);
-    json_free(&j);
-    return error->status;
+    return cmd_print_json(&j);
 }
 
 /* --- the command --- */
@@ -317,26 +301,20 @@ static const char *const scripts[] = {[BASH] = bash, [FISH] = fish, [ZSH] = zsh}
 static const struct word shells[] = {
     {"bash", BASH}, {"fish", FISH}, {"zsh", ZSH}, {"json", JSON}, {NULL, 0}};
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct cmd_common common = {0};
-    const char *shell = NULL;
     int choice;
-    if (argc > 1 && strcmp(argv[1], "words") == 0) { /* what follows are no options of ours */
-        print_words(stdout, argc - 2, argv + 2);
+    (void)settings;
+    if (line->argc > 1 && strcmp(line->argv[1], cmd_completion.verbatim) == 0) {
+        print_words(line->argc - 2, line->argv + 2);
         return STATUS_OK;
     }
-    if (!cmd_parse(&line, &cmd_completion, &common, error))
-        return (int)error->status;
-    if (cli_single_operand(&line, "shell", &shell, error) != STATUS_OK)
-        return (int)error->status;
-    if (cli_choice("shell", shell, shells, &choice, error) != STATUS_OK)
-        return (int)error->status;
+    TRY(cli_single_operand(line, "shell", error));
+    TRY(cli_choice("shell", line->operand[0], shells, &choice, error));
     if (choice == JSON)
-        return (int)print_json(stdout, error);
+        return (int)print_json(error);
     fputs(scripts[choice], stdout);
-    return (int)error->status;
+    return STATUS_OK;
 }
 
 const struct command cmd_completion = {
@@ -350,6 +328,8 @@ const struct command cmd_completion = {
              "programs. words: what may stand in place of the last WORD of a command line,\n"
              "which the scripts ask for. More in blco(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct cmd_common),
+    .run = run,
+    .verbatim = "words",
     .words = shells,
 };

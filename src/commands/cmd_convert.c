@@ -23,6 +23,8 @@ struct settings {
     struct tensor_names names;  /* of CSV; of a .blco file those of the modes; owned */
     struct tensor_maps maps;    /* owned                       */
     struct value_change change; /* of the pieces of a .blco file; owned */
+    struct blco_file file;      /* of IN, if it is one; owned  */
+    double start;               /* of writing OUT */
 };
 
 static const struct cli_option output_options[] = {
@@ -46,7 +48,7 @@ static const struct cli_section sections[] = {{"Input", cmd_input_options},
 /* Reads text, CSV or NumPy arrays. What memory does not hold is spilled to *sort; without one, it
  * is refused. *last gets the rest, with the lengths of the tensor. */
 static enum status read_text(struct settings *s, struct external_sort *sort, struct coo *last,
-                             struct progress *progress, struct error *error)
+                             struct error *error)
 {
     struct tensor_reader r = {.format = s->from,
                               .path = s->in,
@@ -55,7 +57,7 @@ static enum status read_text(struct settings *s, struct external_sort *sort, str
                               .cut = TENSOR_PIECES,
                               .memory = sort ? s->memory / 4 * 3 : s->memory,
                               .overhead = EXTERNAL_SORT_OVERHEAD,
-                              .progress = progress};
+                              .progress = &s->common.progress};
     *last = (struct coo){0};
     TRY_OR(done, tensor_reader_open(&r, error));
     TRY_OR(done, tensor_reader_next(&r, error));
@@ -73,8 +75,6 @@ static enum status read_text(struct settings *s, struct external_sort *sort, str
     if (s->from->names)
         s->from->names(&r, &s->names);
 done:
-    if (error->status != STATUS_OK)
-        progress_clear(progress);
     tensor_reader_close(&r);
     return error->status;
 }
@@ -107,42 +107,50 @@ static enum status count_piece(void *change, struct coo *piece, struct error *er
 }
 
 /* The pieces of IN, a .blco file that is open. */
-static struct tensor_reader pieces_of(const struct settings *s, const struct blco_file *f)
+static struct tensor_reader pieces_of(const struct settings *s)
 {
     return (struct tensor_reader){
-        .format = &tensor_blco, .file = f, .cut = TENSOR_PIECES, .memory = s->memory / 2};
+        .format = &tensor_blco, .file = &s->file, .cut = TENSOR_PIECES, .memory = s->memory / 2};
 }
 
-/* Finds what becomes of the values of a .blco file. */
-static enum status look_at_values(struct settings *s, const struct blco_file *f,
-                                  struct error *error)
+/* Opens IN, a .blco file, which cannot bring back zeros that were dropped when it was written, and
+ * finds what becomes of its values. */
+static enum status open_blco(struct settings *s, struct error *error)
 {
-    struct tensor_reader r = pieces_of(s, f);
-    TRY(value_change_begin(&s->change, &s->common.values, &f->shape, error));
+    TRY(blco_file_open(&s->file, s->in, error));
+    const uint64_t dropped = s->file.listed.dropped;
+    struct tensor_reader r = pieces_of(s);
+    if (s->keep_zeros && dropped > 0)
+        return error_set(error, STATUS_INPUT,
+                         "%s: %ju zeros were dropped when it was written: convert its text with "
+                         "--keep-zeros",
+                         s->in, (uintmax_t)dropped);
+    s->names.modes = *s->file.modes;
+    TRY(tns_check_lengths(s->in, &s->file.shape, &s->common.tns, error));
+    TRY(value_change_begin(&s->change, &s->common.values, &s->file.shape, error));
     if (s->change.factor)
         TRY(tensor_reader_each(&r, count_piece, &s->change, error));
     value_change_weigh(&s->change);
     return STATUS_OK;
 }
 
-static void show_blco(struct progress *progress, uint64_t nnz, uint64_t bytes, const char *how,
-                      double seconds)
+static void show_blco(struct settings *s, uint64_t nnz, uint64_t bytes, const char *how)
 {
-    char size[NUMBER_SIZE_TEXT], lasted[PACE_TEXT];
-    progress_done(progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s%s", (uintmax_t)nnz,
-                  number_size(bytes, size), (double)bytes / (double)(nnz ? nnz : 1), how,
-                  pace(0, NULL, seconds, lasted));
+    char lasted[PACE_TEXT];
+    progress_done(&s->common.progress, "%ju nonzeros, %s, %.2f bytes a nonzero%s%s", (uintmax_t)nnz,
+                  NUMBER_SIZE(bytes), (double)bytes / (double)(nnz ? nnz : 1), how,
+                  pace(0, NULL, clock_now() - s->start, lasted));
 }
 
-static enum status text_to_blco(struct settings *s, struct progress *progress, struct error *error)
+static enum status text_to_blco(struct settings *s, struct error *error)
 {
     struct external_sort sort;
     struct coo last = {0};
     struct external_sort_report report;
     char from[64] = "";
-    external_sort_init(&sort, s->out, s->memory, progress);
+    external_sort_init(&sort, s->out, s->memory, &s->common.progress);
     sort.zeros = s->common.tns.zeros;
-    TRY_OR(done, read_text(s, &sort, &last, progress, error));
+    TRY_OR(done, read_text(s, &sort, &last, error));
     if (s->common.values.kind != VALUES_AS_THEY_ARE) {
         if (sort.spills > 0)
             TRY_OR(done, error_set(error, STATUS_MEMORY,
@@ -151,8 +159,8 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
                                    s->in));
         TRY_OR(done, clean_text(s, &last, &sort.cleaned, error));
     }
-    double start = clock_now();
-    progress_stage(progress, "writing %s", s->out);
+    s->start = clock_now();
+    progress_stage(&s->common.progress, "writing %s", s->out);
     TRY_OR(done, write_maps(s, &last.shape, true, error));
     sort.modes = &s->maps.names.modes;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
@@ -162,50 +170,26 @@ static enum status text_to_blco(struct settings *s, struct progress *progress, s
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
     if (sort.spills > 0)
         snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills);
-    show_blco(progress, report.nnz, report.bytes, from, clock_now() - start);
-    tensor_note_cleaning(progress, &report.cleaning);
+    show_blco(s, report.nnz, report.bytes, from);
+    tensor_note_cleaning(&s->common.progress, &report.cleaning);
 done:
     coo_free(&last);
     external_sort_free(&sort);
     return error->status;
 }
 
-/* Opens IN, a .blco file, which cannot bring back zeros that were dropped when it was written. */
-static enum status open_blco(struct blco_file *f, struct settings *s, struct error *error)
+static enum status blco_to_blco(struct settings *s, struct error *error)
 {
-    TRY(blco_file_open(f, s->in, error));
-    const uint64_t dropped = f->listed.dropped;
-    if (s->keep_zeros && dropped > 0) {
-        error_set(error, STATUS_INPUT,
-                  "%s: %ju zeros were dropped when it was written: convert its text with "
-                  "--keep-zeros",
-                  s->in, (uintmax_t)dropped);
-        goto done;
-    }
-    s->names.modes = *f->modes;
-    tns_check_lengths(s->in, &f->shape, &s->common.tns, error);
-done:
-    if (error->status != STATUS_OK)
-        blco_file_close(f);
-    return error->status;
-}
-
-static enum status blco_to_blco(struct settings *s, struct progress *progress, struct error *error)
-{
-    struct blco_file f;
+    const struct blco_copying how = {s->out, &s->change, s->memory, &s->common.progress};
     uint64_t bytes;
-    double start = clock_now();
-    TRY(open_blco(&f, s, error));
-    TRY_OR(done, look_at_values(s, &f, error));
-    progress_stage(progress, "writing %s", s->out);
-    TRY_OR(done, write_maps(s, &f.shape, mode_names_any(f.modes), error));
-    const struct blco_copying how = {s->out, &s->change, s->memory, progress};
-    TRY_OR(done, blco_copy(&f, &how, &bytes, error));
-    TRY_OR(done, tensor_maps_commit(&s->maps, error));
-    show_blco(progress, f.header->nnz, bytes, "", clock_now() - start);
-done:
-    blco_file_close(&f);
-    return error->status;
+    s->start = clock_now();
+    TRY(open_blco(s, error));
+    progress_stage(&s->common.progress, "writing %s", s->out);
+    TRY(write_maps(s, &s->file.shape, mode_names_any(s->file.modes), error));
+    TRY(blco_copy(&s->file, &how, &bytes, error));
+    TRY(tensor_maps_commit(&s->maps, error));
+    show_blco(s, s->file.header->nnz, bytes, "");
+    return STATUS_OK;
 }
 
 /* --- to text --- */
@@ -233,15 +217,15 @@ static enum status append(void *to, struct coo *piece, struct error *error)
     return tns_writer_append(text->writer, piece, error);
 }
 
-/* Writes OUT, which began at `start`, from pieces whose values s->change changes. */
+/* Writes OUT from pieces whose values s->change changes. */
 static enum status write_text(struct settings *s, const struct coo_pieces *pieces,
-                              struct progress *progress, double start, struct error *error)
+                              struct error *error)
 {
     struct appended text = {.change = &s->change};
     struct tns_write_options options = s->text.options;
     struct line_writer_report report;
-    char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    options.progress = progress;
+    char how_fast[PACE_TEXT];
+    options.progress = &s->common.progress;
     if (!s->text.index_base_given)
         options.index_base = s->common.tns.index_base;
     TRY(write_maps(s, &pieces->shape, false, error));
@@ -258,47 +242,50 @@ static enum status write_text(struct settings *s, const struct coo_pieces *piece
     TRY_OR(done, pieces->each(pieces->pieces, append, &text, error));
     TRY_OR(done, tns_writer_commit(text.writer, &report, error));
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
-    progress_done(progress, "%ju nonzeros, %s%s", (uintmax_t)pieces->nnz,
-                  number_size(report.file_bytes, size),
-                  pace_bytes(report.text_bytes, " of text", clock_now() - start, how_fast));
+    progress_done(&s->common.progress, "%ju nonzeros, %s%s", (uintmax_t)pieces->nnz,
+                  NUMBER_SIZE(report.file_bytes),
+                  pace_bytes(report.text_bytes, " of text", clock_now() - s->start, how_fast));
 done:
     tns_writer_free(text.writer);
     return error->status;
 }
 
-static enum status to_text(struct settings *s, struct progress *progress, struct error *error)
+static enum status blco_to_text(struct settings *s, struct error *error)
 {
-    const bool is_blco = s->from == &tensor_blco;
-    double start = clock_now();
-    struct blco_file f = {0};
-    struct coo x = {0};
+    s->start = clock_now();
+    TRY(open_blco(s, error));
+    struct tensor_reader r = pieces_of(s);
+    const struct coo_pieces pieces = {.shape = s->file.shape,
+                                      .nnz = s->file.header->nnz,
+                                      .each = tensor_reader_each,
+                                      .pieces = &r};
+    return write_text(s, &pieces, error);
+}
+
+static enum status text_to_text(struct settings *s, struct error *error)
+{
+    struct coo x;
     struct coo_cleaning cleaning = {0};
-    TRY(is_blco ? open_blco(&f, s, error) : read_text(s, NULL, &x, progress, error));
-    struct tensor_reader r = pieces_of(s, &f);
-    struct coo_pieces pieces;
-    if (is_blco) {
-        pieces = (struct coo_pieces){
-            .shape = f.shape, .nnz = f.header->nnz, .each = tensor_reader_each, .pieces = &r};
-        TRY_OR(done, look_at_values(s, &f, error));
-    } else {
-        start = clock_now();
-        TRY_OR(done, clean_text(s, &x, &cleaning, error));
-        pieces = coo_in_one_piece(&x);
-    }
-    TRY_OR(done, write_text(s, &pieces, progress, start, error));
-    if (!is_blco)
-        tensor_note_cleaning(progress, &cleaning);
+    TRY(read_text(s, NULL, &x, error));
+    s->start = clock_now();
+    TRY_OR(done, clean_text(s, &x, &cleaning, error));
+    const struct coo_pieces pieces = coo_in_one_piece(&x);
+    TRY_OR(done, write_text(s, &pieces, error));
+    tensor_note_cleaning(&s->common.progress, &cleaning);
 done:
     coo_free(&x);
-    if (is_blco)
-        blco_file_close(&f);
     return error->status;
 }
 
-static enum status convert(struct settings *s, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
+    static const char *const names[] = {"IN", "OUT"};
+    struct settings *s = settings;
+    TRY(cli_two_operands(line, "files", names, error));
+    s->in = line->operand[0];
+    s->out = line->operand[1];
+    s->common.tns.zeros = s->keep_zeros ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
     const struct tensor_format *to = tensor_format_named(s->out);
-    struct progress progress;
     TRY(text_output_check(&s->text, s->out, error));
     const size_t length = strlen(s->out);
     if (to == &tensor_text && strcmp(s->out, "-") != 0 && !cmd_ends_in(s->out, length, ".tns") &&
@@ -317,54 +304,38 @@ static enum status convert(struct settings *s, struct error *error)
     file_roles_add_tensor(&files, s->in, &s->common.csv, error);
     TRY(tensor_target_check(s->out, &files, s->force, error));
     TRY(tensor_maps_check(&s->maps, error));
-    TRY(cmd_begin(&s->common, &progress, error));
+    TRY(cmd_begin(&s->common, error));
     s->memory = cmd_host_memory(&s->common);
-    if (s->from == &tensor_blco && to == &tensor_blco)
-        blco_to_blco(s, &progress, error);
-    else if (to == &tensor_blco)
-        text_to_blco(s, &progress, error);
-    else
-        to_text(s, &progress, error);
-    progress_clear(&progress);
+    if (s->from == &tensor_blco)
+        return (int)(to == &tensor_blco ? blco_to_blco : blco_to_text)(s, error);
+    return (int)(to == &tensor_blco ? text_to_blco : text_to_text)(s, error);
+}
+
+static void free_settings(void *settings)
+{
+    struct settings *s = settings;
+    blco_file_close(&s->file);
     tensor_names_free(&s->names);
     tensor_maps_free(&s->maps);
     value_change_free(&s->change);
-    return error->status;
-}
-
-static int run_command(int argc, char **argv, struct error *error)
-{
-    static const char *const names[] = {"IN", "OUT"};
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings settings = {0};
-    const char *file[2];
-    if (!cmd_parse(&line, &cmd_convert, &settings.common, error))
-        return (int)error->status;
-    if (cli_two_operands(&line, "files", names, file, error) != STATUS_OK)
-        return (int)error->status;
-    settings.common.tns.zeros = settings.keep_zeros ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
-    settings.in = file[0];
-    settings.out = file[1];
-    return (int)convert(&settings, error);
 }
 
 const struct command cmd_convert = {
     .name = "convert",
     .summary = "write a tensor file as another kind of tensor file",
-    .usage =
-        "Usage: blco convert IN OUT [OPTION]...\n\nWrites the tensor in IN to OUT, in the format "
-        "that the name of OUT says: .blco,\n.tns or .tns.gz, or - for text to standard output. IN "
-        "is text (.tns) or CSV\n(--columns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, "
-        "or - "
-        "for text\nor CSV from standard input. Duplicates are summed and zeros dropped; a value\n"
-        "nan is an unknown entry. The names of CSV go to files OUT.mode1.map ... without\nthe "
-        "ending "
-        "of OUT. IN may be larger than memory if IN or OUT is a .blco file;\ntext is then sorted "
-        "in a "
-        "temporary file in the folder of OUT.\n",
+    .usage = "Usage: blco convert IN OUT [OPTION]...\n\n"
+             "Writes the tensor in IN to OUT, in the format that the name of OUT says: .blco,\n"
+             ".tns or .tns.gz, or - for text to standard output. IN is text (.tns) or CSV\n"
+             "(--columns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, or - for text\n"
+             "or CSV from standard input. Duplicates are summed and zeros dropped; a value\n"
+             "nan is an unknown entry. The names of CSV go to files OUT.mode1.map ... without\n"
+             "the ending of OUT. IN may be larger than memory if IN or OUT is a .blco file;\n"
+             "text is then sorted in a temporary file in the folder of OUT.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-convert(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
+    .free = free_settings,
     .operands = CMD_TENSORS,
 };

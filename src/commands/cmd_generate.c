@@ -8,7 +8,6 @@
 #include "base/number.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
-#include "formats/blco/blco_writer.h"
 #include "formats/external_sort.h"
 #include "formats/tensor_writer.h"
 #include "generate/generate.h"
@@ -17,12 +16,19 @@
 
 struct settings {
     struct cmd_common common;
-    uint64_t nnz, rank, seed;
-    double scale, noise, collinearity, counts;
+    struct generate_spec spec;
+    struct generate_plant plant; /* rank 0: no low rank is asked for */
+    uint64_t nnz, seed;
+    double scale;
     const char *preset, *skew, *fibers, *runs;
     const char *collinearity_given; /* the option's name, or NULL */
     bool list, force;
     struct text_output text;
+    const char *path; /* of the file that is made; borrowed */
+    uint64_t made;    /* nonzeros                           */
+    bool counts;      /* the nonzeros of a skewed tensor, which are not written yet */
+    struct tensor_writer writer;
+    struct line_writer_report report;
 };
 
 /* The i-th preset, NULL after the last one. */
@@ -71,19 +77,20 @@ static const struct cli_option skew_options[] = {
 
 static const struct cli_option model_options[] = {
     {"--planted-rank", 0, "R", "instead of skew: a tensor of R sparse components",
-     CLI_UNSIGNED(struct settings, rank, 1, CMD_MAX_RANK), .excludes = "--skew --fibers --runs"},
+     CLI_UNSIGNED(struct settings, plant.rank, 1, CMD_MAX_RANK),
+     .excludes = "--skew --fibers --runs"},
     {"--noise", 0, "S",
      "norm of Gaussian noise on the nonzeros, relative\nto the model's ({default})",
-     CLI_NUMBER(struct settings, noise), .initial = "0", .needs = "--planted-rank"},
+     CLI_NUMBER(struct settings, plant.noise), .initial = "0", .needs = "--planted-rank"},
     {"--poisson", 0, "MEAN",
      "counts: Poisson numbers whose rates are the model's\nvalues, with this mean; zeros are left "
      "out",
-     CLI_OWN(set_positive, double, struct settings, counts), .needs = "--planted-rank",
+     CLI_OWN(set_positive, double, struct settings, plant.counts), .needs = "--planted-rank",
      .excludes = "--noise --collinearity"},
     {"--collinearity", 0, "C",
      "components that share all indices, with this cosine\nbetween any two columns: 0 to 0.9999",
-     CLI_NUMBER(struct settings, collinearity), CLI_GIVEN(struct settings, collinearity_given),
-     .needs = "--planted-rank"},
+     CLI_NUMBER(struct settings, plant.collinearity),
+     CLI_GIVEN(struct settings, collinearity_given), .needs = "--planted-rank"},
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
@@ -126,16 +133,15 @@ static enum status find_preset(const struct settings *s, struct generate_recipe 
                      nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* Fills *spec from --dims, --nnz and the options of skew, or from --preset. */
-static enum status make_spec(const struct settings *s, struct generate_spec *spec,
-                             struct error *error)
+/* Fills s->spec from --dims, --nnz and the options of skew, or from --preset. */
+static enum status make_spec(struct settings *s, struct error *error)
 {
     const struct tns_options *tns = &s->common.tns;
     struct generate_recipe recipe = {
         .nnz = s->nnz, .skew = s->skew, .fibers = s->fibers, .runs = s->runs};
     if (s->preset) {
         TRY(find_preset(s, &recipe, error));
-        return generate_read(spec, &recipe, error);
+        return generate_read(&s->spec, &recipe, error);
     }
     if (!tns->ndims || !s->nnz)
         return error_set(error, STATUS_INPUT, "--dims and --nnz, or --preset, are required");
@@ -143,128 +149,97 @@ static enum status make_spec(const struct settings *s, struct generate_spec *spe
         if (tns->dims[n] == 0)
             return error_set(error, STATUS_INPUT, "--dims: no length of mode %d", n + 1);
     recipe.shape = shape_of(tns->ndims, tns->dims);
-    return generate_read(spec, &recipe, error);
+    return generate_read(&s->spec, &recipe, error);
 }
-
-/* The file that is made. */
-struct output {
-    const char *path;
-    uint64_t nnz;
-    bool counts; /* the nonzeros of a skewed tensor, which are not written yet */
-    struct tensor_writer writer;
-    struct line_writer_report report;
-    struct progress progress;
-};
 
 static enum status append(void *context, struct coo *piece, struct error *error)
 {
-    struct output *out = context;
-    out->nnz += piece->nnz;
-    return out->counts ? error->status : tensor_writer_append(&out->writer, piece, error);
+    struct settings *s = context;
+    s->made += piece->nnz;
+    return s->counts ? error->status : tensor_writer_append(&s->writer, piece, error);
 }
 
-static enum status write_skewed(const struct settings *s, const struct generate_spec *spec,
-                                struct output *out, struct error *error)
+static enum status write_skewed(struct settings *s, struct error *error)
 {
     const uint64_t memory = cmd_host_memory(&s->common);
     const struct tensor_write_options options = {s->text.options, memory / WRITER_PART};
-    struct generate_run run = {.seed = s->seed,
-                               .memory = memory - options.memory,
-                               .take = append,
-                               .context = out,
-                               .progress = &out->progress};
-    progress_stage(&out->progress, "writing %s", out->path);
+    const struct generate_run run = {.seed = s->seed,
+                                     .memory = memory - options.memory,
+                                     .take = append,
+                                     .context = s,
+                                     .progress = &s->common.progress};
+    progress_stage(&s->common.progress, "writing %s", s->path);
     /* this header says how many nonzeros follow: they are made twice */
-    out->counts = options.text.header == TNS_HEADER_SPTENSOR;
-    if (out->counts && generate_skewed(spec, &run, error) != STATUS_OK)
-        return error->status;
-    const uint64_t nnz = out->nnz > 0 ? out->nnz : spec->nnz;
-    TRY_OR(done, tensor_writer_open(&out->writer, out->path, &spec->shape, nnz, &options, error));
-    out->nnz = 0;
-    out->counts = false;
-    TRY_OR(done, generate_skewed(spec, &run, error));
-    tensor_writer_commit(&out->writer, &out->report, error);
+    s->counts = options.text.header == TNS_HEADER_SPTENSOR;
+    if (s->counts)
+        TRY(generate_skewed(&s->spec, &run, error));
+    const uint64_t nnz = s->made > 0 ? s->made : s->spec.nnz;
+    TRY_OR(done, tensor_writer_open(&s->writer, s->path, &s->spec.shape, nnz, &options, error));
+    s->made = 0;
+    s->counts = false;
+    TRY_OR(done, generate_skewed(&s->spec, &run, error));
+    tensor_writer_commit(&s->writer, &s->report, error);
 done:
-    tensor_writer_free(&out->writer);
+    tensor_writer_free(&s->writer);
     return error->status;
 }
 
-static enum status write_planted(const struct settings *s, const struct generate_spec *spec,
-                                 struct output *out, struct error *error)
+static enum status write_planted(struct settings *s, struct error *error)
 {
-    struct progress *progress = &out->progress;
     struct coo x;
     struct external_sort sort;
     struct external_sort_report written = {0};
-    uint64_t memory = cmd_host_memory(&s->common);
-    struct generate_plant plant = {.shape = spec->shape,
-                                   .nnz = spec->nnz,
-                                   .rank = s->rank,
-                                   .noise = s->noise,
-                                   .collinear = s->collinearity_given != NULL,
-                                   .collinearity = s->collinearity,
-                                   .counts = s->counts};
+    const uint64_t memory = cmd_host_memory(&s->common);
     struct tns_write_options options = s->text.options;
-    options.progress = progress;
-    external_sort_init(&sort, out->path, memory, progress);
-    TRY_OR(done, generate_planted(&x, &plant, s->seed, memory, progress, error));
-    out->nnz = x.nnz;
-    if (tensor_format_named(out->path) == &tensor_blco) {
-        progress_stage(progress, "writing %s", out->path);
+    options.progress = &s->common.progress;
+    s->plant.shape = s->spec.shape;
+    s->plant.nnz = s->spec.nnz;
+    s->plant.collinear = s->collinearity_given != NULL;
+    TRY(generate_planted(&x, &s->plant, s->seed, memory, &s->common.progress, error));
+    s->made = x.nnz;
+    if (tensor_format_named(s->path) == &tensor_blco) {
+        progress_stage(&s->common.progress, "writing %s", s->path);
+        external_sort_init(&sort, s->path, memory, &s->common.progress);
         external_sort_write(&sort, &x, &written, error);
-        out->report.file_bytes = written.bytes;
+        external_sort_free(&sort);
+        s->report.file_bytes = written.bytes;
     } else {
-        tns_write(&x, out->path, &options, &out->report, error);
+        tns_write(&x, s->path, &options, &s->report, error);
     }
-done:
-    external_sort_free(&sort);
     coo_free(&x);
     return error->status;
 }
 
-static enum status generate(const struct settings *s, const char *path, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    const struct tensor_maps maps = {.in = "-", .out = path, .force = s->force};
+    struct settings *s = settings;
     struct file_roles files = {0};
-    struct generate_spec spec;
-    struct output out = {.path = path};
     char how_fast[PACE_TEXT];
-    TRY(make_spec(s, &spec, error));
-    TRY(text_output_check(&s->text, path, error));
-    TRY(tensor_target_check(path, &files, s->force, error));
-    TRY(tensor_maps_check(&maps, error));
-    TRY(cmd_begin(&s->common, &out.progress, error));
-    double start = clock_now();
-    if ((s->rank ? write_planted : write_skewed)(s, &spec, &out, error) != STATUS_OK)
-        goto done;
-    progress_done(&out.progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
-                  (uintmax_t)out.nnz, NUMBER_SIZE(out.report.file_bytes),
-                  (double)out.report.file_bytes / (double)out.nnz, (uintmax_t)s->seed,
-                  pace((double)out.nnz / 1e6, "million a second", clock_now() - start, how_fast));
-done:
-    progress_clear(&out.progress);
-    return error->status;
-}
-
-static int run_command(int argc, char **argv, struct error *error)
-{
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings settings = {0};
-    const char *path = NULL;
-    if (!cmd_parse(&line, &cmd_generate, &settings.common, error))
-        return (int)error->status;
-    if (settings.list || (settings.preset && strcmp(settings.preset, "list") == 0)) {
-        if (cli_no_operand(&line, error) != STATUS_OK)
-            return (int)error->status;
+    if (s->list || (s->preset && strcmp(s->preset, "list") == 0)) {
+        TRY(cli_no_operand(line, error));
         printf("%-10s %12s  %s\n", "preset", "nonzeros", "lengths");
         for (const struct generate_recipe *p = generate_presets; p->name; p++) {
             printf("%-10s %12ju  ", p->name, (uintmax_t)p->nnz);
             cmd_print_lengths(&p->shape);
             printf("\n");
         }
-    } else if (cli_single_operand(&line, "output file", &path, error) == STATUS_OK) {
-        generate(&settings, path, error);
+        return STATUS_OK;
     }
+    TRY(cli_single_operand(line, "output file", error));
+    s->path = line->operand[0];
+    const struct tensor_maps maps = {.in = "-", .out = s->path, .force = s->force};
+    TRY(make_spec(s, error));
+    TRY(text_output_check(&s->text, s->path, error));
+    TRY(tensor_target_check(s->path, &files, s->force, error));
+    TRY(tensor_maps_check(&maps, error));
+    TRY(cmd_begin(&s->common, error));
+    const double start = clock_now();
+    if ((s->plant.rank ? write_planted : write_skewed)(s, error) == STATUS_OK)
+        progress_done(
+            &s->common.progress, "%ju nonzeros, %s, %.2f bytes a nonzero, seed %ju%s",
+            (uintmax_t)s->made, NUMBER_SIZE(s->report.file_bytes),
+            (double)s->report.file_bytes / (double)s->made, (uintmax_t)s->seed,
+            pace((double)s->made / 1e6, "million a second", clock_now() - start, how_fast));
     return (int)error->status;
 }
 
@@ -282,6 +257,7 @@ const struct command cmd_generate = {
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-generate(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
     .operands = CMD_TENSORS,
 };

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/machine.h"
 #include "base/number.h"
-#include "base/progress.h"
 #include "base/utf8.h"
 #include "commands/machine_choice.h"
 #include "commands/options/cmd_common.h"
@@ -44,9 +42,12 @@ struct info_ranks {
     bool dealt;        /* rows are, and no mode is kept (ranks/row_deal.h): no mode is cut */
 };
 
-/* What `blco info` finds out of a tensor file. */
-struct info_findings {
-    struct coo x; /* of a .blco file only order, lengths and nnz; owned */
+/* A tensor file, and what `blco info` finds out of it. */
+struct job {
+    struct cmd_common common; /* common.ranks.ranks 0: nothing about ranks is wanted */
+    bool json;
+    const char *path; /* borrowed */
+    struct coo x;     /* of a .blco file only order, lengths and nnz; owned */
     const struct tensor_format *format;
     bool gzip;                    /* of text and CSV                               */
     enum tns_header header;       /* of text                                       */
@@ -57,23 +58,15 @@ struct info_findings {
     uint64_t file_bytes;          /* of text after inflation, of NumPy arrays without headers */
     struct plan_tensor tensor;    /* what the plan needs to know                   */
     uint64_t entries;             /* of the file, duplicates and zeros included    */
-    uint64_t memory;              /* bytes of host memory to use for the statistics */
     struct coo_statistics statistics;
     const struct backend_kind *kind;
     struct plan plan;         /* of the tensor, or of a rank's part of the tensor */
-    struct cmd_ranks wanted;  /* wanted.ranks 0: nothing about ranks is wanted    */
     struct coo_census census; /* where ranks are wanted; owned                    */
     struct info_ranks ranks;  /* likewise                                         */
 };
 
-struct settings {
-    struct cmd_common common;
-    bool json;
-};
-
 static const struct cli_option info_options[] = {
-    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
-    {.name = NULL}};
+    {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct job, json)}, {.name = NULL}};
 
 static const struct cli_option plan_options[] = {
     {"--rank", 'r', "R", "show the memory plan for R components ({default})", CMD_RANK,
@@ -87,14 +80,14 @@ static const struct cli_option plan_options[] = {
      "show the memory plan for this --accelerate of blco\ncpd: {words} ({default})",
      CMD_ACCELERATE},
     {"--ranks", 0, "N", "show how N ranks (GPUs or processes) would share the\nwork",
-     CLI_INT(struct settings, common.ranks.ranks, 1, MAX_RANKS)},
+     CLI_INT(struct job, common.ranks.ranks, 1, MAX_RANKS)},
     {"--grid", 0, "AxBxC",
      "cut mode 1 into A ranges of rows, mode 2 into B, ...,\nfor A*B*C ranks (the "
      "cheapest grid)",
      CMD_GRID},
     {"--on", 0, "WHAT",
      "what the ranks are: {words}, even if\nthis machine has none (as --backend)",
-     CLI_CHOICE(struct settings, common.ranks.on, cmd_on_words), .needs = "--ranks or --grid"},
+     CLI_CHOICE(struct job, common.ranks.on, cmd_on_words), .needs = "--ranks or --grid"},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {
@@ -104,133 +97,122 @@ static const struct cli_section sections[] = {
 
 /* --- finding out --- */
 
-/* What ranks need to know of the nonzeros, where ranks are wanted. */
-static enum status take_census(struct info_findings *f, const struct coo_pieces *pieces,
-                               struct progress *progress, struct error *error)
+/* What ranks need to know of the nonzeros, where ranks are wanted; in so many bytes of memory. */
+static enum status take_census(struct job *job, const struct coo_pieces *pieces, uint64_t memory,
+                               struct error *error)
 {
-    char need[NUMBER_SIZE_TEXT], room[NUMBER_SIZE_TEXT];
     uint64_t bytes = 0;
-    if (f->wanted.ranks == 0)
+    if (job->common.ranks.ranks == 0)
         return STATUS_OK;
     const double start = clock_now();
-    progress_stage(progress, "counting the nonzeros of each row");
+    progress_stage(&job->common.progress, "counting the nonzeros of each row");
     for (int n = 0; n < pieces->shape.order; n++)
-        bytes += pieces->shape.dims[n] * sizeof *f->census.count[n];
-    if (bytes > f->memory)
+        bytes += pieces->shape.dims[n] * sizeof *job->census.count[n];
+    if (bytes > memory)
         return error_set(error, STATUS_MEMORY,
                          "--ranks: counters of %s, 8 bytes for each row of each mode, do not fit "
                          "into the %s of memory that may be used",
-                         number_size(bytes, need), number_size(f->memory, room));
+                         NUMBER_SIZE(bytes), NUMBER_SIZE(memory));
     const uint64_t stride = coo_census_stride(pieces->nnz, MOST_SAMPLE);
-    TRY(coo_pieces_census(pieces, stride, 1, &f->census, error));
-    progress_done(progress, "%.2f s", clock_now() - start);
+    TRY(coo_pieces_census(pieces, stride, 1, &job->census, error));
+    progress_done(&job->common.progress, "%.2f s", clock_now() - start);
     return STATUS_OK;
 }
 
-/* Bytes that counters may take beside so many bytes of nonzeros. */
-static uint64_t counters_beside(const struct info_findings *f, uint64_t nonzeros)
+/* Bytes that counters may take beside so many nonzeros. */
+static uint64_t counters_beside(const struct job *job, uint64_t nnz)
 {
-    return f->memory > nonzeros + LEAST_COUNTERS ? f->memory - nonzeros : LEAST_COUNTERS;
+    const uint64_t memory = cmd_host_memory(&job->common),
+                   taken = coo_bytes(job->x.shape.order, nnz);
+    return memory > taken + LEAST_COUNTERS ? memory - taken : LEAST_COUNTERS;
 }
 
-static enum status gather_text(struct info_findings *f, const char *path,
-                               const struct cmd_common *common, struct progress *progress,
-                               struct error *error)
+/* Reads a file into memory, and counts. */
+static enum status gather_text(struct job *job, struct error *error)
 {
-    struct tensor_reader r = {.format = f->format,
-                              .path = path,
-                              .tns = &common->tns,
-                              .csv = &common->csv,
-                              .memory = common->tns.memory,
+    struct tensor_reader r = {.format = job->format,
+                              .path = job->path,
+                              .tns = &job->common.tns,
+                              .csv = &job->common.csv,
+                              .memory = job->common.tns.memory,
                               .overhead = TENSOR_CLEAN_BYTES,
-                              .progress = progress};
-    tensor_reader_whole(&r, &f->x, error);
-    if (error->status == STATUS_OK && f->format->names)
-        f->format->names(&r, &f->names);
-    f->gzip = r.gzip;
-    f->header = (enum tns_header)r.header;
-    f->entries = r.entries;
-    f->file_bytes = r.bytes;
+                              .progress = &job->common.progress};
+    tensor_reader_whole(&r, &job->x, error);
+    if (error->status == STATUS_OK && job->format->names)
+        job->format->names(&r, &job->names);
+    job->gzip = r.gzip;
+    job->header = (enum tns_header)r.header;
+    job->entries = r.entries;
+    job->file_bytes = r.bytes;
     tensor_reader_close(&r);
     TRY(error->status);
-    TRY(tensor_clean(&f->x, path, &common->tns, NULL, &f->cleaning, error));
-    f->labels.modes = f->names.modes;
-    f->listed = coo_count_listed(&f->x);
-    f->listed.dropped = f->cleaning.zeros;
-    f->tensor =
-        (struct plan_tensor){.shape = f->x.shape, .nnz = f->x.nnz, .unknown = f->listed.unknown};
-    struct coo_pieces pieces = coo_in_one_piece(&f->x);
-    f->memory = counters_beside(f, coo_bytes(f->x.shape.order, f->x.nnz));
-    if (cmd_check_grid(&f->wanted, f->x.shape.order, error) != STATUS_OK || f->x.nnz == 0)
+    TRY(tensor_clean(&job->x, job->path, &job->common.tns, NULL, &job->cleaning, error));
+    job->labels.modes = job->names.modes;
+    job->listed = coo_count_listed(&job->x);
+    job->listed.dropped = job->cleaning.zeros;
+    job->tensor = (struct plan_tensor){
+        .shape = job->x.shape, .nnz = job->x.nnz, .unknown = job->listed.unknown};
+    const struct coo_pieces pieces = coo_in_one_piece(&job->x);
+    const uint64_t memory = counters_beside(job, job->x.nnz);
+    if (cmd_check_grid(&job->common.ranks, job->x.shape.order, error) != STATUS_OK ||
+        job->x.nnz == 0)
         return error->status;
-    TRY(coo_pieces_statistics(&pieces, f->memory, &f->statistics, progress, error));
-    return take_census(f, &pieces, progress, error);
+    TRY(coo_pieces_statistics(&pieces, memory, &job->statistics, &job->common.progress, error));
+    return take_census(job, &pieces, memory, error);
 }
 
-/* Holds some segments for each thread in memory at a time; counters take the rest of f->memory. */
-static enum status decode_statistics(struct info_findings *f, const struct blco_file *file,
-                                     struct progress *progress, struct error *error)
+/* Holds some segments for each thread in memory at a time; counters take the rest of the memory. */
+static enum status gather_blco(struct job *job, struct error *error)
 {
-    struct tensor_reader r = {
-        .format = &tensor_blco, .file = file, .cut = TENSOR_PIECES, .memory = f->memory / 4};
-    struct coo_pieces pieces = {
-        .shape = f->x.shape, .nnz = f->x.nnz, .each = tensor_reader_each, .pieces = &r};
-    uint64_t counters =
-        counters_beside(f, coo_bytes(f->x.shape.order, blco_pieces_nnz(file, r.memory)));
-    double start = clock_now();
-    progress_stage(progress, "reading %s", file->name);
-    TRY(coo_pieces_statistics(&pieces, counters, &f->statistics, progress, error));
-    progress_done(progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)f->x.nnz,
-                  NUMBER_SIZE(f->file_bytes), clock_now() - start);
-    return take_census(f, &pieces, progress, error);
-}
-
-static enum status gather_blco(struct info_findings *f, const char *path,
-                               const struct tns_options *options, struct progress *progress,
-                               struct error *error)
-{
+    const double start = clock_now();
+    const uint64_t memory = cmd_host_memory(&job->common);
     struct blco_file file;
-    TRY(blco_file_open(&file, path, error));
-    const struct blco_file_header *h = file.header;
-    f->file_bytes = h->file_bytes;
-    f->labels.modes = *file.modes;
-    f->entries = h->nnz;
-    f->listed = file.listed;
-    f->x = (struct coo){.shape = file.shape, .nnz = h->nnz};
-    f->tensor = file_for_plan(&file);
-    TRY_OR(done, tns_check_lengths(path, &f->x.shape, options, error));
-    TRY_OR(done, cmd_check_grid(&f->wanted, f->x.shape.order, error));
-    if (h->nnz > 0)
-        decode_statistics(f, &file, progress, error);
+    TRY(blco_file_open(&file, job->path, error));
+    job->file_bytes = file.header->file_bytes;
+    job->labels.modes = *file.modes;
+    job->entries = file.header->nnz;
+    job->listed = file.listed;
+    job->x = (struct coo){.shape = file.shape, .nnz = job->entries};
+    job->tensor = file_for_plan(&file);
+    struct tensor_reader r = {
+        .format = &tensor_blco, .file = &file, .cut = TENSOR_PIECES, .memory = memory / 4};
+    const struct coo_pieces pieces = {
+        .shape = job->x.shape, .nnz = job->x.nnz, .each = tensor_reader_each, .pieces = &r};
+    TRY_OR(done, tns_check_lengths(job->path, &job->x.shape, &job->common.tns, error));
+    TRY_OR(done, cmd_check_grid(&job->common.ranks, job->x.shape.order, error));
+    if (job->x.nnz == 0)
+        goto done;
+    const uint64_t counters = counters_beside(job, blco_pieces_nnz(&file, r.memory));
+    progress_stage(&job->common.progress, "reading %s", file.name);
+    TRY_OR(done, coo_pieces_statistics(&pieces, counters, &job->statistics, &job->common.progress,
+                                       error));
+    progress_done(&job->common.progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)job->x.nnz,
+                  NUMBER_SIZE(job->file_bytes), clock_now() - start);
+    take_census(job, &pieces, memory, error);
 done:
     blco_file_close(&file);
     return error->status;
 }
 
-/* Chooses the grid, or takes the user's; `plan` is that of the whole tensor. The caller frees
- * r->grid. STATUS_INPUT, STATUS_MEMORY. */
-static enum status choose_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
-                                const struct rank_machine *machine, const struct coo_census *census,
-                                const struct plan *plan, struct error *error)
+/* Chooses the grid, or takes the user's; job->plan is that of the whole tensor. Where each row has
+ * a system of its own (`deals`), the model knows no seconds, and rows may be dealt. STATUS_INPUT,
+ * STATUS_MEMORY. */
+static enum status choose_ranks(struct job *job, const struct rank_machine *machine, bool deals,
+                                struct error *error)
 {
-    const struct plan_tensor *tensor = &plan->request.tensor;
-    struct grid_request request = {.ranks = ranks->ranks, .row_bytes = plan->request.row_bytes};
+    const struct cmd_ranks *ranks = &job->common.ranks;
+    const struct plan_tensor *tensor = &job->plan.request.tensor;
+    const uint64_t row_bytes = job->plan.request.row_bytes;
+    struct info_ranks *r = &job->ranks;
+    struct grid_request request = {.ranks = ranks->ranks, .row_bytes = row_bytes};
     memcpy(request.parts, ranks->parts, sizeof request.parts);
     *r = (struct info_ranks){.machine = *machine,
                              .is_chosen = ranks->modes == 0,
-                             .is_estimated = census->sample.nnz < tensor->nnz};
+                             .is_estimated = job->census.sample.nnz < tensor->nnz};
     rank_rates(&request, &tensor->shape, &r->machine);
-    return process_grid_choose(&r->grid, &r->cost, &request, census, tensor->nnz, error);
-}
-
-/* The same where each row has a system of its own, of which the model knows no seconds. */
-static enum status deal_ranks(struct info_ranks *r, const struct cmd_ranks *ranks,
-                              const struct rank_machine *machine, const struct coo_census *census,
-                              const struct plan *plan, struct error *error)
-{
-    const struct plan_tensor *tensor = &plan->request.tensor;
-    const uint64_t row_bytes = plan->request.row_bytes;
-    TRY(choose_ranks(r, ranks, machine, census, plan, error));
+    TRY(process_grid_choose(&r->grid, &r->cost, &request, &job->census, tensor->nnz, error));
+    if (!deals)
+        return STATUS_OK;
     const int kept = row_deal_kept(&r->grid, row_bytes);
     r->cost.mttkrp_seconds = r->cost.solve_seconds = r->cost.move_seconds = NAN;
     if (kept >= 0) {
@@ -246,9 +228,9 @@ static enum status deal_ranks(struct info_ranks *r, const struct cmd_ranks *rank
         const uint64_t rows = r->grid.shape.dims[n], parts = (uint64_t)r->grid.ranks;
         struct row_deal deal;
         uint64_t all = 0, own = 0, most = 0;
-        TRY(row_deal_make(&deal, census->count[n], rows, r->grid.ranks, false, error));
+        TRY(row_deal_make(&deal, job->census.count[n], rows, r->grid.ranks, false, error));
         for (uint64_t i = 0; i < rows; i++)
-            all += census->count[n][i];
+            all += job->census.count[n][i];
         for (uint64_t k = 0; k < parts; k++) {
             own += deal.own[k];
             most = deal.own[k] > most ? deal.own[k] : most;
@@ -271,93 +253,72 @@ static struct shape longest_ranges(const struct process_grid *g)
     return shape;
 }
 
-/* f->plan = the memory plan, of a rank's part where ranks are wanted. */
-static enum status make_plan(struct info_findings *f, const struct backend_options *options,
-                             int threads, struct error *error)
+/* job->plan = the memory plan, of a rank's part where ranks are wanted. */
+static enum status make_plan(struct job *job, struct error *error)
 {
-    TRY(backend_plan(&f->plan, f->kind, &f->tensor, options, error));
-    if (f->wanted.ranks == 0)
+    const struct backend_options *options = &job->common.options;
+    const struct cmd_ranks *wanted = &job->common.ranks;
+    const int threads = omp_get_max_threads();
+    TRY(backend_plan(&job->plan, job->kind, &job->tensor, options, error));
+    if (wanted->ranks == 0)
         return STATUS_OK;
-    bool device =
-        f->wanted.on == CMD_ON_BACKEND ? f->kind->device != NULL : f->wanted.on == CMD_ON_GPUS;
+    const bool device =
+        wanted->on == CMD_ON_BACKEND ? job->kind->device != NULL : wanted->on == CMD_ON_GPUS;
     /* processes are on one host as long as this host has a core for each thread */
     const struct rank_machine machine = {.device = device,
-                                         .one_host = device ? f->wanted.ranks <= GPUS_OF_A_HOST
-                                                            : f->wanted.ranks * threads <=
+                                         .one_host = device ? wanted->ranks <= GPUS_OF_A_HOST
+                                                            : wanted->ranks * threads <=
                                                                   omp_get_num_procs(),
                                          .threads = threads};
-    const bool deals = f->wanted.ranks > 1 && problem_by_rows(&options->problem);
-    if ((deals ? deal_ranks : choose_ranks)(&f->ranks, &f->wanted, &machine, &f->census, &f->plan,
-                                            error) != STATUS_OK)
-        return error->status;
+    const bool deals = wanted->ranks > 1 && problem_by_rows(&options->problem);
+    TRY(choose_ranks(job, &machine, deals, error));
     /* of a rank with the longest ranges and the most nonzeros; ranks of one host share the host's
      * memory, unless the user says how much a rank may use */
-    const struct plan_tensor tensor = {.shape = longest_ranges(&f->ranks.grid),
-                                       .nnz = f->ranks.cost.largest_nnz,
-                                       .is_part = f->ranks.grid.ranks > 1};
+    const struct plan_tensor tensor = {.shape = longest_ranges(&job->ranks.grid),
+                                       .nnz = job->ranks.cost.largest_nnz,
+                                       .is_part = job->ranks.grid.ranks > 1};
     struct backend_options mine = *options;
-    if (mine.host_memory == 0 && f->ranks.machine.one_host)
-        mine.host_memory = machine_memory_budget(0) / (uint64_t)f->ranks.grid.ranks;
-    return backend_plan(&f->plan, f->kind, &tensor, &mine, error);
+    if (mine.host_memory == 0 && job->ranks.machine.one_host)
+        mine.host_memory = machine_memory_budget(0) / (uint64_t)job->ranks.grid.ranks;
+    return backend_plan(&job->plan, job->kind, &tensor, &mine, error);
 }
 
 /* Refuses what no run of this problem takes. */
-static enum status check_problem(const struct info_findings *f, const struct cmd_common *common,
-                                 struct error *error)
+static enum status check_problem(const struct job *job, struct error *error)
 {
-    const struct problem *p = &common->options.problem;
+    const struct problem *p = &job->common.options.problem;
     char reason[64], text[UNLISTED_TEXT];
     if (problem_has_rates(p))
         snprintf(reason, sizeof reason, "%s", loss_of(p->loss)->option);
     else if (p->unlisted.weighed)
         snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));
-    else if (f->listed.unknown > 0)
+    else if (job->listed.unknown > 0)
         snprintf(reason, sizeof reason, "unknown entries (nan)");
     else
         return STATUS_OK;
-    return cmd_check_by_rows(common, reason, error);
-}
-
-static enum status gather(struct info_findings *f, const char *path, struct cmd_common *common,
-                          struct error *error)
-{
-    struct progress progress;
-    TRY(machine_choose_now(common, &f->kind, NULL, error));
-    struct tensor_reader in = {.path = path, .csv = &common->csv, .tns = &common->tns};
-    TRY(tensor_file_find_format(&in, error));
-    f->format = in.format;
-    TRY(cmd_begin(common, &progress, error));
-    const int threads = omp_get_max_threads();
-    f->memory = cmd_host_memory(common);
-    f->wanted = common->ranks;
-    if (f->format == &tensor_blco)
-        gather_blco(f, path, &common->tns, &progress, error);
-    else
-        gather_text(f, path, common, &progress, error);
-    if (error->status == STATUS_OK && f->format != &tensor_csv &&
-        labels_find_tensor(&f->labels, path, f->x.shape.order, error) == STATUS_OK)
-        labels_read(&f->labels, &f->x.shape, error);
-    if (error->status == STATUS_OK)
-        check_problem(f, common, error);
-    problem_take_unknown(&common->options.problem, f->listed.unknown);
-    if (error->status == STATUS_OK && f->x.nnz > 0)
-        make_plan(f, &common->options, threads, error);
-    progress_clear(&progress);
-    return error->status;
+    return cmd_check_by_rows(&job->common, reason, error);
 }
 
 /* --- as text --- */
 
 /* Zeros that the file lists: those that cleaning drops from text, those that a .blco file keeps. */
-static uint64_t info_zeros(const struct info_findings *f)
+static uint64_t info_zeros(const struct job *job)
 {
-    return f->format == &tensor_blco ? f->listed.zeros : f->listed.dropped;
+    return job->format == &tensor_blco ? job->listed.zeros : job->listed.dropped;
 }
 
 /* Entries that are left, without unknown entries and zeros. */
-static uint64_t info_nonzeros(const struct info_findings *f)
+static uint64_t info_nonzeros(const struct job *job)
 {
-    return f->x.nnz - f->listed.unknown - f->listed.zeros;
+    return job->x.nnz - job->listed.unknown - job->listed.zeros;
+}
+
+static double info_density(const struct job *job)
+{
+    double places = 1;
+    for (int n = 0; n < job->x.shape.order; n++)
+        places *= (double)job->x.shape.dims[n];
+    return (double)info_nonzeros(job) / places;
 }
 
 static const char *exact(double value, char *text)
@@ -366,15 +327,15 @@ static const char *exact(double value, char *text)
     return text;
 }
 
-static void show_modes(const struct info_findings *f, const struct coo_statistics *s)
+static void show_modes(const struct job *job, const struct coo_statistics *s)
 {
-    const struct mode_names *names = &f->labels.modes;
+    const struct mode_names *names = &job->labels.modes;
     const bool named = mode_names_any(names);
     char shown[PRINTABLE_ROOM(MODE_NAME_BYTES)];
     printf("\nmode      length  empty slices  nonzeros of the fullest slice%s\n",
            named ? "  name" : "");
-    for (int n = 0; n < f->x.shape.order; n++)
-        printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)f->x.shape.dims[n],
+    for (int n = 0; n < job->x.shape.order; n++)
+        printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)job->x.shape.dims[n],
                (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n], named ? "  " : "",
                printable(names->of[n], shown, sizeof shown));
 }
@@ -413,79 +374,69 @@ static void show_ranks(const struct info_ranks *r)
         cost->mttkrp_seconds + cost->solve_seconds + cost->move_seconds);
 }
 
-static void show_format(const struct info_findings *f)
+static void show_format(const struct job *job)
 {
     static const char *const headers[] = {[TNS_HEADER_NONE] = "no header",
                                           [TNS_HEADER_DIMS] = "header of order and lengths",
                                           [TNS_HEADER_SPTENSOR] = "sptensor header"};
-    char size[NUMBER_SIZE_TEXT];
-    double entries = (double)(f->entries ? f->entries : 1);
-    if (f->format == &tensor_csv)
-        printf("format       %sCSV, %s of text, %.2f bytes a row\n", f->gzip ? "gzip, " : "",
-               number_size(f->file_bytes, size), (double)f->file_bytes / entries);
-    else if (f->format == &tensor_text)
-        printf("format       %s%s, %s of text, %.2f bytes an entry\n", f->gzip ? "gzip, " : "",
-               headers[f->header], number_size(f->file_bytes, size),
-               (double)f->file_bytes / entries);
-    else if (f->format == &tensor_npy)
-        printf("format       NumPy arrays, %s, %.2f bytes an entry\n",
-               number_size(f->file_bytes, size), (double)f->file_bytes / entries);
-    else
-        printf("format       .blco, %s, %.2f bytes a nonzero\n", number_size(f->file_bytes, size),
-               (double)f->file_bytes / entries);
+    const bool csv = job->format == &tensor_csv, text = job->format == &tensor_text,
+               blco = job->format == &tensor_blco;
+    const char *name = csv ? "CSV" : text ? headers[job->header] : blco ? ".blco" : "NumPy arrays";
+    printf("format       %s%s, %s%s, %.2f bytes %s\n", job->gzip ? "gzip, " : "", name,
+           NUMBER_SIZE(job->file_bytes), csv || text ? " of text" : "",
+           (double)job->file_bytes / (double)(job->entries ? job->entries : 1),
+           csv    ? "a row"
+           : blco ? "a nonzero"
+                  : "an entry");
 }
 
-static enum status show(const struct info_findings *f, const char *path, struct error *error)
+static void show(const struct job *job)
 {
-    cmd_print_tensor(path);
-    show_format(f);
-    printf("order        %d\n", f->x.shape.order);
-    printf("entries      %ju\n", (uintmax_t)f->entries);
-    printf("duplicates   %ju\n", (uintmax_t)f->cleaning.duplicates);
-    const uint64_t dropped = f->listed.dropped;
-    printf("zeros        %ju", (uintmax_t)info_zeros(f));
-    if (f->format == &tensor_blco && dropped > 0)
+    cmd_print_tensor(job->path);
+    show_format(job);
+    printf("order        %d\n", job->x.shape.order);
+    printf("entries      %ju\n", (uintmax_t)job->entries);
+    printf("duplicates   %ju\n", (uintmax_t)job->cleaning.duplicates);
+    const uint64_t dropped = job->listed.dropped;
+    printf("zeros        %ju", (uintmax_t)info_zeros(job));
+    if (job->format == &tensor_blco && dropped > 0)
         printf(", and %ju dropped when the file was written", (uintmax_t)dropped);
-    printf("\nunknown      %ju\n", (uintmax_t)f->listed.unknown);
-    const struct coo *x = &f->x;
-    const uint64_t nonzeros = info_nonzeros(f);
+    printf("\nunknown      %ju\n", (uintmax_t)job->listed.unknown);
+    const struct coo *x = &job->x;
     printf("lengths      ");
-    double places = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        places *= (double)x->shape.dims[n];
     cmd_print_lengths(&x->shape);
-    printf("\nnonzeros     %ju\n", (uintmax_t)nonzeros);
-    printf("density      %.3g\n", (double)nonzeros / places);
+    printf("\nnonzeros     %ju\n", (uintmax_t)info_nonzeros(job));
+    printf("density      %.3g\n", info_density(job));
     char shown[PRINTABLE_ROOM(PATH_MAX)];
-    for (int n = 0; n < f->x.shape.order; n++)
-        if (f->labels.mode[n].path)
-            printf("names        %s\n", printable(f->labels.mode[n].path, shown, sizeof shown));
-    printf("line         %d bits", ordering_line_bits(&f->x.shape));
-    for (int n = 0; n < f->x.shape.order; n++)
-        printf("%s%d", n ? " + " : " = ", ordering_bits(f->x.shape.dims[n]));
+    for (int n = 0; n < job->x.shape.order; n++)
+        if (job->labels.mode[n].path)
+            printf("names        %s\n", printable(job->labels.mode[n].path, shown, sizeof shown));
+    printf("line         %d bits", ordering_line_bits(&job->x.shape));
+    for (int n = 0; n < job->x.shape.order; n++)
+        printf("%s%d", n ? " + " : " = ", ordering_bits(job->x.shape.dims[n]));
     printf("\n");
-    if (f->x.nnz == 0)
-        return error->status;
-    const struct coo_statistics *s = &f->statistics;
+    if (job->x.nnz == 0)
+        return;
+    const struct coo_statistics *s = &job->statistics;
     char least[NUMBER_MAX_TEXT + 1], largest[NUMBER_MAX_TEXT + 1], norm[NUMBER_MAX_TEXT + 1];
-    if (f->listed.unknown == f->x.nnz)
+    if (job->listed.unknown == job->x.nnz)
         printf("values       none is known\n");
     else
         printf("values       %s to %s, %s\n", exact(s->least, least), exact(s->largest, largest),
                s->all_integer ? "all whole numbers" : "not all whole numbers");
     printf("norm         %s\n", exact(s->norm, norm));
-    show_modes(f, &f->statistics);
-    if (f->wanted.ranks)
-        show_ranks(&f->ranks);
+    show_modes(job, &job->statistics);
+    if (job->common.ranks.ranks)
+        show_ranks(&job->ranks);
     char text[4096];
-    const uint64_t components = f->plan.request.rank;
-    plan_describe(&f->plan, NULL, text, sizeof text);
+    const uint64_t components = job->plan.request.rank;
+    plan_describe(&job->plan, NULL, text, sizeof text);
     printf("\nmemory plan %sfor %ju component%s, backend %s%s\n%s",
-           f->wanted.ranks ? "of a rank " : "", (uintmax_t)components, components == 1 ? "" : "s",
-           f->kind->name, f->plan.fits ? "" : ": does not fit", text);
+           job->common.ranks.ranks ? "of a rank " : "", (uintmax_t)components,
+           components == 1 ? "" : "s", job->kind->name, job->plan.fits ? "" : ": does not fit",
+           text);
     if (text[0] && text[strlen(text) - 1] != '\n')
         printf("\n");
-    return error->status;
 }
 
 /* --- as JSON --- */
@@ -536,96 +487,106 @@ static void put_plan(struct json *j, const struct plan *plan, const char *backen
     json_end(j);
 }
 
-/* Prints what was found as one JSON object, which blco-info(1) describes; `path` names the tensor.
- */
-static enum status print_json(const struct info_findings *f, const char *path, struct error *error)
+/* Prints what was found as one JSON object, which blco-info(1) describes. */
+static enum status print_json(const struct job *job, struct error *error)
 {
     struct json j;
     json_begin(&j, error);
     json_put_object(&j, NULL);
-    json_put_string(&j, "tensor", path);
-    const bool is_text = f->format == &tensor_text || f->format == &tensor_csv;
-    json_put_string(&j, "format", f->format->name);
-    json_put_unsigned(&j, is_text ? "text_bytes" : "file_bytes", f->file_bytes);
+    json_put_string(&j, "tensor", job->path);
+    const bool is_text = job->format == &tensor_text || job->format == &tensor_csv;
+    json_put_string(&j, "format", job->format->name);
+    json_put_unsigned(&j, is_text ? "text_bytes" : "file_bytes", job->file_bytes);
     if (is_text)
-        json_put_bool(&j, "gzip", f->gzip);
-    if (f->format == &tensor_text)
-        json_put_string(&j, "header", word_of(tns_header_words, (int)f->header));
-    json_put_unsigned(&j, "entries", f->entries);
-    json_put_unsigned(&j, "duplicates", f->cleaning.duplicates);
-    json_put_unsigned(&j, "zeros", info_zeros(f));
-    if (f->format == &tensor_blco)
-        json_put_unsigned(&j, "dropped_zeros", f->listed.dropped);
-    json_put_unsigned(&j, "unknown", f->listed.unknown);
-    const struct coo *x = &f->x;
-    double places = 1;
-    for (int n = 0; n < x->shape.order; n++)
-        places *= (double)x->shape.dims[n];
+        json_put_bool(&j, "gzip", job->gzip);
+    if (job->format == &tensor_text)
+        json_put_string(&j, "header", word_of(tns_header_words, (int)job->header));
+    json_put_unsigned(&j, "entries", job->entries);
+    json_put_unsigned(&j, "duplicates", job->cleaning.duplicates);
+    json_put_unsigned(&j, "zeros", info_zeros(job));
+    if (job->format == &tensor_blco)
+        json_put_unsigned(&j, "dropped_zeros", job->listed.dropped);
+    json_put_unsigned(&j, "unknown", job->listed.unknown);
+    const struct coo *x = &job->x;
     json_put_unsigned(&j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(&j, "lengths", x->shape.dims, (size_t)x->shape.order);
-    mode_names_put(&j, &f->labels.modes, x->shape.order);
+    mode_names_put(&j, &job->labels.modes, x->shape.order);
     bool has_maps = false; /* files that have names of indices */
     for (int n = 0; n < x->shape.order; n++)
-        has_maps = has_maps || f->labels.mode[n].path;
+        has_maps = has_maps || job->labels.mode[n].path;
     if (has_maps) {
         json_put_array(&j, "maps");
         for (int n = 0; n < x->shape.order; n++)
-            json_put_string(&j, NULL, f->labels.mode[n].path);
+            json_put_string(&j, NULL, job->labels.mode[n].path);
         json_end(&j);
     }
-    json_put_unsigned(&j, "nonzeros", info_nonzeros(f));
-    json_put_number(&j, "density", (double)info_nonzeros(f) / places);
+    json_put_unsigned(&j, "nonzeros", info_nonzeros(job));
+    json_put_number(&j, "density", info_density(job));
     json_put_unsigned(&j, "line_bits", (uint64_t)ordering_line_bits(&x->shape));
-    if (f->x.nnz > 0) {
-        size_t order = (size_t)f->x.shape.order;
-        json_put_number(&j, "least", f->statistics.least);
-        json_put_number(&j, "largest", f->statistics.largest);
-        json_put_bool(&j, "whole_numbers", f->statistics.all_integer);
-        json_put_number(&j, "norm", f->statistics.norm);
-        json_put_unsigneds(&j, "empty_slices", f->statistics.empty_slices, order);
-        json_put_unsigneds(&j, "fullest_slice", f->statistics.largest_slice, order);
-        if (f->wanted.ranks)
-            put_ranks(&j, &f->ranks);
-        put_plan(&j, &f->plan, f->kind->name);
+    if (job->x.nnz > 0) {
+        size_t order = (size_t)job->x.shape.order;
+        json_put_number(&j, "least", job->statistics.least);
+        json_put_number(&j, "largest", job->statistics.largest);
+        json_put_bool(&j, "whole_numbers", job->statistics.all_integer);
+        json_put_number(&j, "norm", job->statistics.norm);
+        json_put_unsigneds(&j, "empty_slices", job->statistics.empty_slices, order);
+        json_put_unsigneds(&j, "fullest_slice", job->statistics.largest_slice, order);
+        if (job->common.ranks.ranks)
+            put_ranks(&j, &job->ranks);
+        put_plan(&j, &job->plan, job->kind->name);
     }
     json_end(&j);
-    cmd_print_json(&j);
-    json_free(&j);
-    return error->status;
+    return cmd_print_json(&j);
 }
 
 /* --- the command --- */
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings settings = {0};
-    struct cmd_common *common = &settings.common;
-    struct info_findings findings = {0};
-    const char *path = NULL;
+    struct job *job = settings;
+    struct cmd_common *common = &job->common;
+    struct tensor_reader in = {.path = line->operand[0], .csv = &common->csv, .tns = &common->tns};
     common->options.models = 1;
     common->options.spends = true;
-    if (!cmd_parse(&line, &cmd_info, common, error))
-        return (int)error->status;
     problem_complete_loss(&common->options.problem);
     cmd_count_ranks(&common->ranks, error);
-    if (cli_hint(&line, error) != STATUS_OK)
-        return (int)error->status;
-    if (cli_single_operand(&line, "tensor", &path, error) != STATUS_OK)
-        return (int)error->status;
-    if (gather(&findings, path, common, error) == STATUS_OK)
-        (settings.json ? print_json : show)(&findings, path, error);
-    if (error->status == STATUS_OK && findings.x.nnz > 0 && !findings.plan.fits) {
-        char obstacle[512];
-        plan_obstacle(&findings.plan, obstacle, sizeof obstacle);
-        error_set(error, STATUS_MEMORY, "%s: does not fit: %s", path, obstacle);
+    TRY(cli_hint(line, error));
+    TRY(cli_single_operand(line, "tensor", error));
+    TRY(machine_choose_now(common, &job->kind, NULL, error));
+    TRY(tensor_file_find_format(&in, error));
+    job->path = in.path;
+    job->format = in.format;
+    TRY(cmd_begin(common, error));
+    TRY((job->format == &tensor_blco ? gather_blco : gather_text)(job, error));
+    if (job->format != &tensor_csv) {
+        TRY(labels_find_tensor(&job->labels, job->path, job->x.shape.order, error));
+        TRY(labels_read(&job->labels, &job->x.shape, error));
     }
-    coo_free(&findings.x);
-    tensor_names_free(&findings.names);
-    labels_free(&findings.labels);
-    coo_census_free(&findings.census);
-    process_grid_free(&findings.ranks.grid);
+    TRY(check_problem(job, error));
+    problem_take_unknown(&common->options.problem, job->listed.unknown);
+    if (job->x.nnz > 0)
+        TRY(make_plan(job, error));
+    progress_clear(&job->common.progress);
+    if (job->json)
+        TRY(print_json(job, error));
+    else
+        show(job);
+    if (job->x.nnz > 0 && !job->plan.fits) {
+        char obstacle[512];
+        plan_obstacle(&job->plan, obstacle, sizeof obstacle);
+        error_set(error, STATUS_MEMORY, "%s: does not fit: %s", job->path, obstacle);
+    }
     return (int)error->status;
+}
+
+static void free_job(void *settings)
+{
+    struct job *job = settings;
+    coo_free(&job->x);
+    tensor_names_free(&job->names);
+    labels_free(&job->labels);
+    coo_census_free(&job->census);
+    process_grid_free(&job->ranks.grid);
 }
 
 const struct command cmd_info = {
@@ -641,6 +602,8 @@ const struct command cmd_info = {
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory or a tensor that does not fit,\n5 "
               "output. More in blco-info(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct job),
+    .run = run,
+    .free = free_job,
     .operands = CMD_TENSORS,
 };

@@ -23,12 +23,12 @@ struct job {
     struct labels labels;
     const char *labels_given; /* "--labels", or NULL */
     struct ktensor model;
+    const struct loss *loss; /* borrowed */
     struct prediction_file file;
     bool writes; /* `file` is open */
     struct residuals sums;
     double *value; /* (room) the model's values; owned */
     uint64_t room;
-    struct progress progress;
 };
 
 static const struct cli_option input_options[] = {
@@ -55,8 +55,7 @@ static const struct cli_option output_options[] = {
      CLI_FLAG(struct job, residuals)},
     {"--loss", 0, "WHAT",
      "with --residuals: {words}; poisson is for\ncounts, with residuals of deviance and of "
-     "Pearson,\n"
-     "and how likely so many counts are ({default})",
+     "Pearson,\nand how likely so many counts are ({default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
      .needs = "--residuals"},
     {"--count", 'n', "N",
@@ -73,35 +72,12 @@ static const struct cli_section sections[] = {{"Input", input_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-/* --- what is asked for --- */
-
-static enum status check_options(const struct job *job, struct error *error)
-{
-    if (job->count && job->output && strcmp(job->output, "-") == 0)
-        return error_set(error, STATUS_INPUT,
-                         "--output: with --count, standard output has the strangest entries: "
-                         "expected the name of a file");
-    if (job->output && job->labels_given && !job->count && prediction_file_is_array(job->output))
-        return error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
-    if (job->output && tensor_format_named(job->output) == &tensor_blco)
-        return error_set(error, STATUS_INPUT,
-                         "%s: the output is text or an array, expected another name than of a "
-                         ".blco file",
-                         job->output);
-    return STATUS_OK;
-}
-
 /* --- the entries, some at a time --- */
-
-static const struct loss *loss_of_job(const struct job *job)
-{
-    return loss_of(job->common.options.problem.loss);
-}
 
 /* Refuses a value that the loss does not take. */
 static enum status check_values(const struct job *job, const struct coo *piece, struct error *error)
 {
-    const struct loss *loss = loss_of_job(job);
+    const struct loss *loss = job->loss;
     uint64_t i = 0;
     while (i < piece->nnz && (isnan(piece->value[i]) || loss->takes(piece->value[i])))
         i++;
@@ -122,7 +98,7 @@ static enum status take(void *context, struct coo *piece, struct error *error)
         TRY(memory_resize(&job->value, piece->nnz, sizeof *job->value, error));
         job->room = piece->nnz;
     }
-    if (loss_of_job(job)->rates)
+    if (job->loss->rates)
         TRY(check_values(job, piece, error));
     ktensor_at(job->value, &job->model, piece);
     if (job->writes)
@@ -160,13 +136,13 @@ static enum status finish(struct job *job, struct error *error)
     }
     if (job->writes)
         TRY_OR(done, prediction_file_commit(&job->file, error));
-    progress_clear(&job->progress);
+    progress_clear(&job->common.progress);
     if (job->json)
         cmd_print_json(&j);
     else if (job->count)
         residual_print(stdout, &view);
     else if (job->residuals)
-        progress_note(&job->progress, "%s", residual_text(&job->sums, text));
+        progress_note(&job->common.progress, "%s", residual_text(&job->sums, text));
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         top_entries_free(&slices[n]);
@@ -174,16 +150,40 @@ done:
     return error->status;
 }
 
-static enum status predict(struct job *job, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
+    static const char *const names[] = {"STEM", "COORDS"};
+    struct job *job = settings;
+    job->file.array.fd = -1;
+    TRY(cli_two_operands(line, "names", names, error));
+    job->stem = line->operand[0];
+    job->coordinates = line->operand[1];
+    job->loss = loss_of(job->common.options.problem.loss);
+    if (job->count && job->output && strcmp(job->output, "-") == 0)
+        error_set(error, STATUS_INPUT,
+                  "--output: with --count, standard output has the strangest entries: expected the "
+                  "name of a file");
+    else if (job->output && job->labels_given && !job->count &&
+             prediction_file_is_array(job->output))
+        error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
+    else if (job->output && tensor_format_named(job->output) == &tensor_blco)
+        error_set(error, STATUS_INPUT,
+                  "%s: the output is text or an array, expected another name than of a .blco file",
+                  job->output);
+    TRY(cli_hint(line, error));
     const char *target = job->output ? job->output : job->count ? NULL : "-"; /* of text lines */
     struct tns_options *tns = &job->common.tns;
     struct file_roles files = {0};
-    const struct tensor_format *format;
-    TRY(model_entries_format(&format, job->coordinates, error));
-    if (format == &tensor_npy) /* the output counts as the arrays do */
+    struct tensor_reader entries = {.path = job->coordinates,
+                                    .tns = tns,
+                                    .memory = cmd_host_memory(&job->common),
+                                    .overhead = ENTRY_OVERHEAD,
+                                    .progress = &job->common.progress};
+    TRY(model_entries_find_format(&entries, error));
+    const bool arrays = entries.format == &tensor_npy;
+    if (arrays) /* the output counts as the arrays do */
         tns->index_base = npy_tensor_index_base(tns);
-    if (format == &tensor_npy && job->residuals && !npy_tensor_has_values(job->coordinates))
+    if (arrays && job->residuals && !npy_tensor_has_values(job->coordinates))
         return error_set(error, STATUS_INPUT,
                          "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
                          job->coordinates);
@@ -199,55 +199,29 @@ static enum status predict(struct job *job, struct error *error)
     TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
     TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
     TRY(labels_read(&job->labels, &job->model.shape, error));
-    cmd_show_progress(&job->progress, &job->common);
     const struct prediction_form form = {.order = job->model.shape.order,
                                          .labels = &job->labels,
                                          .index_base = tns->index_base,
                                          .residuals = job->residuals,
-                                         .loss = loss_of_job(job)};
-    const struct model_entries entries = {.path = job->coordinates,
-                                          .format = format,
-                                          .tns = tns,
-                                          .shape = &job->model.shape,
-                                          .values_optional = !job->residuals,
-                                          .memory = cmd_host_memory(&job->common),
-                                          .overhead = ENTRY_OVERHEAD,
-                                          .take = take,
-                                          .context = job,
-                                          .progress = &job->progress};
+                                         .loss = job->loss};
     job->writes = target != NULL;
     if (job->residuals)
-        TRY(residuals_begin(&job->sums, &job->model.shape, loss_of_job(job), job->count, error));
+        TRY(residuals_begin(&job->sums, &job->model.shape, job->loss, job->count, error));
     if (job->writes)
         TRY(prediction_file_open(&job->file, target, &form, error));
-    TRY(model_entries_each(&entries, error));
-    return finish(job, error);
+    TRY(model_entries_each(&entries, &job->model.shape, !job->residuals, take, job, error));
+    return (int)finish(job, error);
 }
 
-static int run_command(int argc, char **argv, struct error *error)
+static void free_job(void *settings)
 {
-    static const char *const names[] = {"STEM", "COORDS"};
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct job job = {.file = {.array = {.fd = -1}}};
-    const char *name[2];
-    if (!cmd_parse(&line, &cmd_predict, &job.common, error))
-        goto done;
-    TRY_OR(done, cli_two_operands(&line, "names", names, name, error));
-    job.stem = name[0];
-    job.coordinates = name[1];
-    if (check_options(&job, error) != STATUS_OK) {
-        cli_hint(&line, error);
-        goto done;
-    }
-    predict(&job, error);
-    progress_clear(&job.progress);
-done:
-    prediction_file_free(&job.file);
-    residuals_free(&job.sums);
-    memory_free(job.value);
-    ktensor_free(&job.model);
-    labels_free(&job.labels);
-    return (int)error->status;
+    struct job *job = settings;
+    if (job->coordinates)
+        prediction_file_free(&job->file);
+    residuals_free(&job->sums);
+    memory_free(job->value);
+    ktensor_free(&job->model);
+    labels_free(&job->labels);
 }
 
 const struct command cmd_predict = {
@@ -264,6 +238,8 @@ const struct command cmd_predict = {
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-predict(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct job),
+    .run = run,
+    .free = free_job,
     .operands = CMD_MODELS " " CMD_TENSORS,
 };

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/outfile.h"
 #include "commands/file_roles.h"
-#include "commands/options/cli_values.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/page.h"
@@ -29,7 +28,6 @@ struct job {
     json_t *json; /* the record, or the table of the ranks; owned */
     struct mode_view view[MAX_ORDER];
     struct outfile file;
-    struct progress progress;
 };
 
 /* The modes separated by commas, or none. */
@@ -126,7 +124,7 @@ static enum status prepare_ranks(struct job *job, struct error *error)
 /* Reads the model, its labels and its record. */
 static enum status prepare_model(struct job *job, struct error *error)
 {
-    progress_stage(&job->progress, "reading %s", job->stem);
+    progress_stage(&job->common.progress, "reading %s", job->stem);
     TRY(ktensor_read(&job->model, job->stem, 0, error));
     for (int n = job->model.shape.order; n < MAX_ORDER; n++)
         if (job->order[n] == VIEW_ORDERED)
@@ -142,7 +140,7 @@ static enum status prepare_model(struct job *job, struct error *error)
     return mode_views_make(job->view, &job->model, job->order, job->top, error);
 }
 
-static void put_page(FILE *to, const struct job *job, struct error *error)
+static enum status write_page(struct job *job, struct error *error)
 {
     /* Whether the page is in the folder of the models, as far as their names tell. */
     const char *page_end = strrchr(job->output_path, '/'), *stem_end = strrchr(job->stem, '/');
@@ -156,21 +154,17 @@ static void put_page(FILE *to, const struct job *job, struct error *error)
                               .labels = &job->labels,
                               .view = job->view,
                               .record = job->json};
-    job->ranks_path ? page_ranks_write(to, &ranks, error) : page_write(to, &page, error);
-}
-
-static enum status write_page(struct job *job, struct error *error)
-{
     char *text = NULL;
     size_t size = 0;
-    progress_stage(&job->progress, "writing");
-    if (on_standard_output(job)) {
-        put_page(stdout, job, error);
+    const bool to_stdout = on_standard_output(job);
+    progress_stage(&job->common.progress, "writing");
+    FILE *to = to_stdout ? stdout : memory_hook_fails() ? NULL : open_memstream(&text, &size);
+    if (to && job->ranks_path)
+        page_ranks_write(to, &ranks, error);
+    else if (to)
+        page_write(to, &page, error);
+    if (to_stdout)
         return error->status;
-    }
-    FILE *to = memory_hook_fails() ? NULL : open_memstream(&text, &size);
-    if (to)
-        put_page(to, job, error);
     if (!to || fclose(to) != 0)
         error_set(error, STATUS_MEMORY, "not enough memory to write a file");
     TRY_OR(done, error->status);
@@ -182,43 +176,39 @@ done:
     return error->status;
 }
 
-static enum status run(struct job *job, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    TRY(cmd_begin(&job->common, &job->progress, error));
+    struct job *job = settings;
+    job->file.fd = -1;
+    TRY(cli_single_operand(line, "model", error));
+    job->stem = line->operand[0];
+    TRY(cmd_begin(&job->common, error));
     job->output_path =
         job->output ? memory_text(error, "%s", job->output) : path_beside(job->stem, "html", error);
     job->record_path = job->record ? memory_text(error, "%s", job->record)
                                    : found_beside(job->stem, "json", error);
     job->ranks_path = found_beside(job->stem, "ranks.json", error);
-    TRY_OR(done, error->status);
-    TRY_OR(done, check_output(job, error));
-    TRY_OR(done, (job->ranks_path ? prepare_ranks : prepare_model)(job, error));
-    TRY_OR(done, write_page(job, error));
-    progress_done(&job->progress, "%s",
+    TRY(error->status);
+    TRY(check_output(job, error));
+    TRY((job->ranks_path ? prepare_ranks : prepare_model)(job, error));
+    TRY(write_page(job, error));
+    progress_done(&job->common.progress, "%s",
                   on_standard_output(job) ? "standard output" : job->output_path);
-done:
-    progress_clear(&job->progress);
-    return error->status;
+    return STATUS_OK;
 }
 
-static int run_command(int argc, char **argv, struct error *error)
+static void free_job(void *settings)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct job job = {.file = {.fd = -1}};
-    if (!cmd_parse(&line, &cmd_report, &job.common, error))
-        goto done;
-    TRY_OR(done, cli_single_operand(&line, "model", &job.stem, error));
-    run(&job, error);
-done:
-    outfile_discard(&job.file);
-    mode_views_free(job.view);
-    json_decref(job.json);
-    labels_free(&job.labels);
-    ktensor_free(&job.model);
-    memory_free(job.output_path);
-    memory_free(job.record_path);
-    memory_free(job.ranks_path);
-    return (int)error->status;
+    struct job *job = settings;
+    if (job->stem)
+        outfile_discard(&job->file);
+    mode_views_free(job->view);
+    json_decref(job->json);
+    labels_free(&job->labels);
+    ktensor_free(&job->model);
+    memory_free(job->output_path);
+    memory_free(job->record_path);
+    memory_free(job->ranks_path);
 }
 
 const struct command cmd_report = {
@@ -230,6 +220,8 @@ const struct command cmd_report = {
              "how the models compare.\nThe page is one file and needs no network.\n",
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct job),
+    .run = run,
+    .free = free_job,
     .operands = CMD_MODELS,
 };

@@ -112,6 +112,8 @@ static enum status scratch_folder_make(char *path, struct error *error)
 struct settings {
     struct cmd_common common;
     bool verbose, json;
+    bool host, cuda;      /* which backends are tested             */
+    struct error why_not; /* cuda is wanted, but not there         */
 };
 
 static const struct cli_option selftest_options[] = {
@@ -128,56 +130,38 @@ static const struct cli_option selftest_options[] = {
 static const struct cli_section sections[] = {
     {"Self-test", selftest_options}, {"General", cmd_plain_options}, {NULL, NULL}};
 
-/* Which backends are tested. */
-struct tested {
-    bool host, cuda;
-    struct error why_not; /* cuda is wanted, but not there */
-};
-
-static enum status choose(struct settings *s, struct tested *tested, struct error *error)
-{
-    const struct backend_kind *kind;
-    s->common.gpus.all_unless_given = true;
-    TRY(machine_choose_now(&s->common, &kind, &tested->why_not, error));
-    tested->host = strcmp(s->common.backend, "cuda") != 0;
-    tested->cuda = kind == &backend_cuda;
-    return STATUS_OK;
-}
-
 /* Says what is tested, and does what needs no backend. */
-static void run_files(struct selftest *t, const struct tested *tested, const char *folder)
+static void run_files(struct selftest *t, const struct settings *s, const char *folder)
 {
     if (!t->quiet && !t->json)
         printf("blco %s\n", version_text);
-    if (!t->quiet && !t->json && tested->why_not.status != STATUS_OK)
-        printf("no GPU: CUDA not tested (%s)\n", tested->why_not.message);
+    if (!t->quiet && !t->json && s->why_not.status != STATUS_OK)
+        printf("no GPU: CUDA not tested (%s)\n", s->why_not.message);
     t->folder = folder;
     selftest_run_files(t);
 }
 
 /* In one process. */
-static enum status run_process(struct settings *s, struct selftest *t, struct error *error)
+static enum status run_process(const struct settings *s, struct selftest *t, struct error *error)
 {
     const struct cmd_gpus *gpus = &s->common.gpus;
-    struct tested tested = {0};
     char folder[SCRATCH_ROOM], where[32];
-    TRY(choose(s, &tested, error));
     cmd_set_threads(s->common.threads, 1);
     TRY(threads_start(error));
     TRY(scratch_folder_make(folder, error));
-    run_files(t, &tested, folder);
-    if (tested.host) {
+    run_files(t, s, folder);
+    if (s->host) {
         selftest_run_alone(t, &backend_host, 0, "host");
         for (int ranks = 2; ranks <= MOST_HOST_RANKS; ranks++) {
             snprintf(where, sizeof where, "host, %d ranks", ranks);
             selftest_run_team(t, &backend_host, ranks, NULL, where);
         }
     }
-    for (int i = 0; i < gpus->count && tested.cuda; i++) {
+    for (int i = 0; i < gpus->count && s->cuda; i++) {
         snprintf(where, sizeof where, "GPU %d", gpus->device[i]);
         selftest_run_alone(t, &backend_cuda, gpus->device[i], where);
     }
-    if (tested.cuda && gpus->count > 1) {
+    if (s->cuda && gpus->count > 1) {
         snprintf(where, sizeof where, "%d GPUs together", gpus->count);
         selftest_run_team(t, &backend_cuda, gpus->count, gpus->device, where);
     }
@@ -213,14 +197,11 @@ done:
 }
 
 /* In several processes, all of which test CUDA where all can. */
-static enum status run_processes(struct settings *s, struct selftest *t, struct comm *c,
+static enum status run_processes(const struct settings *s, struct selftest *t, struct comm *c,
                                  struct error *error)
 {
-    struct tested tested = {0};
     char folder[SCRATCH_ROOM] = "";
-    choose(s, &tested, error);
-    int without = !tested.cuda;
-    TRY(comm_end_phase(c, error));
+    int without = !s->cuda;
     TRY(comm_allreduce_max(c, &without, error));
     if (c->rank == 0)
         scratch_folder_make(folder, error);
@@ -229,9 +210,9 @@ static enum status run_processes(struct settings *s, struct selftest *t, struct 
     int unseen = access(folder, W_OK) != 0; /* on any rank */
     TRY_OR(done, comm_allreduce_max(c, &unseen, error));
     if (c->rank == 0)
-        run_files(t, &tested, folder);
+        run_files(t, s, folder);
     t->folder = unseen ? NULL : folder;
-    if (tested.host)
+    if (s->host)
         TRY_OR(done, run_together(s, t, &backend_host, c, error));
     if (!without)
         run_together(s, t, &backend_cuda, c, error);
@@ -241,8 +222,10 @@ done:
     return error->status;
 }
 
-static enum status run(struct settings *s, const struct cli_line *line, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
+    struct settings *s = settings;
+    const struct backend_kind *kind;
     struct comm *world = NULL;
     struct json j;
     struct selftest t = {.out = stdout,
@@ -251,9 +234,18 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
                          .verbose = s->verbose};
     const double start = clock_now();
     json_begin(&j, error);
+    if (error->status == STATUS_OK)
+        cli_no_operand(line, error);
     if (comm_world_expected())
         ranks_join(&world, line, sections, error);
     TRY_OR(done, error->status);
+    s->common.gpus.all_unless_given = true;
+    machine_choose_now(&s->common, &kind, &s->why_not, error);
+    if (world)
+        comm_end_phase(world, error);
+    TRY_OR(done, error->status);
+    s->host = strcmp(s->common.backend, "cuda") != 0;
+    s->cuda = kind == &backend_cuda;
     json_put_object(&j, NULL);
     json_put_string(&j, "version", version_text);
     json_put_array(&j, "checks");
@@ -277,18 +269,6 @@ static enum status run(struct settings *s, const struct cli_line *line, struct e
 done:
     json_free(&j);
     comm_finalize(world);
-    return error->status;
-}
-
-static int run_command(int argc, char **argv, struct error *error)
-{
-    struct settings settings = {0};
-    struct cli_line line = {.argc = argc, .argv = argv};
-    if (cli_parse(&line, sections, &settings, error) == STATUS_OK && !settings.common.help &&
-        !settings.common.version)
-        cli_no_operand(&line, error);
-    if (error->status != STATUS_OK || !cmd_answered(&cmd_selftest, &settings.common))
-        run(&settings, &line, error);
     return (int)error->status;
 }
 
@@ -304,6 +284,7 @@ const struct command cmd_selftest = {
     .ending = "\nExit status: 0 all checks passed, 1 a check failed, 2 usage, 3 memory, 5 "
               "the\ntemporary folder cannot be used. More in blco-selftest(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
     .together = true,
 };

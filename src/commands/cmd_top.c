@@ -21,6 +21,7 @@ struct given_indices {
 struct settings {
     struct cmd_common common;
     uint64_t count;
+    struct ktensor model;     /* owned       */
     struct labels labels;     /* owned       */
     uint64_t component, mode; /* from 1; 0: all */
     struct given_indices given;
@@ -66,9 +67,9 @@ static const struct cli_section sections[] = {{"Entries", top_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-static enum status show_components(const struct settings *s, const struct ktensor *model,
-                                   const char *stem, struct error *error)
+static enum status show_components(const struct settings *s, const char *stem, struct error *error)
 {
+    const struct ktensor *model = &s->model;
     struct top_entries top[MAX_ORDER] = {{0}};
     struct top_view view = {
         .model = model, .labels = &s->labels, .top = top, .index_base = s->common.tns.index_base};
@@ -99,7 +100,6 @@ static enum status show_components(const struct settings *s, const struct ktenso
     top_put_json(&j, &view);
     json_end(&j);
     cmd_print_json(&j);
-    json_free(&j);
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         top_entries_free(&top[n]);
@@ -184,35 +184,27 @@ static enum status note(void *slice, struct coo *piece, struct error *error)
 }
 
 /* Reads the tensor, finds the entries of the slice and prints them. */
-static enum status show_unlisted(const struct settings *s, const struct ktensor *model,
-                                 const char *stem, const char *tensor, struct error *error)
+static enum status show_unlisted(struct settings *s, const char *stem, const char *tensor,
+                                 struct error *error)
 {
+    const struct ktensor *model = &s->model;
     struct tns_options tns = s->common.tns;
     struct unlisted_slice slice = {.shape = model->shape};
     struct unlisted_best best = {0};
-    struct progress progress;
+    struct progress *progress = &s->common.progress;
     struct json j;
-    const struct tensor_format *format;
-    cmd_show_progress(&progress, &s->common);
-    TRY(model_entries_format(&format, tensor, error));
-    if (format == &tensor_npy)
+    struct tensor_reader entries = {
+        .path = tensor, .tns = &tns, .memory = cmd_host_memory(&s->common), .progress = progress};
+    TRY(model_entries_find_format(&entries, error));
+    if (entries.format == &tensor_npy)
         tns.index_base = npy_tensor_index_base(&tns);
     TRY(find_given(&slice, s, (uint64_t)tns.index_base, error));
     if (unlisted_slice_check(&slice, error) != STATUS_OK)
         return error_prefix(error, "--unlisted: ");
-    const struct model_entries entries = {.path = tensor,
-                                          .format = format,
-                                          .tns = &tns,
-                                          .shape = &model->shape,
-                                          .values_optional = true,
-                                          .memory = cmd_host_memory(&s->common),
-                                          .take = note,
-                                          .context = &slice,
-                                          .progress = &progress};
-    TRY_OR(done, model_entries_each(&entries, error));
-    progress_stage(&progress, "searching");
-    TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, &progress, error));
-    progress_clear(&progress);
+    TRY_OR(done, model_entries_each(&entries, &model->shape, true, note, &slice, error));
+    progress_stage(progress, "searching");
+    TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, progress, error));
+    progress_clear(progress);
     const struct unlisted_view view = {.slice = &slice,
                                        .best = &best,
                                        .labels = &s->labels,
@@ -231,39 +223,32 @@ static enum status show_unlisted(const struct settings *s, const struct ktensor 
     unlisted_put_json(&j, &view);
     json_end(&j);
     cmd_print_json(&j);
-    json_free(&j);
 done:
-    progress_clear(&progress);
     unlisted_best_free(&best);
     unlisted_slice_free(&slice);
     return error->status;
 }
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
     static const char *const names[] = {"STEM", "TENSOR"};
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct settings s = {0};
-    struct ktensor model = {0};
-    const char *name[2] = {NULL}; /* the model's; with --unlisted the tensor's */
-    if (!cmd_parse(&line, &cmd_top, &s.common, error))
-        goto done;
-    if (s.given.count == 0)
-        cli_single_operand(&line, "model", &name[0], error);
-    else
-        cli_two_operands(&line, "names", names, name, error);
-    TRY_OR(done, error->status);
-    TRY_OR(done, cmd_read_model(&model, name[0], &s.common, error));
-    TRY_OR(done, ktensor_find_labels(&s.labels, name[0], model.shape.order, error));
-    TRY_OR(done, labels_read(&s.labels, &model.shape, error));
-    if (s.given.count == 0)
-        show_components(&s, &model, name[0], error);
-    else
-        show_unlisted(&s, &model, name[0], name[1], error);
-done:
-    ktensor_free(&model);
-    labels_free(&s.labels);
-    return (int)error->status;
+    struct settings *s = settings;
+    const bool unlisted = s->given.count > 0;
+    const char *stem = line->operand[0], *tensor = line->operand[1];
+    TRY(unlisted ? cli_two_operands(line, "names", names, error)
+                 : cli_single_operand(line, "model", error));
+    TRY(cmd_read_model(&s->model, stem, &s->common, error));
+    TRY(ktensor_find_labels(&s->labels, stem, s->model.shape.order, error));
+    TRY(labels_read(&s->labels, &s->model.shape, error));
+    return (int)(unlisted ? show_unlisted(s, stem, tensor, error)
+                          : show_components(s, stem, error));
+}
+
+static void free_settings(void *settings)
+{
+    struct settings *s = settings;
+    ktensor_free(&s->model);
+    labels_free(&s->labels);
 }
 
 const struct command cmd_top = {
@@ -278,6 +263,8 @@ const struct command cmd_top = {
              "COORDS.npy,\nor - for text from standard input.\n",
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in blco-top(1).\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct settings),
+    .run = run,
+    .free = free_settings,
     .operands = CMD_MODELS " " CMD_TENSORS,
 };

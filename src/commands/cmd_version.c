@@ -5,14 +5,11 @@
 
 static const struct cli_section sections[] = {{"General", cmd_general_options}, {NULL, NULL}};
 
-static int run_command(int argc, char **argv, struct error *error)
+static int run(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct cli_line line = {.argc = argc, .argv = argv};
-    struct cmd_common common = {0};
-    if (!cmd_parse(&line, &cmd_version, &common, error))
-        return (int)error->status;
-    common.version = cli_no_operand(&line, error) == STATUS_OK;
-    cmd_answered(&cmd_version, &common);
+    struct cmd_common *common = settings;
+    common->version = cli_no_operand(line, error) == STATUS_OK;
+    cmd_answered(&cmd_version, common);
     return (int)error->status;
 }
 
@@ -22,5 +19,6 @@ const struct command cmd_version = {
     .usage = "Usage: blco version [OPTION]...\n\n"
              "Prints the version and the commit of blco, as blco --version does.\n",
     .sections = sections,
-    .run = run_command,
+    .settings = sizeof(struct cmd_common),
+    .run = run,
 };

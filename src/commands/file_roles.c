@@ -45,7 +45,7 @@ void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
     for (int i = 0; i < 2; i++)
         if (name[i] && error->status == STATUS_OK &&
             memory_resize(&f->file, (size_t)f->count + 1, sizeof *f->file, error) == STATUS_OK)
-            f->file[f->count++] = (struct file_with_role){role, name[i]};
+            f->file[f->count++] = (struct file_with_role){.role = role, .path = name[i]};
         else
             memory_free(name[i]);
 }
@@ -92,28 +92,20 @@ void file_roles_add_stem(struct file_roles *f, enum file_role role, const char *
     ktensor_files_free(&files);
 }
 
-/* Where a file is: it, or the folder in which it is to be made under a name. */
-struct place {
-    bool known; /* false of a device or pipe, and of what is not there and cannot be made */
-    dev_t device;
-    ino_t inode;
-    const char *name; /* of a file that is not there yet; points into its path */
-};
-
-static struct place find_place(const char *path, enum file_role role, struct error *error)
+static struct file_place find_place(const char *path, enum file_role role, struct error *error)
 {
     struct stat s;
     const char *slash = strrchr(path, '/');
     const bool dash = strcmp(path, "-") == 0;
     if ((dash ? fstat(is_output(role) ? STDOUT_FILENO : STDIN_FILENO, &s) : stat(path, &s)) == 0)
-        return (struct place){S_ISREG(s.st_mode), s.st_dev, s.st_ino, NULL};
+        return (struct file_place){S_ISREG(s.st_mode), s.st_dev, s.st_ino, NULL};
     if (dash)
-        return (struct place){.known = false};
+        return (struct file_place){.known = false};
     char *folder = memory_text(error, "%.*s.", slash ? (int)(slash + 1 - path) : 0, path);
     const bool known = folder && stat(folder, &s) == 0;
     memory_free(folder);
-    return known ? (struct place){true, s.st_dev, s.st_ino, slash ? slash + 1 : path}
-                 : (struct place){.known = false};
+    return known ? (struct file_place){true, s.st_dev, s.st_ino, slash ? slash + 1 : path}
+                 : (struct file_place){.known = false};
 }
 
 /* Whether one file may have both roles; b is not before a in the order of roles. */
@@ -134,16 +126,14 @@ void file_roles_free(struct file_roles *f)
 
 enum status file_roles_check(struct file_roles *f, struct error *error)
 {
-    struct place *place =
-        error->status == STATUS_OK ? memory_array((size_t)f->count, sizeof *place, error) : NULL;
-    for (int i = 0; place && i < f->count; i++)
-        place[i] = find_place(f->file[i].path, f->file[i].role, error);
+    for (int i = 0; i < f->count && error->status == STATUS_OK; i++)
+        f->file[i].place = find_place(f->file[i].path, f->file[i].role, error);
     TRY_OR(done, error->status);
     for (int i = 0; i < f->count; i++)
         for (int k = 0; k < i; k++) {
             const int first = f->file[k].role <= f->file[i].role ? k : i, second = i + k - first;
             const struct file_with_role *output = &f->file[second], *other = &f->file[first];
-            const struct place *a = &place[i], *b = &place[k];
+            const struct file_place *a = &f->file[i].place, *b = &f->file[k].place;
             const bool same_inode =
                 a->known && b->known && a->device == b->device && a->inode == b->inode;
             if (!same_inode || may_be_one(other->role, output->role) ||
@@ -157,7 +147,6 @@ enum status file_roles_check(struct file_roles *f, struct error *error)
             goto done;
         }
 done:
-    memory_free(place);
     file_roles_free(f);
     return error->status;
 }

@@ -2,6 +2,9 @@
 #ifndef BLCO_FILE_ROLES_H
 #define BLCO_FILE_ROLES_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "formats/csv/csv_options.h"
 #include "formats/ktensor/ktensor_io.h"
@@ -25,9 +28,18 @@ enum file_role {
     FILE_TENSOR
 };
 
+/* Where a file is: it, or the folder in which it is to be made under a name. */
+struct file_place {
+    bool known; /* false of a device or pipe, and of what is not there and cannot be made */
+    dev_t device;
+    ino_t inode;
+    const char *name; /* of a file that is not there yet; points into its path */
+};
+
 struct file_with_role {
     enum file_role role;
-    char *path; /* owned */
+    char *path;              /* owned                                     */
+    struct file_place place; /* once file_roles_check has looked for it */
 };
 
 struct file_roles {

@@ -2,14 +2,38 @@
 
 #include <string.h>
 
+/* Sets common->gpus: which GPUs of this machine are meant, of which the first CMD_MAX_GPUS count. A
+ * backend without GPUs gets the one number 0. STATUS_INPUT where there are no such GPUs, or the
+ * list names one twice; errors as kind->devices. */
 static enum status choose_gpus(struct machine_choice *c, struct error *error)
 {
-    struct cmd_common *common = c->common;
-    common->gpus = c->asked;
-    if (common->options.memory > 0 && !c->kind->devices)
+    struct cmd_gpus *gpus = &c->common->gpus;
+    *gpus = c->asked;
+    int have = 1, largest = gpus->count - 1;
+    if (c->common->options.memory > 0 && !c->kind->devices)
         return error_set(error, STATUS_INPUT, "--memory: backend %s uses no GPU", c->kind->name);
-    TRY(cmd_find_gpus(&common->gpus, c->kind, error));
-    common->options.device = common->gpus.device[0];
+    if (gpus->count != 0 && !c->kind->devices)
+        return error_set(error, STATUS_INPUT, "--gpus: backend %s uses no GPU", c->kind->name);
+    if (c->kind->devices)
+        TRY(c->kind->devices(&have, error));
+    have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
+    if (gpus->count <= 0) {
+        gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
+        largest = gpus->count - 1;
+    }
+    for (int i = 0; i < gpus->count; i++) {
+        gpus->device[i] = gpus->listed ? gpus->device[i] : i;
+        largest = gpus->device[i] > largest ? gpus->device[i] : largest;
+    }
+    if (largest >= have)
+        return error_set(error, STATUS_INPUT,
+                         "--gpus: GPU %d, but this machine has %d, counted from 0", largest, have);
+    for (int i = 0; i < gpus->count; i++)
+        for (int j = 0; j < i; j++)
+            if (gpus->device[i] == gpus->device[j])
+                return error_set(error, STATUS_INPUT,
+                                 "--gpus: a GPU is named twice, expected different ones");
+    c->common->options.device = gpus->device[0];
     return STATUS_OK;
 }
 

@@ -6,28 +6,18 @@
 #include "formats/tensor_file.h"
 #include "model/ktensor.h"
 
-struct model_entries {
-    const char *path; /* text, NumPy arrays, a .blco file, or "-": text from standard input */
-    const struct tensor_format *format;
-    const struct tns_options *tns; /* borrowed */
-    const struct shape *shape;     /* of the model; borrowed */
-    bool values_optional;          /* text and arrays may lack values */
-    uint64_t memory;               /* host memory that may be used: entries take half of it, at most
-                                    * 256 MB */
-    uint64_t overhead;             /* bytes that `take` needs for each entry */
-    coo_taker take;                /* gets the entries in the order of the file */
-    void *context;                 /* of `take`; borrowed */
-    struct progress *progress;
-};
+/* Finds the format of the file r->path, which is text, NumPy arrays or a .blco file; "-" is text
+ * from standard input. STATUS_INPUT also for CSV, whose names have to be numbered as the model's
+ * were. */
+enum status model_entries_find_format(struct tensor_reader *r, struct error *error);
 
-/* The format of the file at `path`. STATUS_INPUT also for CSV, whose names have to be numbered as
- * the model's were. */
-enum status model_entries_format(const struct tensor_format **format, const char *path,
-                                 struct error *error);
-
-/* Hands all entries to `take`: those of text are not summed, and its zeros not dropped.
- * STATUS_INPUT, where the file is bad or has coordinates beyond the model's lengths; STATUS_MEMORY;
- * errors of `take`. */
-enum status model_entries_each(const struct model_entries *e, struct error *error);
+/* Hands all entries of the file to `take` with `context`, in the order of the file: those of text
+ * are not summed, and its zeros not dropped. *reader has the format, is not open and stays so;
+ * entries take half of its memory, at most 256 MB. `model` is the model's shape; text and arrays
+ * may lack values where these are optional. STATUS_INPUT, where the file is bad or has coordinates
+ * beyond the model's lengths; STATUS_MEMORY; errors of `take`. */
+enum status model_entries_each(const struct tensor_reader *reader, const struct shape *model,
+                               bool values_optional, coo_taker take, void *context,
+                               struct error *error);
 
 #endif

@@ -13,16 +13,14 @@
 #include "base/version.h"
 #include "comm/comm_world.h"
 
-#define PATIENCE     120.0 /* seconds that the processes wait for each other at the start */
-#define MOST_OPTIONS 64
-#define SHOWN        256 /* bytes of a text line that a message shows */
+#define PATIENCE 120.0 /* seconds that the processes wait for each other at the start */
+#define SHOWN    256   /* bytes of a text line that a message shows */
 
 /* What a process was asked for, a text line for each thing, in the order of the tables. */
 struct request {
-    const struct cli_option *option[MOST_OPTIONS];
-    char *value[MOST_OPTIONS]; /* as given; NULL: not given; owned */
-    int options;
-    char *text; /* the text lines; owned */
+    const struct cli_option *option; /* the one that note_option looks for  */
+    char *value;                     /* of it, as given; NULL: not given; owned */
+    char *text;                      /* the text lines; owned */
 };
 
 /* A cli_taker. Each value of an option that is given several times counts. */
@@ -30,14 +28,12 @@ static enum status note_option(void *request, const struct cli_option *o, const 
                                struct error *error)
 {
     struct request *r = request;
-    for (int i = 0; i < r->options; i++) {
-        if (r->option[i] != o)
-            continue;
-        char *before = r->value[i];
-        r->value[i] = memory_text(error, "%s%s%s", before ? before : "", before ? " " : "",
-                                  text ? text : "given");
-        memory_free(before);
-    }
+    if (r->option != o)
+        return STATUS_OK;
+    char *before = r->value;
+    r->value = memory_text(error, "%s%s%s", before ? before : "", before ? " " : "",
+                           text ? text : "given");
+    memory_free(before);
     return error->status;
 }
 
@@ -59,44 +55,39 @@ static enum status add_line(struct request *r, const char *name, const char *val
 static enum status describe(struct request *r, struct cli_line *line,
                             const struct cli_section *sections, struct error *error)
 {
-    for (const struct cli_section *s = sections; s->title; s++)
-        for (const struct cli_option *o = s->options; o->name; o++)
-            if (!o->may_differ && r->options < MOST_OPTIONS)
-                r->option[r->options++] = o;
-    TRY(cli_each(line, sections, note_option, r, error));
     TRY(add_line(r, "blco", line->argv[0], error));
     TRY(add_line(r, "version", version_text, error));
-    for (int i = 0; i < r->options; i++)
-        TRY(add_line(r, r->option[i]->name, r->value[i] ? r->value[i] : "not given", error));
+    for (const struct cli_section *s = sections; s->title; s++)
+        for (r->option = s->options; r->option->name; r->option++) {
+            if (r->option->may_differ)
+                continue;
+            if (cli_each(line, sections, note_option, r, error) == STATUS_OK)
+                add_line(r, r->option->name, r->value ? r->value : "not given", error);
+            memory_free(r->value);
+            r->value = NULL;
+            TRY(error->status);
+        }
     if (line->operands == 0)
         return STATUS_OK;
     const char *slash = strrchr(line->operand[0], '/');
     return add_line(r, "file", slash ? slash + 1 : line->operand[0], error);
 }
 
-/* The next text line of *text, of `length` bytes; of length 0 at the end. */
-static const char *next_line(const char **text, int *length)
-{
-    const char *line = *text;
-    *length = (int)strcspn(line, "\n");
-    *text = line + *length + (line[*length] == '\n');
-    return line;
-}
-
 /* The first text line of `mine` that is not the one of `first`. */
 static enum status compare(const char *mine, const char *first, struct error *error)
 {
-    int here, there;
-    while (*mine || *first) {
-        const char *a = next_line(&mine, &here), *b = next_line(&first, &there);
-        if (here == there && memcmp(a, b, (size_t)here) == 0)
-            continue;
-        return error_set(error, STATUS_INPUT,
-                         "%.*s, but on rank 0 %.*s: expected the same on all ranks",
-                         here < SHOWN ? here : SHOWN, here ? a : "no more files",
-                         there < SHOWN ? there : SHOWN, there ? b : "no more files");
-    }
-    return STATUS_OK;
+    size_t same = 0; /* bytes; then where the text line begins in both */
+    while (mine[same] && mine[same] == first[same])
+        same++;
+    if (mine[same] == first[same])
+        return STATUS_OK;
+    while (same > 0 && mine[same - 1] != '\n')
+        same--;
+    const int here = (int)strcspn(mine + same, "\n"), there = (int)strcspn(first + same, "\n");
+    return error_set(error, STATUS_INPUT,
+                     "%.*s, but on rank 0 %.*s: expected the same on all ranks",
+                     here < SHOWN ? here : SHOWN, here ? mine + same : "no more files",
+                     there < SHOWN ? there : SHOWN, there ? first + same : "no more files");
 }
 
 /* Compares the request with rank 0's; the ranks that differ fail. */
@@ -120,8 +111,6 @@ static enum status compare_requests(struct comm *world, struct cli_line line,
         compare(mine.text, first, error);
     comm_end_phase(world, error);
 done:
-    for (int i = 0; i < mine.options; i++)
-        memory_free(mine.value[i]);
     memory_free(mine.text);
     memory_free(first);
     return error->status;
@@ -140,25 +129,6 @@ enum status ranks_join(struct comm **world, const struct cli_line *line,
     *error = wrong;
     TRY(comm_end_phase(*world, error));
     return compare_requests(*world, *line, sections, error);
-}
-
-/* A process that sees one GPU has been given that GPU by the launcher. */
-static enum status find_device(struct rank_place *p, const struct comm *c,
-                               const struct cmd_gpus *gpus, const struct backend_kind *kind,
-                               struct error *error)
-{
-    struct backend_device device;
-    int place = gpus->count == 1 ? 0 : c->local_rank;
-    if (!kind->device)
-        return STATUS_OK;
-    if (place >= gpus->count)
-        return error_set(error, STATUS_INPUT,
-                         "host %s has %d ranks, but %d GPUs for them: each rank needs its own GPU",
-                         p->host, c->local_size, gpus->count);
-    p->device = gpus->device[place];
-    TRY(kind->device(p->device, &device, error));
-    snprintf(p->device_bus, sizeof p->device_bus, "%s", device.bus);
-    return STATUS_OK;
 }
 
 /* Every rank has a GPU of its own, or none has one. */
@@ -186,13 +156,24 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
                         const struct backend_kind *kind, struct error *error)
 {
     struct rank_place mine = {.cores = UINT64_C(0xcbf29ce484222325)};
+    struct backend_device device = {.bus = ""};
     cpu_set_t set; /* the cores that this thread may run on, of which the place has FNV-1a */
     const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
     for (size_t i = 0; known && i < sizeof set; i++)
         mine.cores = (mine.cores ^ ((const unsigned char *)&set)[i]) * UINT64_C(0x100000001b3);
     mine.cores = known ? mine.cores : 0;
     gethostname(mine.host, sizeof mine.host - 1);
-    find_device(&mine, c, &common->gpus, kind, error);
+    /* a process that sees one GPU has been given that GPU by the launcher */
+    const int number = common->gpus.count == 1 ? 0 : c->local_rank;
+    if (kind->device && number >= common->gpus.count) {
+        error_set(error, STATUS_INPUT,
+                  "host %s has %d ranks, but %d GPUs for them: each rank needs its own GPU",
+                  mine.host, c->local_size, common->gpus.count);
+    } else if (kind->device) {
+        mine.device = common->gpus.device[number];
+        kind->device(mine.device, &device, error);
+        snprintf(mine.device_bus, sizeof mine.device_bus, "%s", device.bus);
+    }
     TRY(comm_end_phase(c, error));
     if (comm_allgather(c, &mine, sizeof mine, place, error) == STATUS_OK)
         check_devices(place, c->size, error);
@@ -210,15 +191,19 @@ enum status rank_places(struct rank_place *place, struct comm *c, const struct c
 }
 
 struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
-                               const struct rank_place *place, const struct comm *c)
+                               const struct rank_place *place, const struct comm *c,
+                               const char *path)
 {
     const enum precision precision = precision_last(common->options.problem.precision);
     struct rank_request request = {
-        .modes = common->ranks.modes,
-        .row_bytes = common->options.problem.rank * precision_bytes(precision),
-        .packed = kind->takes_parts,
-        .machine = {
-            .device = kind->device != NULL, .one_host = true, .threads = place[c->rank].threads}};
+        .path = path, .tns = &common->tns, .csv = &common->csv, .values = common->values};
+    if (!place)
+        return request;
+    request.modes = common->ranks.modes;
+    request.row_bytes = common->options.problem.rank * precision_bytes(precision);
+    request.packed = kind->takes_parts;
+    request.machine = (struct rank_machine){
+        .device = kind->device != NULL, .one_host = true, .threads = place[c->rank].threads};
     for (int i = 1; i < c->size; i++)
         request.machine.one_host &= strcmp(place[i].host, place[0].host) == 0;
     memcpy(request.parts, common->ranks.parts, sizeof request.parts);

@@ -34,9 +34,11 @@ struct rank_place {
 enum status rank_places(struct rank_place *place, struct comm *c, const struct cmd_common *common,
                         const struct backend_kind *kind, struct error *error);
 
-/* How the tensor is to be split among the ranks of c, which have these places. */
+/* How the tensor at `path` is to be read, and split among the ranks of c, which have these places;
+ * place NULL: one rank works alone. Borrows from *common. */
 struct rank_request rank_split(const struct cmd_common *common, const struct backend_kind *kind,
-                               const struct rank_place *place, const struct comm *c);
+                               const struct rank_place *place, const struct comm *c,
+                               const char *path);
 
 /* Each rank wakes its GPU; one that does not answer is an error of all ranks, before any rank waits
  * for the others' GPUs. Then the GPUs begin to connect in the background. *devices is NULL on the

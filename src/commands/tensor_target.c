@@ -6,16 +6,21 @@
 #include "base/memory.h"
 #include "formats/tensor_file.h"
 
+static bool is_there(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0;
+}
+
 enum status tensor_target_check(const char *path, struct file_roles *files, bool force,
                                 struct error *error)
 {
-    struct stat s;
     file_roles_add(files, FILE_TENSOR, path, error);
     TRY(file_roles_check(files, error));
     if (strcmp(path, "-") == 0)
         return STATUS_OK;
     TRY(outfile_check(path, error));
-    if (!force && lstat(path, &s) == 0)
+    if (!force && is_there(path))
         return error_set(error, STATUS_OUTPUT,
                          "%s: cannot be written: it exists already (--force replaces it)", path);
     return STATUS_OK;
@@ -29,46 +34,29 @@ enum status text_output_check(const struct text_output *t, const char *path, str
     return STATUS_OK;
 }
 
-static bool is_there(const char *path)
-{
-    struct stat s;
-    return lstat(path, &s) == 0;
-}
-
-/* Checks map i: OUT gets it from IN, or has none. `in`, `out`: the stems of the maps; `in` is NULL
- * where there are none beside IN. */
-static enum status check_map(const struct tensor_maps *m, const char *in, const char *out, int i,
-                             struct error *error)
-{
-    struct file_roles files = {0};
-    char *from = in ? name_maps_path(in, i, error) : NULL;
-    char *to = error->status == STATUS_OK ? name_maps_path(out, i, error) : NULL;
-    const bool gets = m->csv || (from && is_there(from));
-    if (!to || (from && strcmp(from, to) == 0))
-        goto done;
-    if (gets) {
-        file_roles_add(&files, FILE_TENSOR_READ, m->in, error);
-        if (m->csv)
-            file_roles_add_order(&files, m->csv, error);
-        tensor_target_check(to, &files, m->force, error);
-    } else if (is_there(to)) {
-        error_set(error, STATUS_OUTPUT, "%s: would be picked up as the names of %s: move it away",
-                  to, m->out);
-    }
-done:
-    memory_free(from);
-    memory_free(to);
-    return error->status;
-}
-
 enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
 {
     if (strcmp(m->out, "-") == 0)
         return STATUS_OK;
     char *out = name_maps_stem(m->out, error);
     char *in = m->csv || strcmp(m->in, "-") == 0 ? NULL : name_maps_stem(m->in, error);
-    for (int i = 0; i < NAME_MAPS && error->status == STATUS_OK; i++)
-        check_map(m, in, out, i, error);
+    for (int i = 0; i < NAME_MAPS && error->status == STATUS_OK; i++) {
+        struct file_roles files = {0};
+        char *from = in ? name_maps_path(in, i, error) : NULL;
+        char *to = error->status == STATUS_OK ? name_maps_path(out, i, error) : NULL;
+        const bool same = from && to && strcmp(from, to) == 0;
+        if (to && !same && (m->csv || (from && is_there(from)))) { /* OUT gets the map from IN */
+            file_roles_add(&files, FILE_TENSOR_READ, m->in, error);
+            if (m->csv)
+                file_roles_add_order(&files, m->csv, error);
+            tensor_target_check(to, &files, m->force, error);
+        } else if (to && !same && is_there(to)) {
+            error_set(error, STATUS_OUTPUT,
+                      "%s: would be picked up as the names of %s: move it away", to, m->out);
+        }
+        memory_free(from);
+        memory_free(to);
+    }
     memory_free(in);
     memory_free(out);
     return error->status;

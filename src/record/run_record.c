@@ -150,3 +150,11 @@ void run_record_built(struct json *j, const struct backend_built *built)
     json_put_unsigned(j, "host_bytes", plan->host_bytes);
     json_put_unsigned(j, "resident_bytes", plan->resident_bytes);
 }
+
+enum status run_record_write(struct json *j, struct outfile *file, struct error *error)
+{
+    if (error->status == STATUS_OK && outfile_write(file, j->text, j->used, error) == STATUS_OK)
+        outfile_commit(file, error);
+    json_free(j);
+    return error->status;
+}

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/json.h"
+#include "base/outfile.h"
 #include "tensor/mode_names.h"
 
 /* Adds to the object that is open in j: record (what it is a record of), date, command ("blco"
@@ -37,6 +38,10 @@ void run_record_modes(struct json *j, const char *name, const bool *flag, int or
  * from 1, of each mode group), streamed, and of a streamed tensor batch_nonzeros, host_bytes and
  * resident_bytes. */
 void run_record_built(struct json *j, const struct backend_built *built);
+
+/* Writes the document to *file, which is open, and gives the file its name; frees the document.
+ * STATUS_OUTPUT, and errors of j. */
+enum status run_record_write(struct json *j, struct outfile *file, struct error *error);
 
 /* name[0..size) = the model name of the machine's processors, from /proc/cpuinfo, or "unknown". */
 void run_record_processor(char *name, size_t size);

@@ -140,7 +140,7 @@ static void offered_words(const char *command, const char *option, char *text, s
     fflush(stdout);
     const int out = dup(STDOUT_FILENO);
     dup2(fileno(file), STDOUT_FILENO);
-    cmd_completion.run(5, words, &error);
+    cmd_run(&cmd_completion, 5, words, &error);
     fflush(stdout);
     dup2(out, STDOUT_FILENO);
     close(out);

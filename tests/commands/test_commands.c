@@ -49,18 +49,18 @@ static int leave_folder(void **state)
     return chdir(home) || rmdir(folder);
 }
 
-static int call(int (*command)(int, char **, struct error *), char **arguments, struct error *error)
+static int call(const struct command *command, char **arguments, struct error *error)
 {
     int argc = 0;
     while (arguments[argc])
         argc++;
     *error = (struct error){0};
-    return command(argc, arguments, error);
+    return cmd_run(command, argc, arguments, error);
 }
 
 /* A run may do without an array (one that was only to shrink, say) and then is as any other.
  * Returns how many allocations were fatal. */
-static long fail_each_allocation(int (*command)(int, char **, struct error *), char **arguments)
+static long fail_each_allocation(const struct command *command, char **arguments)
 {
     struct error error;
     long fatal = 0;
@@ -95,13 +95,13 @@ static void cpd_survives_each_failing_allocation(void **state)
     char *start[] = {"cpd",   "x.tns",    "-q",   "-r", "2",   "-i", "3", "--init",
                      "start", "--format", "ktns", "-o", "out", "-t", "2", NULL};
     char *random[] = {"cpd", "-q", "x.tns", "-r2", "-i1", "--nowrite", "-t1", NULL};
-    assert_true(fail_each_allocation(cmd_cpd.run, start) > 20);
+    assert_true(fail_each_allocation(&cmd_cpd, start) > 20);
     assert_int_equal(access("out.ktns", F_OK), 0);
     unlink("out.ktns");
-    assert_true(fail_each_allocation(cmd_cpd.run, random) > 10);
+    assert_true(fail_each_allocation(&cmd_cpd, random) > 10);
     char *record[] = {"cpd", "-q",        "x.tns",    "-r2",      "-i3",
                       "-t1", "--nowrite", "--record", "out.ktns", NULL};
-    assert_true(fail_each_allocation(cmd_cpd.run, record) > 20);
+    assert_true(fail_each_allocation(&cmd_cpd, record) > 20);
     assert_int_equal(access("out.ktns", F_OK), 0);
     unlink("out.ktns");
 }
@@ -113,16 +113,15 @@ static void report_survives_each_failing_allocation(void **state)
     char *run[] = {"cpd", "-q", "x.tns", "-r2", "-i3", "--nowrite", "--record", "run.json", NULL};
     char *page[] = {"report",   "start.ktns", "-q",       "-o",        "out.ktns",
                     "--record", "run.json",   "--labels", "1=one.map", NULL};
-    assert_int_equal(call(cmd_cpd.run, run, &error), 0);
+    assert_int_equal(call(&cmd_cpd, run, &error), 0);
     write_file("one.map", "first\nsecond\n");
-    assert_true(fail_each_allocation(cmd_report.run, page) > 20);
+    assert_true(fail_each_allocation(&cmd_report, page) > 20);
     assert_int_equal(access("out.ktns", F_OK), 0);
     unlink("out.ktns");
 }
 
 /* The same for a command that prints to standard output. */
-static long fail_each_allocation_silently(int (*command)(int, char **, struct error *),
-                                          char **arguments)
+static long fail_each_allocation_silently(const struct command *command, char **arguments)
 {
     fflush(stdout);
     int saved = dup(STDOUT_FILENO);
@@ -139,11 +138,11 @@ static void info_survives_each_failing_allocation(void **state)
 {
     (void)state;
     char *arguments[] = {"info", "x.tns", "-q", "-t2", NULL};
-    assert_true(fail_each_allocation_silently(cmd_info.run, arguments) > 5);
+    assert_true(fail_each_allocation_silently(&cmd_info, arguments) > 5);
     char *json[] = {"info", "x.tns", "-q", "-t2", "--json", "--ranks", "2", NULL};
-    assert_true(fail_each_allocation_silently(cmd_info.run, json) > 5);
+    assert_true(fail_each_allocation_silently(&cmd_info, json) > 5);
     char *record[] = {"cpd", "-q", "x.tns", "-r2", "-i3", "-t1", "--nowrite", "--json", NULL};
-    assert_true(fail_each_allocation_silently(cmd_cpd.run, record) > 20);
+    assert_true(fail_each_allocation_silently(&cmd_cpd, record) > 20);
 }
 
 static void bench_survives_each_failing_allocation(void **state)
@@ -151,7 +150,7 @@ static void bench_survives_each_failing_allocation(void **state)
     (void)state;
     char *arguments[] = {"bench",      "x.tns",  "-q",        "-r2",  "-t2",    "--samples", "1",
                          "--conflict", "atomic", "--backend", "host", "--json", "out.ktns",  NULL};
-    assert_true(fail_each_allocation_silently(cmd_bench.run, arguments) > 30);
+    assert_true(fail_each_allocation_silently(&cmd_bench, arguments) > 30);
     assert_int_equal(access("out.ktns", F_OK), 0);
     unlink("out.ktns");
 }
@@ -164,15 +163,15 @@ static void convert_survives_each_failing_allocation(void **state)
     char *text_to_text[] = {"convert", "x.tns", "out.tns", "-q", "-t2", NULL};
     char *again[] = {"convert", "x.blco", "out.blco", "-q", "-t2", NULL};
     char *cpd[] = {"cpd", "-q", "x.blco", "-r2", "-i1", "--nowrite", "-t1", NULL};
-    assert_true(fail_each_allocation(cmd_convert.run, to_blco) > 20);
+    assert_true(fail_each_allocation(&cmd_convert, to_blco) > 20);
     assert_int_equal(rename("out.blco", "x.blco"), 0);
-    assert_true(fail_each_allocation(cmd_convert.run, to_text) > 10);
+    assert_true(fail_each_allocation(&cmd_convert, to_text) > 10);
     assert_int_equal(unlink("out.tns"), 0);
-    assert_true(fail_each_allocation(cmd_convert.run, text_to_text) > 10);
+    assert_true(fail_each_allocation(&cmd_convert, text_to_text) > 10);
     assert_int_equal(unlink("out.tns"), 0);
-    assert_true(fail_each_allocation(cmd_convert.run, again) > 20);
+    assert_true(fail_each_allocation(&cmd_convert, again) > 20);
     assert_int_equal(unlink("out.blco"), 0);
-    assert_true(fail_each_allocation(cmd_cpd.run, cpd) > 10);
+    assert_true(fail_each_allocation(&cmd_cpd, cpd) > 10);
 }
 
 static void models_survive_each_failing_allocation(void **state)
@@ -188,15 +187,15 @@ static void models_survive_each_failing_allocation(void **state)
                          "-t2",     "-n2",   "-o",    "out.tns",     NULL};
     char *compare[] = {"compare", "start", "start.ktns", "-q", "-t2", NULL};
     char *compare_json[] = {"compare", "start", "start", "--json", NULL};
-    assert_true(fail_each_allocation_silently(cmd_top.run, top) > 10);
-    assert_true(fail_each_allocation_silently(cmd_top.run, top_json) > 10);
-    assert_true(fail_each_allocation_silently(cmd_predict.run, predict) > 20);
-    assert_true(fail_each_allocation(cmd_predict.run, predict_array) > 20);
-    assert_true(fail_each_allocation_silently(cmd_predict.run, strangest) > 20);
+    assert_true(fail_each_allocation_silently(&cmd_top, top) > 10);
+    assert_true(fail_each_allocation_silently(&cmd_top, top_json) > 10);
+    assert_true(fail_each_allocation_silently(&cmd_predict, predict) > 20);
+    assert_true(fail_each_allocation(&cmd_predict, predict_array) > 20);
+    assert_true(fail_each_allocation_silently(&cmd_predict, strangest) > 20);
     assert_int_equal(unlink("p.npy"), 0);
     assert_int_equal(unlink("out.tns"), 0);
-    assert_true(fail_each_allocation_silently(cmd_compare.run, compare) > 20);
-    assert_true(fail_each_allocation_silently(cmd_compare.run, compare_json) > 20);
+    assert_true(fail_each_allocation_silently(&cmd_compare, compare) > 20);
+    assert_true(fail_each_allocation_silently(&cmd_compare, compare_json) > 20);
     assert_int_equal(unlink("1.map"), 0);
 }
 

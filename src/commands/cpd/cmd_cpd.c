@@ -7,14 +7,8 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "comm/comm_world.h"
-#include "commands/cpd/cpd_checkpoint.h"
-#include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_job.h"
-#include "commands/cpd/cpd_output.h"
-#include "commands/cpd/cpd_record.h"
-#include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
-#include "commands/ranks_join.h"
 
 /* Whether the ranks are GPUs of this process. */
 static bool is_team(const struct cpd_settings *s)
@@ -37,49 +31,16 @@ static enum status prepare(struct cpd_job *job, struct error *error)
                              "a range of -r on several GPUs or processes reads the tensor once per "
                              "rank: name a file, not standard input");
     }
-    if (run->world->rank == 0) {
-        TRY(cpd_output_check(s, error));
-        TRY(cpd_output_open(s, &run->lock, error));
-        if (s->record &&
-            outfile_check(s->record, error) == STATUS_OK) /* refused early, or kept open */
-            outfile_open(&run->record, s->record, error);
-        TRY(error->status);
-    }
-    TRY(cpd_guess_read(in, error));
-    TRY(cpd_checkpoint_prepare(in, &run->saving, error));
-    const struct run_list list = cpd_run_list(in);
-    TRY(runs_create(&results->runs, &list, NULL, error));
-    cpd_guess_set_lengths(in);
+    if (run->world->rank == 0)
+        TRY(cpd_output_open(job, error));
+    TRY(cpd_start_prepare(in, error));
+    TRY(runs_create(&results->runs, &s->runs, NULL, error));
     cpd_machine_note(in, &run->progress);
-    find_in_tolerance(&results->findings, &s->common.options, s->tolerance);
+    find_in_tolerance(&results->findings, &s->common.options, s->als.tolerance);
     cpd_show_findings(results, &run->progress);
-    cpd_checkpoint_note_resumed(in, &run->progress, &results->findings);
+    cpd_start_note_resumed(in, &run->progress, &results->findings);
     cpd_show_findings(results, &run->progress);
     return STATUS_OK;
-}
-
-/* Shows the summary and the findings. The tables of the starts and of the halves are results, which
- * -q leaves; with a range of -r only the table of the range is one. */
-static void show_result(struct cpd_job *job)
-{
-    const struct cpd_settings *s = &job->inputs.settings;
-    struct cpd_run *run = &job->run;
-    struct cpd_results *r = &job->results;
-    const struct cpals_options als = cpd_als_options(&job->inputs, NULL, NULL);
-    const bool range = s->ranks.first < s->ranks.last;
-    struct progress *to = s->starts > 1 && !range ? &run->tables : &run->progress;
-    cpd_summarise(&run->progress, r, s->verbose);
-    find_in_result(&r->findings, &r->result, &s->common.options, &als);
-    cpd_show_findings(r, &run->progress);
-    cpd_starts_show(to, &r->runs.starts[0]);
-    find_in_starts(&r->findings, &r->runs.starts[0], r->tensor.nnz,
-                   !s->init_stem && !s->resume &&
-                       !problem_has_one_optimum(&s->common.options.problem));
-    cpd_show_findings(r, to);
-    to = range ? &run->progress : &run->tables;
-    cpd_halves_show(to, &r->halves);
-    find_in_halves(&r->findings, &r->halves);
-    cpd_show_findings(r, to);
 }
 
 /* Writes the result and shows it: that of the best start, with the signal that ended the runs and
@@ -104,45 +65,27 @@ static enum status finish(struct cpd_job *job, struct error *error)
     if (first) {
         const double start = clock_now();
         TRY(split_half_compare(&results->halves, &results->runs, &results->model, error));
-        results->times.halves += s->halves.mode > 0 ? clock_now() - start : 0;
-        cpd_guess_keep_weights(in, &results->model);
+        results->times.halves += s->runs.halves.mode > 0 ? clock_now() - start : 0;
+        cpd_start_keep_weights(in, &results->model);
     }
     if (first || run->spread)
-        TRY(cpd_output_write(s, run, results, error));
+        TRY(cpd_output_write(job, error));
     if (!first)
         return STATUS_OK;
-    show_result(job);
+    cpd_show_result(job);
     cpd_record_write(in, results, &run->record, &run->progress, error);
     if (r->not_saved.status != STATUS_OK) /* unless there is another error */
         error_set(error, r->not_saved.status, "%s", r->not_saved.message);
     else if (r->saved > 0)
-        progress_note(&run->progress, "wrote %s (checkpoint of iteration %d)", s->checkpoint,
+        progress_note(&run->progress, "wrote %s (checkpoint of iteration %d)", s->saving.path,
                       r->saved);
     return error->status;
 }
 
-/* Shows and writes the table of -r and the suggestion. Where no error has ended the run, all
- * processes learn whether the file was written. */
-static void show_range(struct cpd_job *job, struct error *error)
-{
-    const struct cpd_settings *s = &job->inputs.settings;
-    struct cpd_run *run = &job->run;
-    const struct cpd_results *r = &job->results;
-    struct error lost = {0}, *of = error->status == STATUS_OK ? error : &lost;
-    progress_clear(&run->progress);
-    if (run->world->rank == 0) {
-        cpd_range_show(&run->tables, r->outcome, r->outcomes,
-                       r->outcomes < rank_range_count(&s->ranks), s->nowrite ? NULL : s->base_stem);
-        cpd_ranks_file_write(&job->inputs, r, &run->progress, of);
-    }
-    if (lost.status != STATUS_OK)
-        error_append(error, "; %s", lost.message);
-    if (of == error)
-        comm_end_phase(run->world, error);
-}
-
 /* One rank of -r after the other; a signal or the time limit ends them all. After one that breaks
  * down, which has no model, the next one follows; the first breakdown is the failure in the end.
+ * The table of -r and the suggestion are shown and written in the end, also after an error; where
+ * none has ended the run, all processes learn whether the file was written.
  * With --require-converged, each model must have converged, unless a signal has ended the run. All
  * processes have the same answer; process 0 has the message. The processes wait for each other
  * after each phase, so that the failure of one is that of all. */
@@ -163,7 +106,7 @@ static enum status run_range(struct cpd_job *job, struct error *error)
         TRY_OR(judge, error->status);
         prepare(job, error);
         TRY_OR(judge, comm_end_phase(world, error));
-        TRY_OR(judge, cpd_guess_compare(&job->inputs, world, error));
+        TRY_OR(judge, cpd_start_compare(&job->inputs, world, error));
         if (is_team(s))
             comm_run_team(s->common.gpus.count, cpd_run, job, error);
         else
@@ -182,8 +125,8 @@ static enum status run_range(struct cpd_job *job, struct error *error)
                 breakdown = *error;
             *error = (struct error){0};
         }
-        stem_lock_release(
-            &job->run.lock); /* what this rank has; a record that was not written goes */
+        /* what this rank has; a record that was not written goes */
+        stem_lock_release(&job->run.lock);
         outfile_discard(&job->run.record);
         cpd_reports_free(&r->reports);
         findings_free(&r->findings);
@@ -193,8 +136,19 @@ static enum status run_range(struct cpd_job *job, struct error *error)
         ktensor_free(&r->model);
         rank_rows_close(&job->run.rows);
     }
-    if (r->outcomes > 0)
-        show_range(job, error);
+    if (r->outcomes > 0) {
+        const bool failed = error->status != STATUS_OK;
+        struct error lost = {0};
+        progress_clear(&job->run.progress);
+        if (world->rank == 0) {
+            cpd_show_range(job);
+            cpd_ranks_file_write(&job->inputs, r, &job->run.progress, failed ? &lost : error);
+        }
+        if (lost.status != STATUS_OK)
+            error_append(error, "; %s", lost.message);
+        if (!failed)
+            comm_end_phase(world, error);
+    }
     if (error->status == STATUS_OK)
         *error = breakdown;
     if (error->status == STATUS_OK && s->require_converged && r->unconverged &&
@@ -209,33 +163,32 @@ static enum status run_range(struct cpd_job *job, struct error *error)
 
 /* On all processes that a launcher has started, or on this one. *error may have the failure of this
  * process's options, which becomes that of all. */
-static int run_command(int argc, char **argv, struct error *error)
+static int run_command(void *settings, const struct cli_line *line, struct error *error)
 {
-    struct cpd_job job = {.inputs = {.began = clock_now(), .line = {.argc = argc, .argv = argv}},
-                          .run.record.fd = -1};
-    struct cpd_settings *s = &job.inputs.settings;
-    struct cpd_run *run = &job.run;
+    struct cpd_job *job = settings;
+    struct cpd_settings *s = &job->inputs.settings;
+    struct cpd_run *run = &job->run;
+    run->record.fd = -1;
+    job->inputs.began = clock_now();
+    job->inputs.line = *line;
     cpd_signals_count_asks();
-    cpd_settings_parse(s, &job.inputs.line, error);
-    if (error->status == STATUS_OK && cmd_answered(&cmd_cpd, &s->common))
-        goto done;
+    if (error->status == STATUS_OK)
+        cpd_settings_complete(s, line, error);
     s->common.gpus.all_unless_given = comm_world_expected();
     const bool first = comm_world_rank() == 0, shows = first && !s->common.quiet;
-    progress_init(&run->progress, shows ? stderr : NULL, s->common.progress);
+    progress_init(&run->progress, shows ? stderr : NULL, s->common.progress_kind);
     progress_init(&run->tables,
                   !first     ? NULL
                   : !s->json ? stdout
                   : shows    ? stderr
                              : NULL,
                   PROGRESS_NEVER);
-    TRY_OR(done, ranks_join(&run->world, &job.inputs.line, cpd_sections, error));
-    TRY_OR(done, cpd_checkpoint_look(s, run->world, &run->progress, error));
-    run_range(&job, error);
+    TRY(ranks_join(&run->world, line, cpd_sections, error));
+    TRY(cpd_start_look(s, run->world, &run->progress, error));
+    run_range(job, error);
     progress_clear(&run->progress);
-done:
-    cpd_job_free(&job);
     const int number =
-        job.results.result.interrupted ? job.results.result.interrupted : cpd_interrupted;
+        job->results.result.interrupted ? job->results.result.interrupted : cpd_interrupted;
     return error->status == STATUS_OK && number ? 128 + number : (int)error->status;
 }
 
@@ -256,7 +209,9 @@ const struct command cmd_cpd = {
               "(--require-converged), 129, 130 or 143\ninterrupted. More in blco-cpd(1).\n",
     .short_ending = "\nblco cpd --help=all shows every option, blco-cpd(1) explains them.\n",
     .sections = cpd_sections,
+    .settings = sizeof(struct cpd_job),
     .run = run_command,
+    .free = cpd_job_free,
     .operands = CMD_TENSORS,
     .together = true,
 };

@@ -8,24 +8,6 @@
 #include "base/threads.h"
 #include "base/version.h"
 #include "comm/comm_world.h"
-#include "commands/cpd/cpd_signals.h"
-
-struct cpals_options cpd_als_options(const struct cpd_inputs *in,
-                                     const struct checkpoint_options *saving,
-                                     struct fit_trace *trace)
-{
-    const struct cpd_settings *s = &in->settings;
-    return (struct cpals_options){.max_iterations = s->iterations,
-                                  .tolerance = s->tolerance,
-                                  .check_every = s->check_every,
-                                  .interrupted = &cpd_interrupted,
-                                  .deadline = s->time_limit > 0 ? in->began + s->time_limit : 0,
-                                  .saving = s->checkpoint ? saving : NULL,
-                                  .resume = s->resume ? &in->resume : NULL,
-                                  .trace = s->recorded ? trace : NULL,
-                                  .early_stop = s->early_stop,
-                                  .core_consistency = s->core_consistency || cpd_settings_range(s)};
-}
 
 void cpd_show_findings(struct cpd_results *results, struct progress *to)
 {
@@ -97,14 +79,18 @@ void cpd_reports_free(struct cpd_reports *r)
 
 /* --- the end --- */
 
-void cpd_job_free(struct cpd_job *job)
+void cpd_job_free(void *context)
 {
+    struct cpd_job *job = context;
     struct cpd_inputs *in = &job->inputs;
     struct cpd_results *results = &job->results;
     struct cpd_run *run = &job->run;
     ktensor_free(&in->start);
     checkpoint_close(&in->resume);
-    cpd_settings_free(&in->settings);
+    memory_free(in->settings.base_stem);
+    memory_free(in->settings.stem);
+    memory_free(in->settings.ranks_path);
+    memory_free(in->settings.record);
     ktensor_free(&results->model);
     fit_trace_free(&results->trace);
     ktensor_files_free(&results->files);
@@ -149,7 +135,7 @@ void cpd_machine_note(const struct cpd_inputs *in, struct progress *progress)
     progress_note(progress, "blco %s: backend %s%s%s%s, %s, rank %ju, seed %ju", version_text,
                   c->kind->name, c->why_not.status ? " (" : "", c->why_not.message,
                   c->why_not.status ? ")" : "", workers, (uintmax_t)s->common.options.problem.rank,
-                  (uintmax_t)s->seed);
+                  (uintmax_t)s->runs.guess.seed);
 }
 
 enum status cpd_machine_wait(struct cpd_inputs *in, struct backend_wake *wake,

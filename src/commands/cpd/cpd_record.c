@@ -1,4 +1,4 @@
-#include "commands/cpd/cpd_record.h"
+#include "commands/cpd/cpd_job.h"
 
 #include <math.h>
 #include <omp.h>
@@ -45,17 +45,18 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     const struct problem *problem = &s->common.options.problem;
     const struct unlisted *unlisted = &problem->unlisted;
     const struct value_rule *values = &s->common.values;
-    const char *init = s->init_stem ? s->init_stem : word_of(cpd_init_words, (int)s->guess);
+    const char *init =
+        s->init_stem ? s->init_stem : word_of(cpd_init_words, (int)s->runs.guess.kind);
     char text[VALUE_RULE_TEXT], unlisted_word[UNLISTED_TEXT];
     json_put_object(j, "options");
     run_record_options(j, &s->common.options);
-    json_put_unsigned(j, "iterations", (uint64_t)s->iterations);
-    json_put_number(j, "tolerance", s->tolerance);
-    json_put_unsigned(j, "check_every", (uint64_t)s->check_every);
+    json_put_unsigned(j, "iterations", (uint64_t)s->als.max_iterations);
+    json_put_number(j, "tolerance", s->als.tolerance);
+    json_put_unsigned(j, "check_every", (uint64_t)s->als.check_every);
     json_put_string(j, "accelerate",
                     word_of(acceleration_words, momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
-    json_put_unsigned(j, "seed", s->seed);
-    json_put_unsigned(j, "starts", (uint64_t)s->starts);
+    json_put_unsigned(j, "seed", s->runs.guess.seed);
+    json_put_unsigned(j, "starts", (uint64_t)s->runs.starts);
     json_put_string(j, "init", s->resume ? NULL : init);
     json_put_unsigned(j, "inner", (uint64_t)problem_inner(problem));
     json_put_string(j, "values",
@@ -71,14 +72,14 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_number(j, "holdout", problem->holdout.share);
     if (problem->holdout.share > 0)
         json_put_unsigned(j, "holdout_seed", problem->holdout.seed);
-    json_put_unsigned(j, "early_stop", (uint64_t)s->early_stop);
+    json_put_unsigned(j, "early_stop", (uint64_t)s->als.early_stop);
     json_put_string(j, "stem", s->nowrite ? NULL : s->stem);
     json_put_array(j, "format");
     for (const struct word *w = ktensor_format_words; w->text && !s->nowrite; w++)
         if (s->formats & (unsigned)w->value)
             json_put_string(j, NULL, w->text);
     json_end(j);
-    json_put_string(j, "checkpoint", s->checkpoint);
+    json_put_string(j, "checkpoint", s->saving.path);
     json_put_string(j, "resume", s->resume);
     json_put_number(j, "time_limit", s->time_limit);
     json_end(j);
@@ -321,22 +322,12 @@ enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_resul
         return error_set(error, lost->status, "%s", lost->message);
     json_begin(&j, error);
     put_record(&j, in, results);
-    if (s->json)
-        cmd_print_json(&j);
-    if (!s->record || error->status != STATUS_OK)
-        goto done;
-    TRY_OR(done, outfile_write(file, j.text, j.used, error));
-    TRY_OR(done, outfile_commit(file, error));
-    progress_note(progress, "wrote %s", s->record);
-done:
+    if (s->json && error->status == STATUS_OK)
+        fwrite(j.text, 1, j.used, stdout);
+    if (s->record && run_record_write(&j, file, error) == STATUS_OK)
+        progress_note(progress, "wrote %s", s->record);
     json_free(&j);
     return error->status;
-}
-
-char *cpd_ranks_file_name(const struct cpd_settings *s, struct error *error)
-{
-    return cpd_settings_range(s) && !s->nowrite ? memory_text(error, "%s.ranks.json", s->base_stem)
-                                                : NULL;
 }
 
 /* The model of a rank and its files. */
@@ -384,12 +375,9 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
     struct outfile file = {.fd = -1};
     struct json j;
     char suggestion[RANK_CHOICE_TEXT];
-    if (!(rank_known(r->outcome, r->outcomes) & RANKS_MODEL))
+    if (!s->ranks_path || !(rank_known(r->outcome, r->outcomes) & RANKS_MODEL))
         return STATUS_OK;
     const uint64_t rank = rank_suggestion(r->outcome, r->outcomes, suggestion);
-    char *path = cpd_ranks_file_name(s, error);
-    if (!path)
-        return error->status;
     json_begin(&j, error);
     json_put_object(&j, NULL);
     run_record_program(&j, "ranks", in->line.argv);
@@ -410,14 +398,10 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
     }
     json_end(&j);
     json_end(&j);
-    TRY_OR(done, error->status);
-    TRY_OR(done, outfile_open(&file, path, error));
-    TRY_OR(done, outfile_write(&file, j.text, j.used, error));
-    TRY_OR(done, outfile_commit(&file, error));
-    progress_note(progress, "wrote %s", path);
-done:
+    if (error->status == STATUS_OK)
+        outfile_open(&file, s->ranks_path, error);
+    if (run_record_write(&j, &file, error) == STATUS_OK)
+        progress_note(progress, "wrote %s", s->ranks_path);
     outfile_discard(&file);
-    json_free(&j);
-    memory_free(path);
     return error->status;
 }

@@ -1,15 +1,11 @@
+#include "commands/cpd/cpd_job.h"
+
 #include <string.h>
 
-#include "als/runs.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "comm/comm_world.h"
-#include "commands/cpd/cpd_checkpoint.h"
-#include "commands/cpd/cpd_guess.h"
-#include "commands/cpd/cpd_job.h"
-#include "commands/cpd/cpd_output.h"
-#include "commands/cpd/cpd_settings.h"
 #include "commands/cpd/cpd_signals.h"
 #include "ranks/holdout_set.h"
 #include "ranks/rank_tensor.h"
@@ -17,6 +13,7 @@
 /* A rank at work. Ranks that are threads of one process share the job. */
 struct cpd_rank {
     struct cpd_job *job;
+    const struct cpd_settings *settings; /* the job's */
     struct comm *comm;
     struct progress *progress;   /* rank 0's; NULL on the others                       */
     struct cpd_reports reports;  /* of all ranks; owned                                */
@@ -40,44 +37,29 @@ static bool is_alone(const struct cpd_rank *w)
     return w->comm->size == 1;
 }
 
-static const struct cpd_settings *settings_of(const struct cpd_rank *w)
+/* The hash of the tensor's fingerprint is needed for --checkpoint or --resume or a record. */
+static bool hash_is_needed(const struct cpd_settings *s)
 {
-    return &w->job->inputs.settings;
-}
-
-/* Finds the places of several ranks, wakes their GPUs, and says how the tensor is split among them.
- * The GPU of a rank alone wakes while the tensor is read. */
-static enum status find_places(struct cpd_rank *w, struct rank_request *split, struct error *error)
-{
-    const struct cmd_common *common = &settings_of(w)->common;
-    const struct backend_kind *kind = w->job->inputs.choice.kind;
-    if (is_alone(w))
-        return STATUS_OK;
-    TRY(rank_places(w->reports.place, w->comm, common, kind, error));
-    rank_meet(&w->devices, kind, w->reports.place, w->comm, error);
-    *split = rank_split(common, kind, w->reports.place, w->comm);
-    return comm_end_phase(w->comm, error);
+    return s->saving.path || s->resume || s->recorded;
 }
 
 /* Opens this rank's part of the tensor. A rank alone keeps the tensor from one of several -r to the
  * next. With --holdout: where entries that are not listed are zeros, some of them are held out,
  * too.
  */
-static enum status open_tensor(struct cpd_rank *w, struct rank_request *request,
-                               struct error *error)
+static enum status open_tensor(struct cpd_rank *w, struct error *error)
 {
-    const struct cpd_settings *s = settings_of(w);
+    const struct cpd_settings *s = w->settings;
     const struct problem *p = &s->common.options.problem;
     if (w->tensor->comm)
         return STATUS_OK;
-    request->path = s->tensor;
-    request->tns = &s->common.tns;
-    request->csv = &s->common.csv;
-    request->values = s->common.values;
-    request->hashed = cpd_hash_needed(s);
-    TRY(rank_tensor_open(w->tensor, w->comm, request, w->progress, error));
+    struct rank_request request =
+        rank_split(&s->common, w->job->inputs.choice.kind, is_alone(w) ? NULL : w->reports.place,
+                   w->comm, s->tensor);
+    request.hashed = hash_is_needed(s);
+    TRY(rank_tensor_open(w->tensor, w->comm, &request, w->progress, error));
     w->tensor->rows.devices = w->devices;
-    if (p->holdout.share > 0 || s->halves.mode > 0)
+    if (p->holdout.share > 0 || s->runs.halves.mode > 0)
         TRY(rank_tensor_read(w->tensor, w->progress, error));
     if (p->holdout.share == 0)
         return STATUS_OK;
@@ -89,11 +71,11 @@ static enum status open_tensor(struct cpd_rank *w, struct rank_request *request,
 static void note_tensor(struct cpd_rank *w)
 {
     const struct rank_tensor *t = w->tensor;
-    const struct problem *p = &settings_of(w)->common.options.problem;
+    const struct problem *p = &w->settings->common.options.problem;
     struct cpd_results *results = &w->job->results;
     char name[128];
     process_grid_name(t->grid.parts, t->shape.order, name, sizeof name);
-    if (!is_alone(w) && cpd_settings_by_rows(settings_of(w), t->listed.unknown))
+    if (!is_alone(w) && cpd_settings_by_rows(w->settings, t->listed.unknown))
         progress_note(w->progress, "%d ranks, each with all entries of the rows that it solves",
                       t->grid.ranks);
     else if (!is_alone(w))
@@ -102,7 +84,7 @@ static void note_tensor(struct cpd_rank *w)
                       t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
     find_in_shape(&results->findings, &t->shape, p);
     if (p->unlisted.weighed)
-        find_dropped_zeros(&results->findings, t->listed.dropped, settings_of(w)->tensor);
+        find_dropped_zeros(&results->findings, t->listed.dropped, w->settings->tensor);
     cpd_show_findings(results, w->progress);
 }
 
@@ -117,7 +99,7 @@ static enum status check_tensor(struct cpd_rank *w, struct error *error)
     if (t->listed.unknown > 0)
         TRY(cpd_settings_check_by_rows(s, "unknown entries (nan)", error));
     TRY(split_half_check(&w->runs->list, t, error));
-    TRY(cpd_guess_check(in, &t->shape, error));
+    TRY(cpd_start_check(in, &t->shape, error));
     if (s->resume) {
         uint64_t crc = in->resume.crc;
         TRY(checkpoint_check_shape(&in->resume, &t->shape, t->nnz, error));
@@ -136,9 +118,9 @@ static enum status check_tensor(struct cpd_rank *w, struct error *error)
  * may use. */
 static struct backend_options make_options(const struct cpd_rank *w)
 {
-    struct backend_options options = settings_of(w)->common.options;
-    options.spends = settings_of(w)->halves.mode == 0 &&
-                     (!is_alone(w) || options.problem.rank == settings_of(w)->ranks.last);
+    struct backend_options options = w->settings->common.options;
+    options.spends = w->settings->runs.halves.mode == 0 &&
+                     (!is_alone(w) || options.problem.rank == w->settings->ranks.last);
     problem_take_unknown(&options.problem, w->tensor->listed.unknown);
     problem_begin_fading(&options.problem, &w->tensor->shape, w->tensor->nnz);
     if (!is_alone(w))
@@ -148,43 +130,37 @@ static struct backend_options make_options(const struct cpd_rank *w)
     return options;
 }
 
-/* Rank 0 finds the names of the tensor, which the model keeps: those of CSV, which the tensor gives
- * up, or those of the maps beside it. With several -r the first finds them. */
-static enum status find_names(struct cpd_rank *w, struct error *error)
+/* Opens the tensor and checks what can be checked of it. Rank 0 finds the names of the tensor,
+ * which the model keeps: those of CSV, which the tensor gives up, or those of the maps beside it.
+ * With several -r the first finds them. */
+static enum status look_at_tensor(struct cpd_rank *w, struct error *error)
 {
-    struct labels *names = &w->job->results.names;
+    struct cpd_job *job = w->job;
+    struct labels *names = &job->results.names;
     struct rank_tensor *t = w->tensor;
+    TRY(open_tensor(w, error));
+    if (w->comm->rank == 0)
+        note_tensor(w);
     if (w->comm->rank == 0 && names->order == 0) {
         names->modes = t->input.names.modes;
         if (t->input.names.order > 0)
             labels_take(names, &t->input.names);
-        else if (labels_find_tensor(names, settings_of(w)->tensor, t->shape.order, error) ==
-                 STATUS_OK)
+        else if (labels_find_tensor(names, w->settings->tensor, t->shape.order, error) == STATUS_OK)
             labels_read(names, &t->shape, error);
     }
-    return comm_allreduce_error(w->comm, error);
-}
-
-/* Opens the tensor and checks what can be checked of it. */
-static enum status look_at_tensor(struct cpd_rank *w, struct rank_request *request,
-                                  struct error *error)
-{
-    struct cpd_job *job = w->job;
-    TRY(open_tensor(w, request, error));
-    if (w->comm->rank == 0)
-        note_tensor(w);
-    TRY(find_names(w, error));
+    TRY(comm_allreduce_error(w->comm, error));
     TRY(cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error));
     return check_tensor(w, error);
 }
 
-/* Opens the tensor, checks what can be checked, and reads what the backend needs. The failure of
- * one rank is that of all. */
+/* Opens the tensor, checks what can be checked, and reads what the backend needs. Several ranks
+ * find their places and wake their GPUs first; the GPU of a rank alone wakes while the tensor is
+ * read. The failure of one rank is that of all. */
 static enum status prepare(struct cpd_rank *w, struct error *error)
 {
     struct cpd_job *job = w->job;
-    const struct rank_range *ranks = &settings_of(w)->ranks;
-    struct rank_request request = {0};
+    const struct rank_range *ranks = &w->settings->ranks;
+    const struct backend_kind *kind = job->inputs.choice.kind;
     if (!owns_job(w)) { /* a thread has a table of its own; the models are rank 0's */
         w->runs = &w->own;
         runs_create(&w->own, &job->results.runs.list, job->results.runs.model, error);
@@ -194,8 +170,12 @@ static enum status prepare(struct cpd_rank *w, struct error *error)
     r->place = memory_zeros((size_t)r->count, sizeof *r->place, error);
     r->report = memory_zeros((size_t)r->count, sizeof *r->report, error);
     TRY(comm_end_phase(w->comm, error));
-    TRY(find_places(w, &request, error));
-    look_at_tensor(w, &request, error);
+    if (!is_alone(w)) {
+        TRY(rank_places(r->place, w->comm, &w->settings->common, kind, error));
+        rank_meet(&w->devices, kind, r->place, w->comm, error);
+        TRY(comm_end_phase(w->comm, error));
+    }
+    look_at_tensor(w, error);
     TRY(comm_end_phase(w->comm, error));
     struct backend_options options = make_options(w);
     if (job->results.outcomes == 0 && ranks->last > ranks->first) {
@@ -205,53 +185,44 @@ static enum status prepare(struct cpd_rank *w, struct error *error)
     }
     TRY(comm_end_phase(w->comm, error));
     if (w->comm->rank == 0) {
-        cpd_guess_find_random(&job->inputs, &w->tensor->shape, &job->results.findings);
+        cpd_start_find_random(&job->inputs, &w->tensor->shape, &job->results.findings);
         cpd_show_findings(&job->results, w->progress);
     }
     return backend_prepare(&w->backend, job->inputs.choice.kind, w->tensor, &options, w->progress,
                            error);
 }
 
-/* Finds slices of which nothing is known; by their names, where they have such. */
-static enum status find_known(struct cpd_rank *w, const struct problem *p,
-                              const struct known_rows *known, struct error *error)
-{
-    const struct shape *shape = &w->tensor->shape;
-    struct cpd_results *results = &w->job->results;
-    char *text[MAX_ORDER] = {NULL};
-    for (int n = 0; n < shape->order; n++) {
-        const char *label = known->first[n] < shape->dims[n]
-                                ? labels_get(&results->names, n, known->first[n])
-                                : NULL;
-        const size_t room = label ? PRINTABLE_ROOM(strlen(label)) : 0;
-        text[n] = label ? memory_array(room, 1, error) : NULL;
-        if (text[n])
-            printable(label, text[n], room);
-    }
-    if (error->status == STATUS_OK) {
-        find_in_known(&results->findings, known, shape, p, (const char *const *)text);
-        cpd_show_findings(results, w->progress);
-    }
-    for (int n = 0; n < shape->order; n++)
-        memory_free(text[n]);
-    return error->status;
-}
-
-/* Where unlisted or listed entries are unknown: whether enough is known. A GPU that takes the
- * nonzeros from a file keeps them to itself. */
+/* Where unlisted or listed entries are unknown: whether enough is known. Finds slices of which
+ * nothing is known; by their names, where they have such. A GPU that takes the nonzeros from a file
+ * keeps them to itself. */
 static enum status look_at_known(struct cpd_rank *w, struct error *error)
 {
     const struct backend_options options = make_options(w);
     const struct problem *p = &options.problem;
+    const struct shape *shape = &w->tensor->shape;
+    struct cpd_results *results = &w->job->results;
     const bool all = p->unlisted.weight == 0;
+    char *text[MAX_ORDER] = {NULL};
     struct known_rows known;
     if (!p->unlisted.weighed || w->tensor->input.unread)
         return STATUS_OK;
     if (!all && w->tensor->listed.unknown == 0 && p->holdout.share == 0)
         return STATUS_OK;
     TRY(rank_tensor_count_known(&known, w->tensor, all, error));
-    if (w->comm->rank == 0)
-        find_known(w, p, &known, error);
+    for (int n = 0; w->comm->rank == 0 && n < shape->order; n++) {
+        const char *label =
+            known.first[n] < shape->dims[n] ? labels_get(&results->names, n, known.first[n]) : NULL;
+        const size_t room = label ? PRINTABLE_ROOM(strlen(label)) : 0;
+        text[n] = label ? memory_array(room, 1, error) : NULL;
+        if (text[n])
+            printable(label, text[n], room);
+    }
+    if (w->comm->rank == 0 && error->status == STATUS_OK) {
+        find_in_known(&results->findings, &known, shape, p, (const char *const *)text);
+        cpd_show_findings(results, w->progress);
+    }
+    for (int n = 0; n < shape->order; n++)
+        memory_free(text[n]);
     return comm_allreduce_error(w->comm, error);
 }
 
@@ -262,14 +233,14 @@ static enum status identify(struct cpd_rank *w, struct error *error)
     struct cpd_job *job = w->job;
     struct fingerprint tensor = {.shape = w->tensor->shape, .nnz = w->tensor->nnz};
     const struct checkpoint *resume = &job->inputs.resume;
-    const bool hashed = cpd_hash_needed(settings_of(w));
+    const bool hashed = hash_is_needed(w->settings);
     if (hashed)
         TRY(rank_tensor_fingerprint(&tensor, w->tensor, error));
     if (owns_job(w))
-        job->results.tensor = job->run.saving.about.tensor = tensor;
+        job->results.tensor = job->inputs.settings.saving.about.tensor = tensor;
     if (!hashed)
         return STATUS_OK;
-    if (settings_of(w)->resume &&
+    if (w->settings->resume &&
         checkpoint_check_shape(resume, &tensor.shape, tensor.nnz, error) == STATUS_OK)
         checkpoint_check_hash(resume, tensor.hash, error);
     return comm_allreduce_error(w->comm, error);
@@ -285,7 +256,7 @@ static void opened(void *context, struct backend *b)
     char text[4096];
     if (w->comm->rank == 0)
         backend_built(b, built);
-    if (settings_of(w)->verbose && is_alone(w)) {
+    if (w->settings->verbose && is_alone(w)) {
         plan_describe(&built->plan, &built->groups, text, sizeof text);
         for (char *text_line = strtok(text, "\n"); text_line; text_line = strtok(NULL, "\n"))
             progress_note(w->progress, "%s", text_line);
@@ -294,42 +265,36 @@ static void opened(void *context, struct backend *b)
         cpd_signals_catch(CPD_SIGNALS_PATIENCE);
 }
 
-/* Each rank reports to rank 0. Where rows are dealt, no mode is cut, and the ranks say what they
- * have. */
-static enum status gather(struct cpd_rank *w, struct error *error)
+/* Each rank reports to rank 0, which keeps its times, and the reports of several ranks, for the
+ * summary and the record. Where rows are dealt, no mode is cut, and the ranks say what they have.
+ * Where a rank alone has kept the tensor, it has not read it again. With -v shows which kernel
+ * computed each mode's MTTKRP in the end, if there was a choice. */
+static enum status report(struct cpd_rank *w, struct error *error)
 {
     const struct rank_tensor *t = w->tensor;
+    const struct rank_report *mine = &w->mine.rank;
+    const bool verbose = w->settings->verbose;
+    struct problem *problem = &w->job->inputs.settings.common.options.problem;
+    struct cpd_results *results = &w->job->results;
+    struct cpd_times *times = &results->times;
     struct cpd_reports *r = &w->reports;
     uint64_t most = 0, all = 0;
     r->imbalance = t->cost.imbalance;
     memcpy(r->parts, t->grid.parts, sizeof r->parts);
     w->mine.peak = machine_memory_peak();
     TRY(comm_allgather(w->comm, &w->mine, sizeof w->mine, r->report, error));
-    if (!t->rows.dealt)
+    if (w->comm->rank > 0)
         return STATUS_OK;
-    for (int k = 0; k < r->count; k++) {
+    for (int k = 0; t->rows.dealt && k < r->count; k++) {
         const uint64_t nnz = r->report[k].rank.nnz;
         most = nnz > most ? nnz : most;
         all += nnz;
     }
-    r->imbalance = all > 0 ? (double)most * r->count / (double)all - 1 : 0;
-    for (int n = 0; n < MAX_ORDER; n++)
+    if (t->rows.dealt)
+        r->imbalance = all > 0 ? (double)most * r->count / (double)all - 1 : 0;
+    for (int n = 0; t->rows.dealt && n < MAX_ORDER; n++)
         r->parts[n] = 1;
-    return STATUS_OK;
-}
-
-/* Rank 0 keeps its times, and the reports of several ranks, for the summary and the record. Where a
- * rank alone has kept the tensor, it has not read it again. With -v shows which kernel computed
- * each mode's MTTKRP in the end, if there was a choice. */
-static void keep(struct cpd_rank *w)
-{
-    struct cpd_results *results = &w->job->results;
-    struct cpd_times *times = &results->times;
-    const struct rank_report *mine = &w->mine.rank;
-    const struct rank_tensor *t = w->tensor;
-    const bool verbose = settings_of(w)->verbose;
-    struct problem *problem = &w->job->inputs.settings.common.options.problem;
-    for (int n = 0; settings_of(w)->choose_ridge && n < MAX_ORDER; n++)
+    for (int n = 0; w->settings->runs.choose_ridge && n < MAX_ORDER; n++)
         problem->rules.ridge[n] = results->runs.ridge.best;
     memcpy(times->operation, mine->operation, sizeof times->operation);
     times->halves = mine->halves;
@@ -338,23 +303,26 @@ static void keep(struct cpd_rank *w)
         times->exchange = t->exchange_seconds;
         times->clean = t->input.clean_seconds;
     }
-    if (is_alone(w)) {
-        for (int n = 0; verbose && n < t->shape.order; n++)
-            if (mine->kernel[n][0])
-                progress_note(w->progress, "mode %d: MTTKRP kernel %s", n + 1, mine->kernel[n]);
-        return;
-    }
+    for (int n = 0; is_alone(w) && verbose && n < t->shape.order; n++)
+        if (mine->kernel[n][0])
+            progress_note(w->progress, "mode %d: MTTKRP kernel %s", n + 1, mine->kernel[n]);
+    if (is_alone(w))
+        return STATUS_OK;
     times->communication = mine->communication;
     if (verbose)
-        cpd_reports_show(w->progress, &w->reports);
-    results->reports = w->reports;
-    w->reports = (struct cpd_reports){0};
+        cpd_reports_show(w->progress, r);
+    results->reports = *r;
+    *r = (struct cpd_reports){0};
+    return STATUS_OK;
 }
 
 enum status cpd_run(struct comm *c, void *context, struct error *error)
 {
     struct cpd_job *job = context;
+    const struct cpd_inputs *in = &job->inputs;
+    const struct cpd_settings *s = &in->settings;
     struct cpd_rank w = {.job = job,
+                         .settings = s,
                          .comm = c,
                          .progress = c->rank == 0 ? &job->run.progress : NULL,
                          .runs = &job->results.runs};
@@ -362,16 +330,19 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
     TRY_OR(done, prepare(&w, error));
     TRY_OR(done, look_at_known(&w, error));
     TRY_OR(done, identify(&w, error));
-    const struct decomposition d = {
-        .als = cpd_als_options(&job->inputs, &job->run.saving, &job->results.trace),
-        .opened = opened,
-        .context = &w,
-        .spread = job->run.spread,
-        .progress = w.progress};
+    struct decomposition d = {.als = s->als,
+                              .opened = opened,
+                              .context = &w,
+                              .spread = job->run.spread,
+                              .progress = w.progress};
+    d.als.interrupted = &cpd_interrupted;
+    d.als.deadline = s->time_limit > 0 ? in->began + s->time_limit : 0;
+    d.als.saving = s->saving.path ? &s->saving : NULL;
+    d.als.resume = s->resume ? &in->resume : NULL;
+    d.als.trace = s->recorded ? &job->results.trace : NULL;
+    d.als.core_consistency |= cpd_settings_range(s);
     TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.runs, &w.mine.rank, error));
-    TRY_OR(done, gather(&w, error));
-    if (c->rank == 0)
-        keep(&w);
+    TRY_OR(done, report(&w, error));
 done:
     backend_close(&w.backend);
     runs_free(&w.own);

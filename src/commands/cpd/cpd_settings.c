@@ -1,4 +1,4 @@
-#include "commands/cpd/cpd_settings.h"
+#include "commands/cpd/cpd_job.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "commands/options/cli_values.h"
-#include "formats/ktensor/ktensor_io.h"
 #include "formats/names/name_list.h"
 
 #define MAX_ITERATIONS 1000000000
@@ -31,7 +30,7 @@ static enum status set_init(const struct cli_option *o, void *to, const char *te
                          "%s: '', expected %s or the beginning of a model's names", o->name,
                          expected);
     s->init_stem = word_find(o->words, text, strlen(text), &init) ? NULL : text;
-    s->guess = (enum guess)init;
+    s->runs.guess.kind = s->init_stem ? GUESS_MODEL : (enum guess)init;
     return STATUS_OK;
 }
 
@@ -43,8 +42,8 @@ static enum status set_ridge(const struct cli_option *o, void *to, const char *t
 {
     struct cpd_settings *s = to;
     int word;
-    s->choose_ridge = word_find(o->words, text, strlen(text), &word);
-    if (s->choose_ridge)
+    s->runs.choose_ridge = word_find(o->words, text, strlen(text), &word);
+    if (s->runs.choose_ridge)
         return STATUS_OK;
     double *ridge = s->common.options.problem.rules.ridge;
     if (cli_mode_numbers(o->name, text, ridge, s->ridged, &s->most_ridge, error) != STATUS_OK)
@@ -63,8 +62,7 @@ static enum status set_fixed(const struct cli_option *o, void *to, const char *t
 static enum status set_holdout(const struct cli_option *o, void *to, const char *text,
                                struct error *error)
 {
-    struct cpd_settings *s = to;
-    struct holdout *h = &s->common.options.problem.holdout;
+    struct holdout *h = to;
     h->seed = HOLDOUT_SEED;
     const char *end = cmd_take_seed(o->name, text, &h->seed, error);
     if (!end)
@@ -81,7 +79,7 @@ static enum status set_holdout(const struct cli_option *o, void *to, const char 
 static enum status set_halves(const struct cli_option *o, void *to, const char *text,
                               struct error *error)
 {
-    struct cpd_settings *s = to;
+    struct halves *halves = to;
     uint64_t mode = 0, seed = 0;
     const char *end = cmd_take_seed(o->name, text, &seed, error);
     if (!end)
@@ -91,7 +89,7 @@ static enum status set_halves(const struct cli_option *o, void *to, const char *
                          "%s: '%s', expected a mode from 1 to %d, as 1, or a mode and a seed, as "
                          "1:7",
                          o->name, text, MAX_ORDER);
-    s->halves = (struct halves){.mode = (int)mode, .seed = seed};
+    *halves = (struct halves){.mode = (int)mode, .seed = seed};
     return STATUS_OK;
 }
 
@@ -112,19 +110,19 @@ static enum status set_stem(const struct cli_option *o, void *to, const char *te
 static enum status set_every(const struct cli_option *o, void *to, const char *text,
                              struct error *error)
 {
-    struct cpd_settings *s = to;
+    struct checkpoint_options *saving = to;
     size_t length = strlen(text);
     uint64_t number;
-    s->every_iterations = 0;
-    s->every_seconds = 0;
+    saving->iterations = 0;
+    saving->seconds = 0;
     if (length == 0 || text[length - 1] != 'i')
-        return cli_duration(o->name, text, &s->every_seconds, error);
+        return cli_duration(o->name, text, &saving->seconds, error);
     const char *end = text + length - 1;
     if (number_parse_unsigned(text, end, &number) != end || end == text || number < 1 ||
         number > MAX_ITERATIONS)
         return error_set(error, STATUS_INPUT, "%s: '%s', expected a number of iterations as 50i",
                          o->name, text);
-    s->every_iterations = (int)number;
+    saving->iterations = (int)number;
     return STATUS_OK;
 }
 
@@ -134,27 +132,28 @@ static const struct cli_option model_options[] = {
      "suggests a rank",
      CLI_OWN(rank_range_set, struct rank_range, struct cpd_settings, ranks), .used_most = true},
     {"--iters", 'i', "N", "at most N iterations (50; 200 with --unlisted or\n--loss poisson)",
-     CLI_INT(struct cpd_settings, iterations, 1, MAX_ITERATIONS), .used_most = true},
+     CLI_INT(struct cpd_settings, als.max_iterations, 1, MAX_ITERATIONS), .used_most = true},
     {"--tol", 0, "X",
      "stop when the fit changes by less than X ({default});\n0: run all iterations",
-     CLI_NUMBER(struct cpd_settings, tolerance), .initial = "1e-5", .used_most = true},
+     CLI_NUMBER(struct cpd_settings, als.tolerance), .initial = "1e-5", .used_most = true},
     {"--require-converged", 0, NULL,
      "exit with status 7 if the run ends before it has\nconverged; the model is written as usual",
      CLI_FLAG(struct cpd_settings, require_converged)},
     {"--check-every", 0, "N",
      "compute the fit of every N-th iteration, and of the\nlast one, from the residual: a pass "
      "over the nonzeros\n({default}: only where rounding could hide a change)",
-     CLI_INT(struct cpd_settings, check_every, 0, MAX_ITERATIONS), .initial = "0"},
+     CLI_INT(struct cpd_settings, als.check_every, 0, MAX_ITERATIONS), .initial = "0"},
     {"--accelerate", 0, "HOW",
      "off, momentum (fewer iterations where many are\nneeded; more memory) or auto: momentum if "
      "memory has\nroom for it ({default})",
      CMD_ACCELERATE},
-    {"--seed", 0, "N", "seed of the random start ({default})", CMD_SEED(struct cpd_settings, seed),
-     .initial = "1", CLI_GIVEN(struct cpd_settings, seed_given), .used_most = true},
+    {"--seed", 0, "N", "seed of the random start ({default})",
+     CMD_SEED(struct cpd_settings, runs.guess.seed), .initial = "1",
+     CLI_GIVEN(struct cpd_settings, seed_given), .used_most = true},
     {"--starts", 0, "N",
      "run from N random starts, with consecutive seeds;\nwrite the best model, show which others "
      "agree ({default})",
-     CLI_INT(struct cpd_settings, starts, 1, MAX_STARTS), .initial = "1", .used_most = true},
+     CLI_INT(struct cpd_settings, runs.starts, 1, MAX_STARTS), .initial = "1", .used_most = true},
     {"--init", 0, "START",
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
      "the STEM of\na model to start from ({default})",
@@ -162,7 +161,7 @@ static const struct cli_option model_options[] = {
     {"--core-consistency", 0, NULL,
      "show the core consistency: whether each component\nhas a meaning of its own (always with a "
      "range of -r)",
-     CLI_FLAG(struct cpd_settings, core_consistency)},
+     CLI_FLAG(struct cpd_settings, als.core_consistency)},
     {"--ridge", 0, "X",
      "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only; "
      "auto: the X with which\nthe held-out error is least",
@@ -174,25 +173,25 @@ static const struct cli_option model_options[] = {
      CMD_UNLISTED},
     {"--fade", 0, "X",
      "with --unlisted: begin with zeros of weight 1, and\nmultiply that by X after each iteration; "
-     "0: "
-     "begin\nwithout ({default})",
-     CLI_NUMBER(struct cpd_settings, fade), .initial = "0.8",
+     "0: begin\nwithout ({default})",
+     CLI_NUMBER(struct cpd_settings, common.options.problem.unlisted.fade), .initial = "0.8",
      CLI_GIVEN(struct cpd_settings, fade_given)},
     {"--ridge-scale", 0, "HOW",
      "of --ridge: unit, balanced or counted (unit; balanced\nif unlisted entries are unknown or "
      "weighed)",
-     CLI_WORD(struct cpd_settings, ridge_scale_text, ridge_scale_words), .needs = "--ridge"},
+     CLI_CHOICE(struct cpd_settings, common.options.problem.ridge_scale, ridge_scale_words),
+     CLI_GIVEN(struct cpd_settings, ridge_scale_given), .needs = "--ridge"},
     {"--holdout", 0, "F[:SEED]",
      "leave out this share of the entries, as 0.1, and show\nhow well the model predicts them",
-     CLI_SETTINGS(set_holdout)},
+     CLI_OWN(set_holdout, struct holdout, struct cpd_settings, common.options.problem.holdout)},
     {"--early-stop", 0, "K",
      "with --holdout: stop after K iterations without a\nsmaller held-out error, and write the "
      "best model",
-     CLI_INT(struct cpd_settings, early_stop, 1, MAX_ITERATIONS), .needs = "--holdout"},
+     CLI_INT(struct cpd_settings, als.early_stop, 1, MAX_ITERATIONS), .needs = "--holdout"},
     {"--split-half", 0, "MODE[:SEED]",
      "also decompose two halves of the slices of MODE,\n1, 3, ... and 2, 4, ..., or by a SEED, and "
      "show\nwhich components both have",
-     CLI_SETTINGS(set_halves)},
+     CLI_OWN(set_halves, struct halves, struct cpd_settings, runs.halves)},
     {"--loss", 0, "WHAT", "what the model minimises: {words} (for\ncounts) ({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
@@ -238,10 +237,11 @@ static const struct cli_option output_options[] = {
 static const struct cli_option checkpoint_options[] = {
     {"--checkpoint", 0, "FILE",
      "save the state of the run in FILE at intervals and\nwhen the run ends",
-     CLI_FILE(struct cpd_settings, checkpoint), .used_most = true},
+     CLI_FILE(struct cpd_settings, saving.path), .used_most = true},
     {"--checkpoint-every", 0, "TIME",
      "the interval: a time as 90s, 10m or 1h30m, or a\nnumber of iterations as 50i (10m)",
-     CLI_SETTINGS(set_every), .needs = "--checkpoint"},
+     CLI_OWN(set_every, struct checkpoint_options, struct cpd_settings, saving),
+     .needs = "--checkpoint"},
     {"--resume", 0, "FILE", "go on from the checkpoint in FILE",
      CLI_FILE(struct cpd_settings, resume), .excludes = "--resume-if-exists --init"},
     {"--resume-if-exists", 0, "FILE", "go on from FILE if it exists, else start a new run",
@@ -265,17 +265,17 @@ bool cpd_settings_range(const struct cpd_settings *s)
 /* Refuses what makes no sense with several starts, a range of -r or halves. */
 static enum status check_runs(const struct cpd_settings *s, struct error *error)
 {
-    const int models = s->halves.mode > 0 ? 3 * s->starts : s->starts;
-    const char *several = cpd_settings_range(s) ? "a range of -r"
-                          : s->starts > 1       ? "--starts"
-                          : s->halves.mode > 0  ? "--split-half"
-                                                : NULL;
+    const int models = s->runs.halves.mode > 0 ? 3 * s->runs.starts : s->runs.starts;
+    const char *several = cpd_settings_range(s)     ? "a range of -r"
+                          : s->runs.starts > 1      ? "--starts"
+                          : s->runs.halves.mode > 0 ? "--split-half"
+                                                    : NULL;
     if (!several)
         return STATUS_OK;
     if (s->init_stem)
         return error_set(error, STATUS_INPUT, "--init %s and %s: --init provides a single start",
                          s->init_stem, several);
-    const char *checkpoint = s->checkpoint         ? "checkpoint"
+    const char *checkpoint = s->saving.path        ? "checkpoint"
                              : s->resume           ? "resume"
                              : s->resume_if_exists ? "resume-if-exists"
                                                    : NULL;
@@ -283,10 +283,10 @@ static enum status check_runs(const struct cpd_settings *s, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "--%s and %s: a checkpoint has the state of one start, of one rank",
                          checkpoint, several);
-    if (s->seed > CMD_MAX_SEED - (uint64_t)(models - 1))
+    if (s->runs.guess.seed > CMD_MAX_SEED - (uint64_t)(models - 1))
         return error_set(error, STATUS_INPUT,
                          "--seed %ju: %d starts need seeds above %ju, the largest",
-                         (uintmax_t)s->seed, models, (uintmax_t)CMD_MAX_SEED);
+                         (uintmax_t)s->runs.guess.seed, models, (uintmax_t)CMD_MAX_SEED);
     return STATUS_OK;
 }
 
@@ -338,10 +338,10 @@ enum status cpd_settings_check_by_rows(const struct cpd_settings *s, const char 
 {
     const bool counts = problem_has_rates(&s->common.options.problem);
     TRY(cmd_check_by_rows(&s->common, reason, error));
-    if (!s->init_stem && !s->resume && s->guess == GUESS_NVECS)
+    if (s->runs.guess.kind == GUESS_NVECS)
         return error_set(error, STATUS_INPUT, "--init nvecs and %s: nvecs %s", reason,
                          counts ? "is for squares" : "treats unlisted entries as zeros");
-    if (s->core_consistency)
+    if (s->als.core_consistency)
         return error_set(error, STATUS_INPUT, "--core-consistency and %s: it is known only %s",
                          reason, counts ? "for squares" : "where all entries count alike");
     return STATUS_OK;
@@ -366,8 +366,8 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
                          word_of(solver_words, (int)p->solver));
     if (!loss->rates)
         return STATUS_OK;
-    if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->choose_ridge ||
-        s->ridge_scale_text)
+    if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->runs.choose_ridge ||
+        s->ridge_scale_given)
         return error_set(error, STATUS_INPUT, "--ridge and %s: a ridge is for squares alone",
                          loss->option);
     s->common.tns.nonneg = loss->reason;
@@ -380,36 +380,34 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
 {
     struct problem *p = &s->common.options.problem;
     const bool weighed = p->unlisted.weighed;
-    const char *scale = s->ridge_scale_text;
+    const double fade = p->unlisted.fade;
     char text[UNLISTED_TEXT], reason[64];
-    int word = weighed && !problem_has_rates(p) ? RIDGE_BALANCED : RIDGE_UNIT;
-    if (scale)
-        word_find(ridge_scale_words, scale, strlen(scale), &word);
-    p->ridge_scale = (enum ridge_scale)word;
+    if (!s->ridge_scale_given)
+        p->ridge_scale = weighed && !problem_has_rates(p) ? RIDGE_BALANCED : RIDGE_UNIT;
     if (s->fade_given && !weighed)
         return error_set(error, STATUS_INPUT,
-                         "--fade %g: only where --unlisted is unknown or a weight", s->fade);
-    if (s->fade >= 1)
-        return error_set(error, STATUS_INPUT, "--fade %g: expected less than 1", s->fade);
+                         "--fade %g: only where --unlisted is unknown or a weight", fade);
+    if (fade >= 1)
+        return error_set(error, STATUS_INPUT, "--fade %g: expected less than 1", fade);
     if (!weighed && p->ridge_scale != RIDGE_UNIT)
         return error_set(error, STATUS_INPUT,
-                         "--ridge-scale %s: only where --unlisted is unknown or a weight", scale);
-    p->unlisted.fade = weighed ? s->fade : 0;
+                         "--ridge-scale %s: only where --unlisted is unknown or a weight",
+                         word_of(ridge_scale_words, (int)p->ridge_scale));
+    p->unlisted.fade = weighed ? fade : 0;
     s->common.tns.zeros = weighed ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
-    if (s->iterations == 0)
-        s->iterations = problem_by_rows(p) ? BY_ROWS_ITERATIONS : ITERATIONS;
+    if (s->als.max_iterations == 0)
+        s->als.max_iterations = problem_by_rows(p) ? BY_ROWS_ITERATIONS : ITERATIONS;
     snprintf(reason, sizeof reason, "--unlisted %s", unlisted_text(&p->unlisted, text));
     return weighed ? cpd_settings_check_by_rows(s, reason, error) : STATUS_OK;
 }
 
-/* Refuses options that contradict each other, and fills in what follows from them. */
 static enum status complete(struct cpd_settings *s, struct error *error)
 {
     const double holdout = s->common.options.problem.holdout.share;
     char reason[64];
     if (s->ranks.first == 0)
         return error_set(error, STATUS_INPUT, "no rank given: -r RANK expected");
-    if (s->require_converged && s->tolerance == 0)
+    if (s->require_converged && s->als.tolerance == 0)
         return error_set(error, STATUS_INPUT,
                          "--require-converged and --tol 0: such a run never converges");
     if (s->most_fixed > 0 && !s->resume && !s->init_stem)
@@ -419,33 +417,33 @@ static enum status complete(struct cpd_settings *s, struct error *error)
             return error_set(error, STATUS_INPUT,
                              "--ridge and --fix: mode %d, expected one of them", n + 1);
     s->recorded = s->record_as_given || s->json;
-    s->common.options.iterations = (uint64_t)s->iterations * (uint64_t)s->starts;
+    s->common.options.iterations = (uint64_t)s->als.max_iterations * (uint64_t)s->runs.starts;
     TRY(complete_loss(s, error));
     TRY(complete_unlisted(s, error));
     if (holdout > 0) {
         snprintf(reason, sizeof reason, "--holdout %g", holdout);
         TRY(cpd_settings_check_by_rows(s, reason, error));
-    } else if (s->choose_ridge) {
+    } else if (s->runs.choose_ridge) {
         return error_set(error, STATUS_INPUT,
                          "--ridge auto needs entries that are held out: --holdout 0.1 expected");
     }
     TRY(check_runs(s, error));
     if (!s->base_stem && !s->nowrite)
         TRY(default_stem(s, error));
+    if (cpd_settings_range(s) && !s->nowrite)
+        s->ranks_path = memory_text(error, "%s.ranks.json", s->base_stem);
     /* The models of all starts, of the halves too; for checkpoints also the state, the previous
      * model (momentum) and the best one. */
     s->common.options.models =
-        (uint64_t)s->starts * (s->halves.mode > 0 ? 3 : 1) + (s->checkpoint ? 3 : 0);
+        (uint64_t)s->runs.starts * (s->runs.halves.mode > 0 ? 3 : 1) + (s->saving.path ? 3 : 0);
     return cpd_settings_take_rank(s, s->ranks.first, error);
 }
 
-enum status cpd_settings_parse(struct cpd_settings *s, struct cli_line *line, struct error *error)
+enum status cpd_settings_complete(struct cpd_settings *s, const struct cli_line *line,
+                                  struct error *error)
 {
-    *s = (struct cpd_settings){0};
-    TRY(cli_parse(line, cpd_sections, s, error));
-    if (s->common.help || s->common.version)
-        return STATUS_OK;
-    TRY(cli_single_operand(line, "tensor", &s->tensor, error));
+    TRY(cli_single_operand(line, "tensor", error));
+    s->tensor = line->operand[0];
     complete(s, error);
     return cli_hint(line, error);
 }
@@ -467,13 +465,4 @@ enum status cpd_settings_check_order(const struct cpd_settings *s, int order, st
                : error_set(error, STATUS_INPUT,
                            "--fix: all %d modes are fixed, expected at least one that is not",
                            order);
-}
-
-void cpd_settings_free(struct cpd_settings *s)
-{
-    memory_free(s->base_stem);
-    memory_free(s->record);
-    s->record = NULL;
-    memory_free(s->stem);
-    s->base_stem = s->stem = NULL;
 }

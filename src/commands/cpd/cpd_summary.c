@@ -1,4 +1,4 @@
-#include "commands/cpd/cpd_output.h"
+#include "commands/cpd/cpd_job.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -52,7 +52,10 @@ static void show_holdout_error(struct progress *progress, const struct holdout_e
                   holdout->entries == 1 ? "y" : "ies", error, holdout->mae, auc);
 }
 
-void cpd_summarise(struct progress *progress, const struct cpd_results *results, bool all_times)
+/* Shows the outcome, the times of the stages that took a hundredth of the total or more, the peak
+ * memory and the files; with `all_times` the times of all stages, and of MTTKRP and update for each
+ * mode. */
+static void summarise(struct progress *progress, const struct cpd_results *results, bool all_times)
 {
     const struct cpals_result *result = &results->result;
     const struct cpd_times *times = &results->times;
@@ -96,10 +99,9 @@ void cpd_summarise(struct progress *progress, const struct cpd_results *results,
 
 /* --- several starts --- */
 
-void cpd_starts_show(struct progress *to, const struct starts *s)
+/* Shows each start's seed, iterations, fit and score. */
+static void show_starts(struct progress *to, const struct starts *s)
 {
-    if (s->asked < 2)
-        return;
     progress_note(to, "                seed iterations         fit  score%s",
                   s->start[s->best].result.holdout_error.entries > 0 ? "  held-out error" : "");
     for (int i = 0; i < s->made; i++) {
@@ -122,7 +124,10 @@ void cpd_starts_show(struct progress *to, const struct starts *s)
 
 #define ROW_TEXT (32 + 12 * MAX_ORDER)
 
-void cpd_halves_show(struct progress *to, const struct split_half *s)
+/* Shows for each component of the whole the score of its partners in both halves with each other,
+ * its score with each of them, and the cosines of the modes of the first; nothing where the halves
+ * were not compared. */
+static void show_halves(struct progress *to, const struct split_half *s)
 {
     const int order = s->match.order;
     char text[ROW_TEXT] = "", mode[32];
@@ -144,6 +149,31 @@ void cpd_halves_show(struct progress *to, const struct split_half *s)
     }
 }
 
+/* The tables of the starts and of the halves are results, which -q leaves; with a range of -r only
+ * the table of the range is one. */
+void cpd_show_result(struct cpd_job *job)
+{
+    const struct cpd_settings *s = &job->inputs.settings;
+    struct cpd_run *run = &job->run;
+    struct cpd_results *r = &job->results;
+    const struct starts *starts = &r->runs.starts[0];
+    const bool range = cpd_settings_range(s);
+    struct progress *to = s->runs.starts > 1 && !range ? &run->tables : &run->progress;
+    summarise(&run->progress, r, s->verbose);
+    find_in_result(&r->findings, &r->result, &s->common.options, &s->als);
+    cpd_show_findings(r, &run->progress);
+    if (starts->asked > 1)
+        show_starts(to, starts);
+    find_in_starts(&r->findings, starts, r->tensor.nnz,
+                   !s->init_stem && !s->resume &&
+                       !problem_has_one_optimum(&s->common.options.problem));
+    cpd_show_findings(r, to);
+    to = range ? &run->progress : &run->tables;
+    show_halves(to, &r->halves);
+    find_in_halves(&r->findings, &r->halves);
+    cpd_show_findings(r, to);
+}
+
 /* --- a range of -r --- */
 
 #define BAR        20 /* characters */
@@ -158,76 +188,71 @@ static void draw(char *text, double part)
     text[BAR] = '\0';
 }
 
-/* Which columns the table has. */
-struct columns {
-    bool core; /* the core consistency, unless entries are held out  */
-    int width; /* of the starts that agree, where a column follows */
-};
-
-static void show_outcome(struct progress *to, const struct rank_outcome *o,
-                         const struct columns *columns)
+/* A text line of the table: with `core` the core consistency, unless entries are held out; the
+ * starts that agree, `width` characters wide where a column follows. */
+static void show_outcome(struct progress *to, const struct rank_outcome *o, bool core, int width)
 {
     const struct cpals_result *r = &o->result;
     const struct halves_outcome *h = &o->halves;
-    char bar[BAR + 1], core[BAR + 1] = "", error[32], ridge[32] = "", percent[CORE_TEXT] = "-",
-                                  agree[32] = "", fit[FIT_TEXT], halves[64];
+    char bar[BAR + 1], core_bar[BAR + 1] = "", percent[CORE_TEXT] = "-", fit[FIT_TEXT],
+                                      middle[128] = "", agree[32] = "", halves[64];
     if (o->failure.status != STATUS_OK) {
         progress_note(to, "%7ju         - failed: %s", (uintmax_t)o->rank, o->failure.message);
         return;
     }
     draw(bar, r->fit);
     if (r->core.state == CORE_KNOWN) {
-        draw(core, r->core.percent / 100);
+        draw(core_bar, r->core.percent / 100);
         core_consistency_text(&r->core, percent, sizeof percent);
+    }
+    if (r->holdout_error.entries > 0) { /* there is no core consistency */
+        char error[32], ridge[32] = "";
+        snprintf(error, sizeof error, "(%.1g)", r->holdout_error.error);
+        if (o->ridge > 0)
+            snprintf(ridge, sizeof ridge, " %8g", o->ridge);
+        snprintf(middle, sizeof middle, "%10.4g %-8s%s ", r->holdout_error.value, error, ridge);
+    } else if (core) {
+        snprintf(middle, sizeof middle, "%10s %-*s ", percent, BAR, core_bar);
     }
     if (o->agreement.others > 0)
         snprintf(agree, sizeof agree, "%d of %d", o->agreement.agree, o->agreement.others);
-    fit_text(r->fit, r->trust.noise, 6, fit);
     if (h->known)
         snprintf(halves, sizeof halves, " %.4f, %ju of %ju", h->score, (uintmax_t)h->alike,
                  (uintmax_t)o->rank);
     else
         snprintf(halves, sizeof halves, "%s", h->asked ? " -" : "");
-    if (r->holdout_error.entries > 0) { /* there is no core consistency */
-        snprintf(error, sizeof error, "(%.1g)", r->holdout_error.error);
-        if (o->ridge > 0)
-            snprintf(ridge, sizeof ridge, " %8g", o->ridge);
-        progress_note(to, "%7ju %9s %s %10.4g %-8s%s %-*s%s", (uintmax_t)o->rank, fit, bar,
-                      r->holdout_error.value, error, ridge, columns->width, agree, halves);
-    } else if (columns->core) {
-        progress_note(to, "%7ju %9s %s %10s %-*s %-*s%s", (uintmax_t)o->rank, fit, bar, percent,
-                      BAR, core, columns->width, agree, halves);
-    } else {
-        progress_note(to, "%7ju %9s %s %-*s%s", (uintmax_t)o->rank, fit, bar, columns->width, agree,
-                      halves);
-    }
+    progress_note(to, "%7ju %9s %s %s%-*s%s", (uintmax_t)o->rank,
+                  fit_text(r->fit, r->trust.noise, 6, fit), bar, middle, width, agree, halves);
 }
 
-void cpd_range_show(struct progress *to, const struct rank_outcome *outcome, int count, bool more,
-                    const char *stem)
+void cpd_show_range(struct cpd_job *job)
 {
+    const struct cpd_settings *s = &job->inputs.settings;
+    const struct rank_outcome *outcome = job->results.outcome;
+    const int count = job->results.outcomes;
+    struct progress *to = &job->run.tables;
     char suggestion[RANK_CHOICE_TEXT];
     const unsigned known = rank_known(outcome, count);
     const char *agree = known & RANKS_AGREEMENT ? AGREE_HEAD : "";
     const char *halves = known & RANKS_HALVES ? " halves: score, alike" : "";
-    const struct columns columns = {.core = known & RANKS_CORE,
-                                    .width = *agree && *halves ? (int)strlen(AGREE_HEAD) : 0};
+    const bool core = known & RANKS_CORE;
     if (!(known & RANKS_MODEL))
         return;
     if (known & RANKS_HOLDOUT)
         progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s",
                       known & RANKS_RIDGE ? "   ridge " : "", agree, halves);
-    else if (!columns.core)
+    else if (!core)
         progress_note(to, "   rank       fit 0 to 1           %s%s", agree, halves);
     else
         progress_note(to, "   rank       fit 0 to 1                     core 0 to 100%*s%s%s",
                       *agree || *halves ? 13 : 0, "", agree, halves);
     for (int i = 0; i < count; i++)
-        show_outcome(to, &outcome[i], &columns);
-    if (more)
+        show_outcome(to, &outcome[i], core, *agree && *halves ? (int)strlen(AGREE_HEAD) : 0);
+    if (count < rank_range_count(&s->ranks))
         progress_note(to, "not all ranks were tried before the end of the run");
-    uint64_t rank = rank_suggestion(outcome, count, suggestion);
+    const uint64_t rank = rank_suggestion(outcome, count, suggestion);
     progress_note(to, "%s", suggestion);
-    if (stem && rank > 0)
-        progress_note(to, "the names of its files begin with %s.r%ju", stem, (uintmax_t)rank);
+    if (!s->nowrite && rank > 0)
+        progress_note(to, "the names of its files begin with %s.r%ju", s->base_stem,
+                      (uintmax_t)rank);
 }

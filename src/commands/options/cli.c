@@ -195,31 +195,27 @@ enum status cli_parse(struct cli_line *line, const struct cli_section *sections,
     return cli_hint(line, error);
 }
 
-enum status cli_single_operand(const struct cli_line *line, const char *what, const char **operand,
-                               struct error *error)
+enum status cli_single_operand(const struct cli_line *line, const char *what, struct error *error)
 {
-    *operand = line->operand[0];
     if (line->operands < 1)
         error_set(error, STATUS_INPUT, "no %s given", what);
     else if (line->operands > 1)
         error_set(error, STATUS_INPUT, "one %s expected, but '%s' follows '%s'", what,
                   line->operand[1], line->operand[0]);
-    else if (!**operand)
+    else if (!*line->operand[0])
         error_set(error, STATUS_INPUT, "%s: '', expected a name", what);
     return cli_hint(line, error);
 }
 
 enum status cli_two_operands(const struct cli_line *line, const char *what,
-                             const char *const name[2], const char *operand[2], struct error *error)
+                             const char *const name[2], struct error *error)
 {
     if (line->operands != 2)
         error_set(error, STATUS_INPUT, "two %s expected, %s and %s, but %d given", what, name[0],
                   name[1], line->operands);
-    for (int i = 0; i < 2 && error->status == STATUS_OK; i++) {
-        operand[i] = line->operand[i];
-        if (!*operand[i])
+    for (int i = 0; i < 2 && error->status == STATUS_OK; i++)
+        if (!*line->operand[i])
             error_set(error, STATUS_INPUT, "%s: '', expected a name", name[i]);
-    }
     return cli_hint(line, error);
 }
 
@@ -270,22 +266,17 @@ static void help_option(FILE *stream, const struct cli_option *o)
     fputc('\n', stream);
 }
 
-void cli_help(FILE *stream, const struct cli_section *sections)
+void cli_help(FILE *stream, const struct cli_section *sections, const char *used_most)
 {
+    if (used_most)
+        fprintf(stream, "\n%s:\n", used_most);
     for (; sections->title; sections++) {
-        fprintf(stream, "\n%s:\n", sections->title);
+        if (!used_most)
+            fprintf(stream, "\n%s:\n", sections->title);
         for (const struct cli_option *o = sections->options; o->name; o++)
-            help_option(stream, o);
-    }
-}
-
-void cli_help_short(FILE *stream, const char *title, const struct cli_section *sections)
-{
-    fprintf(stream, "\n%s:\n", title);
-    for (; sections->title; sections++)
-        for (const struct cli_option *o = sections->options; o->name; o++)
-            if (o->used_most)
+            if (!used_most || o->used_most)
                 help_option(stream, o);
+    }
 }
 
 /* Levenshtein distance of two short words. */

@@ -94,24 +94,20 @@ enum status cli_each(struct cli_line *line, const struct cli_section *sections, 
  * file is read. Returns error->status. */
 enum status cli_hint(const struct cli_line *line, struct error *error);
 
-/* Sets *operand to the one operand. `what` names it in the message. STATUS_INPUT, with the hint, if
- * there is none or more than one. */
-enum status cli_single_operand(const struct cli_line *line, const char *what, const char **operand,
-                               struct error *error);
+/* Expects one operand, which `what` names in the message. STATUS_INPUT, with the hint, if there is
+ * none or more than one, or it is empty. */
+enum status cli_single_operand(const struct cli_line *line, const char *what, struct error *error);
 
-/* Sets the two operands; `what` names both in the message, name[] each. Errors alike. */
+/* Expects two operands; `what` names both in the message, name[] each. Errors alike. */
 enum status cli_two_operands(const struct cli_line *line, const char *what,
-                             const char *const name[2], const char *operand[2],
-                             struct error *error);
+                             const char *const name[2], struct error *error);
 
 /* Refuses operands. Errors alike. */
 enum status cli_no_operand(const struct cli_line *line, struct error *error);
 
-/* Prints the sections with their options. */
-void cli_help(FILE *stream, const struct cli_section *sections);
-
-/* Prints the options that are used most under one title. */
-void cli_help_short(FILE *stream, const char *title, const struct cli_section *sections);
+/* Prints the sections with their options; or, under the title `used_most` unless that is NULL, only
+ * the options that are used most. */
+void cli_help(FILE *stream, const struct cli_section *sections, const char *used_most);
 
 #define CLI_HELP_ROOM 512
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/machine.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/threads.h"
 #include "base/utf8.h"
@@ -50,16 +51,6 @@ enum status cmd_set_dims(const struct cli_option *o, void *to, const char *text,
 {
     struct tns_options *tns = to;
     return cli_lengths(o->name, text, tns->dims, &tns->ndims, error);
-}
-
-/* Reading the tensor may take as much memory as the backend. */
-static enum status set_host_memory(const struct cli_option *o, void *to, const char *text,
-                                   struct error *error)
-{
-    struct cmd_common *common = to;
-    TRY(cli_size(o->name, text, &common->options.host_memory, error));
-    common->tns.memory = common->options.host_memory;
-    return STATUS_OK;
 }
 
 const char *cmd_take_seed(const char *option, const char *text, uint64_t *seed, struct error *error)
@@ -162,7 +153,7 @@ const struct cli_option cmd_machine_options[] = {
      "GPU memory to use, as 500M or 16G (fifteen\nsixteenths of what is free)",
      CLI_SIZE(struct cmd_common, options.memory), .may_differ = true},
     {"--host-memory", 0, "SIZE", "host memory to use (four fifths of what is free)",
-     CLI_SETTINGS(set_host_memory), .may_differ = true},
+     CLI_SIZE(struct cmd_common, options.host_memory), .may_differ = true},
     {"--conflict", 0, "NAME", "how additions to one row are kept apart ({default}):\n{words}",
      CLI_CHOICE(struct cmd_common, options.conflict, conflict_words), .initial = "auto"},
     {"--precision", 0, "NAME", "{words} ({default});\nauto: single first, then double",
@@ -190,14 +181,14 @@ const struct cli_option cmd_threads_options[] = {CMD_THREADS, {.name = NULL}};
 const struct cli_option cmd_host_options[] = {
     CMD_THREADS,
     {"--host-memory", 0, "SIZE", "memory to use, as 500M or 16G (four fifths of\nwhat is free)",
-     CLI_SETTINGS(set_host_memory)},
+     CLI_SIZE(struct cmd_common, options.host_memory)},
     {.name = NULL}};
 
 const struct cli_option cmd_general_options[] = {
     {"--progress", 0, "HOW",
      "how long stages show progress: lines (a new text line\nat intervals), never, or auto: on a "
      "terminal one line\nthat is rewritten, elsewhere lines ({default})",
-     CLI_CHOICE(struct cmd_common, progress, progress_words), .initial = "auto",
+     CLI_CHOICE(struct cmd_common, progress_kind, progress_words), .initial = "auto",
      .excludes = "--quiet", .may_differ = true},
     {"--quiet", 'q', NULL, "print nothing but results and errors",
      CLI_FLAG(struct cmd_common, quiet), .may_differ = true},
@@ -212,10 +203,7 @@ void cmd_help(FILE *stream, const struct command *command, bool all)
     const bool is_short = command->short_ending && !all;
     const char *ending = is_short ? command->short_ending : command->ending;
     fputs(command->usage, stream);
-    if (is_short)
-        cli_help_short(stream, "Options that are used most", command->sections);
-    else
-        cli_help(stream, command->sections);
+    cli_help(stream, command->sections, is_short ? "Options that are used most" : NULL);
     fputs(ending ? ending : "", stream);
 }
 
@@ -228,17 +216,24 @@ bool cmd_answered(const struct command *command, const struct cmd_common *common
     return common->help || common->version;
 }
 
-bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_common *common,
-               struct error *error)
+int cmd_run(const struct command *command, int argc, char **argv, struct error *error)
 {
-    if (cli_parse(line, command->sections, common, error) != STATUS_OK)
-        return false;
-    return !cmd_answered(command, common);
-}
-
-void cmd_show_progress(struct progress *p, const struct cmd_common *common)
-{
-    progress_init(p, common->quiet ? NULL : stderr, common->progress);
+    struct cli_line line = {.argc = argc, .argv = argv};
+    struct cmd_common *settings = memory_zeros(command->settings, 1, error);
+    if (!settings)
+        return (int)error->status;
+    if (!command->verbatim || argc < 2 || strcmp(argv[1], command->verbatim) != 0)
+        cli_parse(&line, command->sections, settings, error);
+    settings->tns.memory = settings->options.host_memory; /* reading may take as much */
+    progress_init(&settings->progress, settings->quiet ? NULL : stderr, settings->progress_kind);
+    int code = (int)error->status;
+    if (code == STATUS_OK ? !cmd_answered(command, settings) : command->together)
+        code = command->run(settings, &line, error);
+    progress_clear(&settings->progress);
+    if (command->free)
+        command->free(settings);
+    memory_free(settings);
+    return code;
 }
 
 void cmd_print_tensor(const char *path)
@@ -278,31 +273,29 @@ bool cmd_ends_in(const char *text, size_t length, const char *ending)
     return length > size && memcmp(text + length - size, ending, size) == 0;
 }
 
-enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
-                      struct error *error)
+enum status cmd_begin(const struct cmd_common *common, struct error *error)
 {
     cmd_set_threads(common->threads, 1);
-    TRY(threads_start(error));
-    cmd_show_progress(progress, common);
-    return STATUS_OK;
+    return threads_start(error);
 }
 
-enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
+enum status cmd_read_model(struct ktensor *k, const char *stem, struct cmd_common *common,
                            struct error *error)
 {
-    struct progress progress;
     *k = (struct ktensor){0};
-    TRY(cmd_begin(common, &progress, error));
-    progress_stage(&progress, "reading %s", stem);
+    TRY(cmd_begin(common, error));
+    progress_stage(&common->progress, "reading %s", stem);
     ktensor_read(k, stem, 0, error);
-    progress_clear(&progress);
+    progress_clear(&common->progress);
     return error->status;
 }
 
-void cmd_print_json(const struct json *j)
+enum status cmd_print_json(struct json *j)
 {
     if (j->error->status == STATUS_OK)
         fwrite(j->text, 1, j->used, stdout);
+    json_free(j);
+    return j->error->status;
 }
 
 enum status cmd_check_by_rows(const struct cmd_common *common, const char *reason,
@@ -424,34 +417,6 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
     return error_set(error, STATUS_INPUT,
                      "--grid: '%s', expected %d number%s, one for each mode of the tensor", name,
                      order, order == 1 ? "" : "s");
-}
-
-enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
-                          struct error *error)
-{
-    int have = 1, largest = gpus->count - 1;
-    if (gpus->count != 0 && !kind->devices)
-        return error_set(error, STATUS_INPUT, "--gpus: backend %s uses no GPU", kind->name);
-    if (kind->devices)
-        TRY(kind->devices(&have, error));
-    have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
-    if (gpus->count <= 0) {
-        gpus->count = gpus->count == CMD_ALL_GPUS || gpus->all_unless_given ? have : 1;
-        largest = gpus->count - 1;
-    }
-    for (int i = 0; i < gpus->count; i++) {
-        gpus->device[i] = gpus->listed ? gpus->device[i] : i;
-        largest = gpus->device[i] > largest ? gpus->device[i] : largest;
-    }
-    if (largest >= have)
-        return error_set(error, STATUS_INPUT,
-                         "--gpus: GPU %d, but this machine has %d, counted from 0", largest, have);
-    for (int i = 0; i < gpus->count; i++)
-        for (int j = 0; j < i; j++)
-            if (gpus->device[i] == gpus->device[j])
-                return error_set(error, STATUS_INPUT,
-                                 "--gpus: a GPU is named twice, expected different ones");
-    return STATUS_OK;
 }
 
 /* Numbers with colons between them, at most three; returns how many, or 0 where `text` is anything

@@ -59,26 +59,21 @@ enum status cmd_check_parts(const struct cmd_ranks *ranks, int count, const char
 /* Checks that --grid, where given, has a number for each mode of the tensor. STATUS_INPUT. */
 enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct error *error);
 
-/* Sets gpus->count and gpus->device: which GPUs of this machine are meant, of which the first
- * CMD_MAX_GPUS count. A backend without GPUs gets the one number 0. STATUS_INPUT where there are no
- * such GPUs, or the list names one twice; errors as kind->devices. */
-enum status cmd_find_gpus(struct cmd_gpus *gpus, const struct backend_kind *kind,
-                          struct error *error);
-
 /* What the options of the tables below set. The settings of each command begin with it, so that
  * these tables and the command's own fill one struct. */
 struct cmd_common {
     bool help, help_all, version, quiet;
-    enum progress_kind progress;    /* --progress                      */
-    int threads;                    /* 0: not given                    */
-    struct tns_options tns;         /* --index-base, --dims            */
-    struct csv_options csv;         /* --columns, --value, --order, --bin */
-    struct value_rule values;       /* --values                        */
-    const char *backend;            /* one of backend_words; borrowed  */
-    struct backend_options options; /* options.problem.rank: 0 without --rank */
-    int most_nonneg;                /* the largest mode that --nonneg lists, or 0 */
-    struct cmd_ranks ranks;         /* --ranks, --grid                 */
-    struct cmd_gpus gpus;           /* --gpus                          */
+    enum progress_kind progress_kind; /* --progress                    */
+    struct progress progress;         /* shown on standard error, as -q and --progress ask for */
+    int threads;                      /* 0: not given                    */
+    struct tns_options tns;           /* --index-base, --dims            */
+    struct csv_options csv;           /* --columns, --value, --order, --bin */
+    struct value_rule values;         /* --values                        */
+    const char *backend;              /* one of backend_words; borrowed  */
+    struct backend_options options;   /* options.problem.rank: 0 without --rank */
+    int most_nonneg;                  /* the largest mode that --nonneg lists, or 0 */
+    struct cmd_ranks ranks;           /* --ranks, --grid                 */
+    struct cmd_gpus gpus;             /* --gpus                          */
 };
 
 extern const struct cli_option cmd_input_options[];   /* --index-base --dims --columns ...       */
@@ -131,14 +126,14 @@ extern const struct word cmd_value_words[];
     {                                                                                              \
         "--values", 0, "HOW",                                                                      \
             "what becomes of a value x: ln(1 + x) (log1p), 1\n(binary), or tfidf:MODE: more "      \
-            "where "                                                                               \
-            "the index of this\nmode is rare; default: x",                                         \
+            "where the index of this\nmode is rare; default: x",                                   \
             CLI_OWN(cmd_set_values, struct value_rule, struct cmd_common, values),                 \
             .words = cmd_value_words                                                               \
     }
 
-/* A command of blco. `run` takes its arguments, argv[0] is its name, and returns the exit status:
- * error->status, or 128 plus the number of the signal that ended cpd early. */
+/* A command of blco. Its settings begin with a struct cmd_common; cmd_run fills them from the
+ * command line. `run` returns the exit status: error->status, or 128 plus the number of the signal
+ * that ended cpd early. */
 struct command {
     const char *name, *summary;
     const char *usage;        /* the help before the options                                    */
@@ -146,10 +141,14 @@ struct command {
     const char *short_ending; /* the same after the options that are used most; NULL: --help
                                * prints all options, as --help=all does                         */
     const struct cli_section *sections;
-    int (*run)(int argc, char **argv, struct error *error);
+    size_t settings; /* bytes                                                               */
+    int (*run)(void *settings, const struct cli_line *line, struct error *error);
+    void (*free)(void *settings); /* what they own; accepts zeros; NULL: they own nothing       */
+    const char *verbatim;     /* the first argument after which nothing is parsed, or NULL      */
     const char *operands;     /* how the names of its files end, as "tns blco", or NULL         */
     const struct word *words; /* what its operand may be, or NULL                               */
-    bool together;            /* the processes that a launcher has started work on one task     */
+    bool together; /* the processes that a launcher has started work on one task: `run` is called
+                    * with the error of a wrong command line, too, and tells the others         */
 };
 
 #define CMD_TENSORS "tns tns.gz blco csv csv.gz tsv tsv.gz" /* how the names of tensors end */
@@ -162,20 +161,15 @@ void cmd_help(FILE *stream, const struct command *command, bool all);
  * command then has nothing else to do. */
 bool cmd_answered(const struct command *command, const struct cmd_common *common);
 
-/* Parses the command line into settings that begin with *common, and answers --help and --version.
- * Returns whether the command has more to do. */
-bool cmd_parse(struct cli_line *line, const struct command *command, struct cmd_common *common,
-               struct error *error);
-
-/* Progress on standard error, as -q and --progress ask for. */
-void cmd_show_progress(struct progress *p, const struct cmd_common *common);
+/* Parses the arguments, of which argv[0] is the command's name, answers --help and --version, or
+ * runs the command. Returns the exit status. */
+int cmd_run(const struct command *command, int argc, char **argv, struct error *error);
 
 /* Whether text[0..length) ends in `ending`, and has more. */
 bool cmd_ends_in(const char *text, size_t length, const char *ending);
 
-/* Starts the threads of -t, and shows progress as these options say. Errors of threads_start. */
-enum status cmd_begin(const struct cmd_common *common, struct progress *progress,
-                      struct error *error);
+/* Starts the threads of -t. Errors of threads_start. */
+enum status cmd_begin(const struct cmd_common *common, struct error *error);
 
 /* Prints the tensor's name; "-" is standard input. */
 void cmd_print_tensor(const char *path);
@@ -186,11 +180,12 @@ void cmd_print_lengths(const struct shape *shape);
 /* Reads the model of a command that works on models alone, with the threads of -t, and shows
  * progress. The caller frees *k with ktensor_free. Errors as of ktensor_read,
  * and STATUS_MEMORY where threads cannot be started. */
-enum status cmd_read_model(struct ktensor *k, const char *stem, const struct cmd_common *common,
+enum status cmd_read_model(struct ktensor *k, const char *stem, struct cmd_common *common,
                            struct error *error);
 
-/* Prints a JSON document to standard output. */
-void cmd_print_json(const struct json *j);
+/* Prints a JSON document to standard output, unless an error has come up, and frees it. Returns the
+ * status of this error. */
+enum status cmd_print_json(struct json *j);
 
 /* Sets how many threads OpenMP uses: `threads`, else OMP_NUM_THREADS, else SLURM_CPUS_PER_TASK,
  * else the cores that this process may run on, divided by the `sharers` processes that may run on

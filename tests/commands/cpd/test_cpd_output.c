@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "commands/cpd/cpd_output.h"
+#include "commands/cpd/cpd_job.h"
 #include "support/models.h"
 
 static uint64_t size_of_files(const struct ktensor *k, unsigned format)

@@ -11,8 +11,6 @@
 #include <cmocka.h>
 
 #include "comm/comm.h"
-#include "commands/cpd/cpd_checkpoint.h"
-#include "commands/cpd/cpd_guess.h"
 #include "commands/cpd/cpd_job.h"
 #include "support/naive.h"
 #include "support/scratch.h"
@@ -38,12 +36,12 @@ static void prepare(struct cpd_job *job, char **argv)
     *job = (struct cpd_job){.inputs.line.argv = argv, .run.record.fd = -1};
     while (argv[in->line.argc])
         in->line.argc++;
-    cpd_settings_parse(&in->settings, &in->line, &error);
+    cli_parse(&in->line, cpd_sections, &in->settings, &error);
+    cpd_settings_complete(&in->settings, &in->line, &error);
     job->run.world = comm_self(&error);
     machine_choose(&in->choice, &in->settings.common, &error);
-    cpd_checkpoint_prepare(in, &job->run.saving, &error);
-    const struct run_list list = cpd_run_list(in);
-    runs_create(&job->results.runs, &list, NULL, &error);
+    cpd_start_prepare(in, &error);
+    runs_create(&job->results.runs, &in->settings.runs, NULL, &error);
     if (error.status != STATUS_OK)
         fail_msg("%s", error.message);
 }
@@ -87,7 +85,7 @@ static void test_team(void **state)
         assert_int_equal(team.results.reports.count, 3);
         assert_int_equal(team.results.tensor.nnz, alone.results.tensor.nnz);
         assert_true(team.results.tensor.hash == alone.results.tensor.hash);
-        assert_int_equal(team.run.saving.about.tensor.nnz, alone.results.tensor.nnz);
+        assert_int_equal(team.inputs.settings.saving.about.tensor.nnz, alone.results.tensor.nnz);
         end(&alone);
         end(&team);
     }

@@ -256,7 +256,7 @@ static void parses_options_and_operands_in_any_order(void **state)
     struct error error;
     struct cli_line line;
     struct seen seen;
-    const char *operand = NULL, *two[2], *const names[2] = {"A", "B"};
+    const char *const names[2] = {"A", "B"};
     assert_int_equal(parse(&line, argv, &seen, &error), STATUS_OK);
     assert_int_equal(line.operands, 3);
     assert_string_equal(line.operand[0], "a.tns");
@@ -265,16 +265,16 @@ static void parses_options_and_operands_in_any_order(void **state)
     assert_int_equal(seen.number, 3);
     assert_true(seen.quiet);
     assert_string_equal(argv[1], "a.tns"); /* the order stays */
-    assert_int_equal(cli_two_operands(&line, "files", names, two, &error), STATUS_INPUT);
+    assert_int_equal(cli_two_operands(&line, "files", names, &error), STATUS_INPUT);
     assert_string_equal(error.message,
                         "two files expected, A and B, but 3 given; try blco cpd --help");
     assert_int_equal(parse(&line, one, &seen, &error), STATUS_OK);
-    assert_int_equal(cli_single_operand(&line, "file", &operand, &error), STATUS_OK);
-    assert_string_equal(operand, "a.tns");
+    assert_int_equal(cli_single_operand(&line, "file", &error), STATUS_OK);
+    assert_string_equal(line.operand[0], "a.tns");
     assert_int_equal(cli_no_operand(&line, &error), STATUS_INPUT);
     assert_int_equal(parse(&line, none, &seen, &error), STATUS_OK);
     assert_int_equal(cli_no_operand(&line, &error), STATUS_OK);
-    assert_int_equal(cli_single_operand(&line, "file", &operand, &error), STATUS_INPUT);
+    assert_int_equal(cli_single_operand(&line, "file", &error), STATUS_INPUT);
     assert_string_equal(error.message, "no file given; try blco cpd --help");
 }
 
@@ -375,7 +375,7 @@ static void prints_help(void **state)
     size_t length;
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
-    cli_help(stream, sections);
+    cli_help(stream, sections, NULL);
     assert_int_equal(fclose(stream), 0);
     assert_string_equal(text, "\nOptions:\n"
                               "      --name TEXT          first\n"
@@ -399,7 +399,7 @@ static void prints_short_help(void **state)
     size_t length;
     FILE *stream = open_memstream(&text, &length);
     assert_non_null(stream);
-    cli_help_short(stream, "Some", sections);
+    cli_help(stream, sections, "Some");
     assert_int_equal(fclose(stream), 0);
     assert_string_equal(text, "\nSome:\n"
                               "  -n, --number N           a number (7)\n"

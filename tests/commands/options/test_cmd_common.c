@@ -37,7 +37,6 @@ static void parses_the_shared_options(void **state)
     assert_int_equal(common.options.conflict, CONFLICT_REGISTER);
     assert_int_equal(common.options.host_memory, UINT64_C(2000000000));
     assert_int_equal(common.tns.ndims, 2);
-    assert_int_equal(common.tns.memory, UINT64_C(2000000000));
     assert_string_equal(common.backend, "auto");
     assert_int_equal(common.tns.index_base, 1);
 }
