@@ -242,11 +242,11 @@ $O/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
 
-# Rewritten only when ARCH names other GPUs, so that no program has kernels of the ones before.
+# Rewritten only when ARCH names other GPUs, or nvcc gets other options, so that no program has kernels of before.
 ifeq ($(VARIANT),cuda)
 $O/machines: FORCE
 	@mkdir -p $(@D)
-	@echo '$(GENCODE)' | cmp -s - $@ || echo '$(GENCODE)' >$@
+	@echo '$(GENCODE) $(NVCCFLAGS)' | cmp -s - $@ || echo '$(GENCODE) $(NVCCFLAGS)' >$@
 $(KERNELS:%.cu=$O/%.o): $O/machines
 endif
 FORCE:
