@@ -18,16 +18,13 @@
 #include "commands/options/cmd_common.h"
 #include "comm/comm_world.h"
 
-static int help(int argc, char **argv, struct error *error)
+static void help(int argc, char **argv, struct error *error)
 {
-    if (argc < 2) {
-        command_usage(stdout);
-        return STATUS_OK;
-    }
-    const struct command *command = command_find(argv[1], error);
+    const struct command *command = argc < 2 ? NULL : command_find(argv[1], error);
     if (command)
         cmd_help(stdout, command, false);
-    return (int)error->status;
+    else if (argc < 2)
+        command_usage(stdout);
 }
 
 /* A file that becomes shorter while it is read is bad input, told in one line. */
@@ -38,24 +35,20 @@ static void guard_maps(const struct command *command)
     map_guard_install(program, STATUS_INPUT);
 }
 
-/* Runs the command that argv names. Sets *command, for the message, once the command is known. */
-static int dispatch(int argc, char **argv, const struct command **command, struct error *error)
+/* The command that argv names; NULL where there is nothing to run, or with *error set. */
+static const struct command *find_command(int argc, char **argv, struct error *error)
 {
     const char *word = argv[1];
-    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         printf("blco %s\n", version_text);
-        return STATUS_OK;
-    }
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
-        return help(argc - 1, argv + 1, error);
-    if (word[0] == '-')
-        return (int)error_set(error, STATUS_INPUT,
-                              "a command is expected before option %s; try blco --help", word);
-    *command = command_find(word, error);
-    if (!*command || threads_check_first(error) != STATUS_OK)
-        return (int)error->status;
-    guard_maps(*command);
-    return cmd_run(*command, argc - 1, argv + 1, error);
+    else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
+        help(argc - 1, argv + 1, error);
+    else if (word[0] == '-')
+        error_set(error, STATUS_INPUT, "a command is expected before option %s; try blco --help",
+                  word);
+    else
+        return command_find(word, error);
+    return NULL;
 }
 
 /* Of processes that work together, not every one tells. */
@@ -122,8 +115,12 @@ int main(int argc, char **argv)
         return STATUS_INPUT;
     }
     struct error error = {0};
-    const struct command *command = NULL;
-    int code = dispatch(argc, argv, &command, &error);
+    const struct command *command = find_command(argc, argv, &error);
+    int code = (int)error.status;
+    if (command && (code = (int)threads_check_first(&error)) == STATUS_OK) {
+        guard_maps(command);
+        code = cmd_run(command, argc - 1, argv + 1, &error);
+    }
     if (fflush(stdout) != 0 || ferror(stdout))
         code = (int)error_set(&error, reader_has_gone() ? STATUS_UNREAD : STATUS_OUTPUT,
                               "standard output cannot be written");
