@@ -17,8 +17,8 @@ namespace
 {
 
 /* Gathering rows from the L2 cache at full rate takes many loads in flight: some from `unroll`
- * nonzeros whose loads do not depend on each other, some from many warps. Of a dozen combinations
- * on an H200, these numbers, which leave 64 to 80 registers a thread, were the fastest. */
+ * nonzeros whose loads do not depend on each other, some from many warps. These numbers,
+ * which leave 64 to 80 registers a thread, were the fastest of a dozen on an H200. */
 template <int GATHERS> constexpr int unroll = GATHERS == 1 ? 4 : GATHERS == 2 ? 2 : 3;
 template <mttkrp_path PATH> constexpr int threads = PATH == MTTKRP_SORTED ? SORT_THREADS : 128;
 template <int GATHERS, mttkrp_path PATH>

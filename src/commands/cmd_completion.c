@@ -27,7 +27,7 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* Offers text[0..length) if it begins as the word does. Of the help, line ends become spaces. */
+/* Offers text[0..length) if it begins as the word does. Line ends of the help become spaces. */
 static void offer(const struct last_word *w, const char *text, size_t length, const char *help)
 {
     const char *tail = w->text + w->head;

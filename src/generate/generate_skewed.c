@@ -108,8 +108,8 @@ static bool is_even(const struct drawer *d, int mode)
     return d->spec->skew.exponent[mode] == GENERATE_EVEN;
 }
 
-/* The index of mode n in draw number `draw`, independent of the other modes. Of an even mode, the
- * first draws, as many as there are nonzeros, go through the indices in order. */
+/* The index of mode n in draw number `draw`, independent of the other modes. The
+ * first draws for an even mode, as many as there are nonzeros, go through the indices in order. */
 static uint32_t draw_index(const struct drawer *d, int n, uint64_t draw,
                            struct random_stream *stream)
 {

@@ -4,7 +4,7 @@
 #include "lapack/lapack_library.h"
 
 /* dsyevd asks for scratch arrays of 1 + 6 n + 2 n^2 doubles and 3 + 5 n whole numbers. V is
- * symmetric, so that LAPACK's column-major order may be taken for row-major order. */
+ * symmetric, so that its column-major order for LAPACK is also its row-major order. */
 enum status symmetric_eigen(double *v, uint64_t n, double *w, struct error *error)
 {
     const struct lapack_library *lapack = lapack_library(error);

@@ -1,7 +1,7 @@
 /* Cleaning: explicit zeros are dropped, unless they are to be kept, and entries with the same
  * coordinates become one entry.
  *
- * A tensor in ascending order has no duplicates. Of a tensor with many entries in another order,
+ * A tensor in ascending order has no duplicates. Where many entries are in another order,
  * coo_distinct finds out whether all coordinates are distinct, in less time than a sort. For any
  * other tensor, the positions of its entries are sorted along the `mode m` line of the longest mode
  * m, slab by slab. A slab is a range of mode m's indices, so slabs follow each other on the line,
