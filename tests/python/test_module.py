@@ -267,9 +267,14 @@ class TestModel(Module):
         subprocess.run([sys.executable, "-c", script], check=True)
 
     def start(self, script, **environment):
-        return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True,
-                                env={**os.environ, **environment},
-                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell may ignore it
+        def hear():  # a shell may ignore SIGINT, and nohup SIGHUP
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
+                                   start_new_session=True, env={**os.environ, **environment}, preexec_fn=hear)
+        self.addCleanup(lambda: (process.kill(), process.communicate()))  # where a test fails before its end
+        return process
 
     def wait_for(self, condition):
         for _ in range(600):
