@@ -173,7 +173,7 @@ static enum status show(const struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     struct job *job = settings;
     job->file.fd = -1;
@@ -183,7 +183,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(measure(job, error));
     TRY(write_record(job, line->argv, error));
     progress_done(&job->common.progress, "done");
-    return (int)show(job, error);
+    return show(job, error);
 }
 
 static void free_job(void *settings)

@@ -217,7 +217,7 @@ static enum status advise(const struct ktensor model[2], struct error *error)
                  : error->status;
 }
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     static const char *const operands[] = {"A", "B"};
     struct settings *s = settings;
@@ -227,8 +227,8 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
         TRY(cmd_read_model(&s->model[i], s->name[i], &s->common, error));
     const int order = s->model[0].shape.order;
     if (s->modes > order)
-        return (int)error_set(error, STATUS_INPUT, "--modes: mode %d, but %s has %d mode%s",
-                              s->modes, s->name[0], order, order == 1 ? "" : "s");
+        return error_set(error, STATUS_INPUT, "--modes: mode %d, but %s has %d mode%s", s->modes,
+                         s->name[0], order, order == 1 ? "" : "s");
     if (ktensor_match(&s->match, &s->model[0], &s->model[1], !s->no_weights,
                       s->modes ? s->mode : NULL, error) == STATUS_INPUT &&
         !s->modes)
@@ -243,7 +243,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     if (s->match.score < s->at_least)
         error_set(error, STATUS_UNLIKE, "score %.9g, expected %.9g or more", s->match.score,
                   s->at_least);
-    return (int)error->status;
+    return error->status;
 }
 
 static void free_settings(void *settings)

@@ -301,7 +301,7 @@ static const char *const scripts[] = {[BASH] = bash, [FISH] = fish, [ZSH] = zsh}
 static const struct word shells[] = {
     {"bash", BASH}, {"fish", FISH}, {"zsh", ZSH}, {"json", JSON}, {NULL, 0}};
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     int choice;
     (void)settings;
@@ -312,7 +312,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(cli_single_operand(line, "shell", error));
     TRY(cli_choice("shell", line->operand[0], shells, &choice, error));
     if (choice == JSON)
-        return (int)print_json(error);
+        return print_json(error);
     fputs(scripts[choice], stdout);
     return STATUS_OK;
 }

@@ -277,7 +277,7 @@ done:
     return error->status;
 }
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     static const char *const names[] = {"IN", "OUT"};
     struct settings *s = settings;
@@ -307,8 +307,8 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(cmd_begin(&s->common, error));
     s->memory = cmd_host_memory(&s->common);
     if (s->from == &tensor_blco)
-        return (int)(to == &tensor_blco ? blco_to_blco : blco_to_text)(s, error);
-    return (int)(to == &tensor_blco ? text_to_blco : text_to_text)(s, error);
+        return (to == &tensor_blco ? blco_to_blco : blco_to_text)(s, error);
+    return (to == &tensor_blco ? text_to_blco : text_to_text)(s, error);
 }
 
 static void free_settings(void *settings)

@@ -210,7 +210,7 @@ static enum status write_planted(struct settings *s, struct error *error)
     return error->status;
 }
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     struct settings *s = settings;
     struct file_roles files = {0};
@@ -240,7 +240,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
             (uintmax_t)s->made, NUMBER_SIZE(s->report.file_bytes),
             (double)s->report.file_bytes / (double)s->made, (uintmax_t)s->seed,
             pace((double)s->made / 1e6, "million a second", clock_now() - start, how_fast));
-    return (int)error->status;
+    return error->status;
 }
 
 const struct command cmd_generate = {

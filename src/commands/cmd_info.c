@@ -541,7 +541,7 @@ static enum status print_json(const struct job *job, struct error *error)
 
 /* --- the command --- */
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     struct job *job = settings;
     struct cmd_common *common = &job->common;
@@ -576,7 +576,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
         plan_obstacle(&job->plan, obstacle, sizeof obstacle);
         error_set(error, STATUS_MEMORY, "%s: does not fit: %s", job->path, obstacle);
     }
-    return (int)error->status;
+    return error->status;
 }
 
 static void free_job(void *settings)

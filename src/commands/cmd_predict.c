@@ -150,7 +150,7 @@ done:
     return error->status;
 }
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     static const char *const names[] = {"STEM", "COORDS"};
     struct job *job = settings;
@@ -210,7 +210,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     if (job->writes)
         TRY(prediction_file_open(&job->file, target, &form, error));
     TRY(model_entries_each(&entries, &job->model.shape, !job->residuals, take, job, error));
-    return (int)finish(job, error);
+    return finish(job, error);
 }
 
 static void free_job(void *settings)

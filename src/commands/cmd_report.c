@@ -176,7 +176,7 @@ done:
     return error->status;
 }
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     struct job *job = settings;
     job->file.fd = -1;

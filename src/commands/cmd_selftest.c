@@ -222,7 +222,7 @@ done:
     return error->status;
 }
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     struct settings *s = settings;
     const struct backend_kind *kind;
@@ -269,7 +269,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
 done:
     json_free(&j);
     comm_finalize(world);
-    return (int)error->status;
+    return error->status;
 }
 
 const struct command cmd_selftest = {

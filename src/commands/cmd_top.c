@@ -229,7 +229,7 @@ done:
     return error->status;
 }
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     static const char *const names[] = {"STEM", "TENSOR"};
     struct settings *s = settings;
@@ -240,8 +240,7 @@ static int run(void *settings, const struct cli_line *line, struct error *error)
     TRY(cmd_read_model(&s->model, stem, &s->common, error));
     TRY(ktensor_find_labels(&s->labels, stem, s->model.shape.order, error));
     TRY(labels_read(&s->labels, &s->model.shape, error));
-    return (int)(unlisted ? show_unlisted(s, stem, tensor, error)
-                          : show_components(s, stem, error));
+    return (unlisted ? show_unlisted(s, stem, tensor, error) : show_components(s, stem, error));
 }
 
 static void free_settings(void *settings)

@@ -5,12 +5,12 @@
 
 static const struct cli_section sections[] = {{"General", cmd_general_options}, {NULL, NULL}};
 
-static int run(void *settings, const struct cli_line *line, struct error *error)
+static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     struct cmd_common *common = settings;
     common->version = cli_no_operand(line, error) == STATUS_OK;
     cmd_answered(&cmd_version, common);
-    return (int)error->status;
+    return error->status;
 }
 
 const struct command cmd_version = {

@@ -163,7 +163,7 @@ static enum status run_range(struct cpd_job *job, struct error *error)
 
 /* On all processes that a launcher has started, or on this one. *error may have the failure of this
  * process's options, which becomes that of all. */
-static int run_command(void *settings, const struct cli_line *line, struct error *error)
+static enum status run_command(void *settings, const struct cli_line *line, struct error *error)
 {
     struct cpd_job *job = settings;
     struct cpd_settings *s = &job->inputs.settings;
@@ -187,9 +187,9 @@ static int run_command(void *settings, const struct cli_line *line, struct error
     TRY(cpd_start_look(s, run->world, &run->progress, error));
     run_range(job, error);
     progress_clear(&run->progress);
-    const int number =
+    s->common.signal =
         job->results.result.interrupted ? job->results.result.interrupted : cpd_interrupted;
-    return error->status == STATUS_OK && number ? 128 + number : (int)error->status;
+    return error->status;
 }
 
 const struct command cmd_cpd = {

@@ -226,9 +226,10 @@ int cmd_run(const struct command *command, int argc, char **argv, struct error *
         cli_parse(&line, command->sections, settings, error);
     settings->tns.memory = settings->options.host_memory; /* reading may take as much */
     progress_init(&settings->progress, settings->quiet ? NULL : stderr, settings->progress_kind);
-    int code = (int)error->status;
-    if (code == STATUS_OK ? !cmd_answered(command, settings) : command->together)
-        code = command->run(settings, &line, error);
+    enum status status = error->status;
+    if (status == STATUS_OK ? !cmd_answered(command, settings) : command->together)
+        status = command->run(settings, &line, error);
+    const int code = status == STATUS_OK && settings->signal ? 128 + settings->signal : (int)status;
     progress_clear(&settings->progress);
     if (command->free)
         command->free(settings);

@@ -74,6 +74,7 @@ struct cmd_common {
     int most_nonneg;                  /* the largest mode that --nonneg lists, or 0 */
     struct cmd_ranks ranks;           /* --ranks, --grid                 */
     struct cmd_gpus gpus;             /* --gpus                          */
+    int signal;                       /* that ended the command's work before its end, or 0 */
 };
 
 extern const struct cli_option cmd_input_options[];   /* --index-base --dims --columns ...       */
@@ -142,7 +143,7 @@ struct command {
                                * prints all options, as --help=all does                         */
     const struct cli_section *sections;
     size_t settings; /* bytes                                                               */
-    int (*run)(void *settings, const struct cli_line *line, struct error *error);
+    enum status (*run)(void *settings, const struct cli_line *line, struct error *error);
     void (*free)(void *settings); /* what they own; accepts zeros; NULL: they own nothing       */
     const char *verbatim;     /* the first argument after which nothing is parsed, or NULL      */
     const char *operands;     /* how the names of its files end, as "tns blco", or NULL         */

@@ -59,8 +59,8 @@ static const char *read_quoted(char separator, const char *at, const char *end,
     return *quote == separator || *quote == '\n' ? quote : NULL;
 }
 
-inline const char *csv_field_read(char separator, const char *at, const char *end,
-                                  struct csv_field *field, enum csv_fault_kind *kind)
+const char *csv_field_read(char separator, const char *at, const char *end, struct csv_field *field,
+                           enum csv_fault_kind *kind)
 {
     if (*at == '"')
         return read_quoted(separator, at + 1, end, field, kind);
