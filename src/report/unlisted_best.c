@@ -11,6 +11,7 @@
 #include "base/vector_clones.h"
 #include "report/text_table.h"
 
+#define MORE_ROOM  64    /* candidates beside twice those that are wanted                   */
 #define BLOCK      64    /* rows of the longest mode that are multiplied together            */
 #define AT_ONCE    256   /* blocks that a thread takes                                       */
 #define UPDATE_GAP 65536 /* blocks between two reports of progress                           */
@@ -80,15 +81,24 @@ enum status unlisted_slice_check(const struct unlisted_slice *s, struct error *e
 struct search {
     const struct ktensor *k;
     const struct unlisted_slice *slice;
-    double *given;       /* (R) the product of lambda and the rows of given indices; owned */
-    int longest;         /* of the modes without a given index                             */
-    uint64_t row_blocks; /* of the longest mode                                            */
-    double *rows;        /* (row_blocks x R x BLOCK): its rows, as columns; owned          */
-    double *norm;        /* (row_blocks) of the longest row of each block; owned           */
-    double *product;     /* (threads x R) scratch; owned                                   */
-    uint64_t wanted, room, count;
-    struct best_entry *entry; /* (room) `count` candidates; owned             */
-    double threshold;         /* no smaller value is wanted any more          */
+    double *given;         /* (R) the product of lambda and the rows of given indices; owned */
+    int longest;           /* of the modes without a given index                             */
+    uint64_t row_blocks;   /* of the longest mode                                            */
+    double *rows;          /* (row_blocks x R x BLOCK): its rows, as columns; owned          */
+    double *norm;          /* (row_blocks) of the longest row of each block; owned           */
+    uint64_t wanted, room; /* candidates                                                     */
+    double threshold;      /* no smaller value is wanted any more                            */
+};
+
+/* What a thread looks at, and has found. */
+struct finder {
+    struct search *search;
+    struct cell cell;
+    struct best_entry *entry; /* (search->room) candidates; owned */
+    uint64_t count;
+    double *product; /* (R) of `given` and the rows of all free modes but the longest; owned */
+    double norm;     /* of `product` */
+    double threshold;
 };
 
 static int compare_entries(const void *a, const void *b)
@@ -102,14 +112,16 @@ static int compare_entries(const void *a, const void *b)
     return 0;
 }
 
-/* Keeps the candidates that may be wanted, and raises the threshold. */
-static void keep_best(struct search *s)
+/* Keeps the candidates that may be wanted, and raises the threshold of all threads. */
+static void keep_best(struct finder *f)
 {
-    qsort(s->entry, s->count, sizeof *s->entry, compare_entries);
-    s->count = least_of(s->count, s->wanted);
-    if (s->count > 0 && s->count == s->wanted)
-#pragma omp atomic write
-        s->threshold = s->entry[s->count - 1].value;
+    struct search *s = f->search;
+    qsort(f->entry, f->count, sizeof *f->entry, compare_entries);
+    f->count = least_of(f->count, s->wanted);
+    if (f->count < s->wanted)
+        return;
+#pragma omp critical(unlisted_best)
+    f->threshold = s->threshold = fmax(s->threshold, f->entry[f->count - 1].value);
 }
 
 static double norm_of(const double *row, uint64_t rank)
@@ -120,23 +132,21 @@ static double norm_of(const double *row, uint64_t rank)
     return sqrt(sum) * (1 + ROUNDING);
 }
 
-/* Sets the indices of the free modes but the longest, and product (R), that of `given` and their
- * rows. Returns its norm. */
-static double set_combination(const struct search *s, uint64_t combination, struct cell *cell,
-                              double *product)
+/* Sets the indices of the free modes but the longest, and the product of their rows. */
+static void set_combination(struct finder *f, uint64_t combination)
 {
-    const struct ktensor *k = s->k;
-    memcpy(product, s->given, k->rank * sizeof *product);
+    const struct ktensor *k = f->search->k;
+    memcpy(f->product, f->search->given, k->rank * sizeof *f->product);
     for (int n = k->shape.order; n-- > 0;) {
-        if (s->slice->given[n] || n == s->longest)
+        if (f->search->slice->given[n] || n == f->search->longest)
             continue;
         const uint64_t i = combination % k->shape.dims[n];
         combination /= k->shape.dims[n];
-        cell->index[n] = (uint32_t)i;
+        f->cell.index[n] = (uint32_t)i;
         for (uint64_t r = 0; r < k->rank; r++)
-            product[r] *= k->factor[n][i * k->rank + r];
+            f->product[r] *= k->factor[n][i * k->rank + r];
     }
-    return norm_of(product, k->rank);
+    f->norm = norm_of(f->product, k->rank);
 }
 
 /* value[j] = the sum over r of p[r] rows[r][j]. */
@@ -149,52 +159,43 @@ VECTOR_CLONES static void multiply(double *value, const double *p, const double 
             value[j] += p[r] * rows[r * BLOCK + (uint64_t)j];
 }
 
-/* Looks at all entries of block b of rows, unless the norms show that none is large enough. */
-static void scan(struct search *s, uint64_t b, struct cell *cell, const double *product,
-                 double norm)
+/* Looks at all entries of a block of rows. */
+static void scan(struct finder *f, uint64_t b)
 {
-    const struct unlisted_slice *slice = s->slice;
+    const struct search *s = f->search;
     const uint64_t first = b * BLOCK;
     const uint64_t rows = least_of(BLOCK, s->k->shape.dims[s->longest] - first);
-    double value[BLOCK], threshold;
-    struct best_entry found[BLOCK];
-    uint64_t count = 0;
-#pragma omp atomic read
-    threshold = s->threshold;
-    if (norm * s->norm[b] < threshold)
+    double value[BLOCK];
+    if (f->norm * s->norm[b] < f->threshold)
         return;
-    multiply(value, product, s->rows + first * s->k->rank, s->k->rank);
+    multiply(value, f->product, s->rows + first * s->k->rank, s->k->rank);
     for (uint64_t j = 0; j < rows; j++)
-        if (value[j] >= threshold && value[j] != 0) {
-            cell->index[s->longest] = (uint32_t)(first + j);
-            if (slice->count == 0 ||
-                !bsearch(cell, slice->listed, slice->count, sizeof *cell, compare))
-                found[count++] = (struct best_entry){*cell, value[j]};
+        if (value[j] >= f->threshold && value[j] != 0) {
+            const struct unlisted_slice *slice = s->slice;
+            f->cell.index[s->longest] = (uint32_t)(first + j);
+            if (slice->count > 0 &&
+                bsearch(&f->cell, slice->listed, slice->count, sizeof f->cell, compare))
+                continue;
+            if (f->count == s->room)
+                keep_best(f);
+            f->entry[f->count++] = (struct best_entry){f->cell, value[j]};
         }
-    if (count == 0)
-        return;
-#pragma omp critical(unlisted_best)
-    {
-        if (s->count + count > s->room)
-            keep_best(s);
-        memcpy(s->entry + s->count, found, count * sizeof *found);
-        s->count += count;
-    }
 }
 
-static void search_all(struct search *s, struct progress *progress)
+static void search_all(struct search *s, struct finder *finder, int threads,
+                       struct progress *progress)
 {
     const uint64_t rows = s->row_blocks;
     const uint64_t blocks = entries_of(s->slice) / s->k->shape.dims[s->longest] * rows;
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (uint64_t first = 0; first < blocks; first += AT_ONCE) {
-        double *product = s->product + (uint64_t)omp_get_thread_num() * s->k->rank, norm = 0;
-        struct cell cell;
-        memcpy(cell.index, s->slice->index, sizeof cell.index);
+        struct finder *f = &finder[omp_get_thread_num()];
+#pragma omp critical(unlisted_best)
+        f->threshold = s->threshold;
         for (uint64_t b = first; b < first + AT_ONCE && b < blocks; b++) {
             if (b == first || b % rows == 0)
-                norm = set_combination(s, b / rows, &cell, product);
-            scan(s, b % rows, &cell, product, norm);
+                set_combination(f, b / rows);
+            scan(f, b % rows);
         }
         if (omp_get_thread_num() == 0 && first % UPDATE_GAP == 0)
             progress_update(progress, (double)first / (double)blocks, "%ju of %ju blocks",
@@ -230,8 +231,6 @@ static enum status search_create(struct search *s, struct error *error)
     s->given = memory_array(k->rank, sizeof *s->given, error);
     s->norm = memory_zeros(s->row_blocks, sizeof *s->norm, error);
     s->rows = memory_zeros(s->row_blocks * k->rank, BLOCK * sizeof *s->rows, error);
-    s->product = memory_array((uint64_t)omp_get_max_threads() * k->rank, sizeof *s->product, error);
-    s->entry = memory_array(s->room, sizeof *s->entry, error);
     TRY(error->status);
     for (uint64_t i = 0; i < k->shape.dims[s->longest]; i++) {
         const double *row = k->factor[s->longest] + i * k->rank;
@@ -243,24 +242,57 @@ static enum status search_create(struct search *s, struct error *error)
     return STATUS_OK;
 }
 
+/* The best of the candidates of all threads. */
+static enum status join(struct unlisted_best *best, const struct search *s,
+                        const struct finder *finder, int threads, struct error *error)
+{
+    uint64_t count = 0;
+    for (int t = 0; t < threads; t++)
+        count += finder[t].count;
+    best->entry = memory_array(count, sizeof *best->entry, error);
+    if (!best->entry)
+        return error->status;
+    for (int t = 0; t < threads; t++) {
+        memcpy(best->entry + best->count, finder[t].entry, finder[t].count * sizeof *best->entry);
+        best->count += finder[t].count;
+    }
+    qsort(best->entry, best->count, sizeof *best->entry, compare_entries);
+    best->count = least_of(best->count, s->wanted);
+    return STATUS_OK;
+}
+
 enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor *k,
                                struct unlisted_slice *slice, uint64_t wanted,
                                struct progress *progress, struct error *error)
 {
     struct search s = {.k = k, .slice = slice, .threshold = -INFINITY};
+    const int threads = omp_get_max_threads();
+    struct finder *finder = memory_zeros((uint64_t)threads, sizeof *finder, error);
     *best = (struct unlisted_best){0};
+    if (!finder)
+        return error->status;
     if (slice->count > 0)
         qsort(slice->listed, slice->count, sizeof *slice->listed, compare);
     s.wanted = least_of(wanted, entries_of(slice));
-    s.room = 2 * s.wanted + BLOCK;
-    if (search_create(&s, error) == STATUS_OK && multiply_given(&s)) {
-        search_all(&s, progress);
-        keep_best(&s);
-        *best = (struct unlisted_best){.count = s.count, .entry = s.entry};
-        s.entry = NULL;
+    s.room = 2 * s.wanted + MORE_ROOM;
+    if (search_create(&s, error) != STATUS_OK || !multiply_given(&s))
+        goto done;
+    for (int i = 0; i < threads; i++) {
+        struct finder *f = &finder[i];
+        f->search = &s;
+        memcpy(f->cell.index, slice->index, sizeof f->cell.index);
+        f->entry = memory_array(s.room, sizeof *f->entry, error);
+        f->product = memory_array(k->rank, sizeof *f->product, error);
+        TRY_OR(done, error->status);
     }
-    memory_free(s.entry);
-    memory_free(s.product);
+    search_all(&s, finder, threads, progress);
+    join(best, &s, finder, threads, error);
+done:
+    for (int t = 0; t < threads; t++) {
+        memory_free(finder[t].entry);
+        memory_free(finder[t].product);
+    }
+    memory_free(finder);
     memory_free(s.given);
     memory_free(s.norm);
     memory_free(s.rows);
