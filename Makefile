@@ -158,7 +158,7 @@ ifeq ($(VARIANT),cuda)
 endif
 
 ifeq ($(VARIANT),fuzz)
-  # Of the program, fuzzers need what reads files.
+  # Fuzzers call only the folders that read files.
   SIMD    :=
   SOURCES := $(filter $(addprefix src/,$(addsuffix /%,base lapack tensor model problem formats checkpoint record report)),$(SOURCES))
 endif
@@ -242,7 +242,7 @@ $O/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
 
-# Rewritten only when ARCH names other GPUs, or nvcc gets other options, so that no program has kernels of before.
+# Rewritten only when ARCH names other GPUs, or nvcc gets other options, so that no program has older kernels.
 ifeq ($(VARIANT),cuda)
 $O/machines: FORCE
 	@mkdir -p $(@D)

@@ -159,7 +159,7 @@ static void put_alone(struct json *j, const char *name, const uint64_t *partner,
     json_end(j);
 }
 
-/* Prints the same, with all digits. */
+/* Prints the comparison as JSON; its numbers have all digits. */
 static enum status print_json(const struct settings *s, struct error *error)
 {
     const struct shape compared = compared_shape(s);

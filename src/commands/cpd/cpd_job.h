@@ -73,7 +73,7 @@ enum status cpd_settings_check_order(const struct cpd_settings *s, int order, st
 enum status cpd_settings_check_by_rows(const struct cpd_settings *s, const char *reason,
                                        struct error *error);
 
-/* Whether each row has a system of its own, of a tensor with so many unknown entries. */
+/* Whether each row has a system of its own where the tensor has `unknown` unknown entries. */
 bool cpd_settings_by_rows(const struct cpd_settings *s, uint64_t unknown);
 
 /* The words of --init, where the start is no model: enum guess. */

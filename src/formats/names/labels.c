@@ -136,7 +136,7 @@ enum status labels_find_tensor(struct labels *l, const char *path, int order, st
     return error->status;
 }
 
-/* --- both --- */
+/* --- the table of labels --- */
 
 void labels_take(struct labels *l, struct tensor_names *names)
 {

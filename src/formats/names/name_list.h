@@ -15,8 +15,9 @@
  * value 0; STATUS_MEMORY. */
 enum status name_list_read(struct name_table *t, const char *path, struct error *error);
 
-/* Appends the labels of the file likewise, which may be alike or empty. There are to be `count`,
- * one for each of what `thing` says, as "mode". The table is empty on failure. */
+/* Adds the labels of the file `path` to the table, as name_list_read adds names; labels may be
+ * alike or empty. STATUS_INPUT also where there are not `count` labels, one for each `thing`, as
+ * "mode". The table is empty on failure. */
 enum status name_list_labels(struct name_table *t, const char *path, uint64_t count,
                              const char *thing, struct error *error);
 
