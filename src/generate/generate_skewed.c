@@ -248,10 +248,10 @@ static uint64_t census_slots(uint64_t nnz)
 static void census_add(struct census *c, const uint64_t *hash, uint64_t draw, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        const uint64_t place = hash[i] + (hash[i] == 0);
-        uint64_t slot = random_mix(hash[i]) & (c->slots - 1);
         if (hash[i] > c->most)
             continue;
+        const uint64_t place = hash[i] + (hash[i] == 0);
+        uint64_t slot = random_mix(hash[i]) & (c->slots - 1);
         while (c->hash[slot] != 0 && c->hash[slot] != place)
             slot = (slot + 1) & (c->slots - 1);
         c->found += c->hash[slot] == 0;
