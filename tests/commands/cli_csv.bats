@@ -132,8 +132,22 @@ COLUMNS_OF=(--columns "user,item,hour")
     "$BLCO" cpd -q x.blco -r 1 --nowrite --backend host
 }
 
-@test "csv: info and cpd read it" {
+@test "csv: info, bench and cpd read it, as they read all formats" {
     events
+    gzip -k events.csv
+    csv="${COLUMNS_OF[*]} --value n"
+    "$BLCO" convert -q events.csv a.blco $csv
+    "$BLCO" convert -q events.csv a.tns $csv --force
+    PATH=$ROOT/tests/support:$PATH
+    make_npy c.npy "{'descr': '<i8', 'fortran_order': False, 'shape': (4, 3), }" 0 0 1 1 1 3 0 0 2 2 1 0
+    make_npy v.npy "{'descr': '<f8', 'fortran_order': False, 'shape': (4,), }" 1 2 4 1
+    for tensor in "events.csv $csv" "events.csv.gz $csv" "- $csv" a.tns a.blco c.npy,v.npy; do
+        [ "$("$BLCO" info -q --json $tensor <events.csv | jq -c '[.lengths, .nonzeros, .norm]')" = '[[3,2,4],4,4.69041575982343]' ]
+        "$BLCO" bench -q --backend host -r 1 --als --samples 1 --json b.json $tensor <events.csv
+        [ "$(jq -c '[.tensor.lengths, .tensor.nonzeros]' b.json)" = '[[3,2,4],4]' ]
+        [[ "$("$BLCO" cpd -q --json --backend host -r 1 --nowrite $tensor <events.csv | jq -c .tensor.lengths)" == '[3,2,4]' ]]
+        rm b.json
+    done
     run -0 "$BLCO" info -q events.csv "${COLUMNS_OF[@]}" --value n
     [[ "$output" == *"format       CSV"* ]]
     [[ "$output" == *"nonzeros     4"* ]]
