@@ -83,6 +83,25 @@ COLUMNS_OF=(--columns "user,item,hour")
     [ ! -e w.blco ] && [ ! -e w.mode1.map ]
 }
 
+@test "csv: numbers and dates are in their order, of a file larger than memory and of a pipe, too" {
+    awk 'BEGIN { print "a,b,t"; for (i = 0; i < 60000; i++) printf "%d,i%d,2026-%02d-%02d\n",
+        i * 7919 % 997, i * 104729 % 1009, i * 7 % 12 + 1, i % 28 + 1 }' >x.csv
+    "$BLCO" convert -q x.csv x.tns --columns a,b,t
+    cmp x.mode1.map <(seq 0 996)
+    sort -c x.mode3.map
+    [ "$(head -n 2 x.mode2.map | tr '\n' ' ')" = "i0 i802 " ]
+    "$BLCO" convert -q - p.tns --columns a,b,t <x.csv
+    cmp x.tns p.tns && cmp x.mode1.map p.mode1.map && cmp x.mode3.map p.mode3.map
+    run -0 "$BLCO" convert x.csv y.blco --columns a,b,t --host-memory 2M
+    [[ "$output" == *"reading x.csv again"*" runs"* ]]
+    "$BLCO" convert -q y.blco y.tns --force
+    cmp <(sort x.tns) <(sort y.tns) && cmp x.mode1.map y.mode1.map && cmp x.mode3.map y.mode3.map
+    run -3 "$BLCO" convert - w.blco --columns a,b,t --host-memory 2M <x.csv
+    [[ "$output" == *"or leave names as they appear with --order COLUMN=appearance" && ! -e w.blco ]]
+    "$BLCO" convert -q - w.blco --columns a,b,t --host-memory 2M --order a=appearance --order t=appearance <x.csv
+    [ "$(head -n 2 w.mode1.map | tr '\n' ' ')$(head -n 2 w.mode3.map | tr '\n' ' ')" = "0 940 2026-01-01 2026-08-02 " ]
+}
+
 @test "csv: without columns, the error has the columns and the command" {
     events
     for command in "cpd -r 2 --nowrite" info; do

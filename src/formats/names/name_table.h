@@ -17,7 +17,7 @@ struct name_slot;
 
 struct name_table {
     uint32_t count;
-    char *text;          /* the names one after the other, each terminated; owned  */
+    char *text;          /* the names as they were added, each terminated; owned   */
     uint64_t used, room; /* bytes of `text`                                        */
     uint64_t *place;     /* (place_room) of each name: where it begins in `text` and
                           * its length, as name_at() unpacks them; owned           */
@@ -56,6 +56,10 @@ enum status name_table_add(struct name_table *t, struct name name, uint32_t hash
 /* Adds the name, whether the table has it or not; names that are added so are not found by their
  * text. STATUS_MEMORY. */
 enum status name_table_append(struct name_table *t, struct name name, struct error *error);
+
+/* Name k gets the number number[k]; `number` is a permutation. STATUS_MEMORY leaves the table as it
+ * was. */
+enum status name_table_renumber(struct name_table *t, const uint32_t *number, struct error *error);
 
 /* Ends the adding and finding of names by their text, and frees what these need. */
 void name_table_seal(struct name_table *t);
