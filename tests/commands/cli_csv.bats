@@ -102,6 +102,30 @@ COLUMNS_OF=(--columns "user,item,hour")
     [ "$(head -n 2 w.mode1.map | tr '\n' ' ')$(head -n 2 w.mode3.map | tr '\n' ' ')" = "0 940 2026-01-01 2026-08-02 " ]
 }
 
+@test "csv: a column of numbers that is not used is named, with the option that would use it" {
+    events
+    says="events.csv: column 'n' is a number and not used: rows are counted; --value n makes it the value of a row"
+    run -0 "$BLCO" convert events.csv x.tns --columns user,item
+    [ "$(grep -cxF "$says" <<<"$output")" -eq 1 ]
+    run -0 "$BLCO" cpd events.csv --columns user,item -r 1:2 --backend host --nowrite
+    [ "$(grep -cxF "$says" <<<"$output")" -eq 1 ]
+    "$BLCO" cpd -q events.csv --columns user,item -r 1 --backend host --record x.json --nowrite
+    jq -e '.findings[0] | .kind == "unused_column" and .severity == "note" and .advice == "--value n makes it the value of a row"' x.json
+    for options in "--columns user,item --value n" "--columns user,item,n" "--columns user,item -q"; do
+        run -0 "$BLCO" convert events.csv x.tns --force $options
+        [[ $output != *"not used"* ]]
+        run -0 "$BLCO" cpd events.csv -r 1 --nowrite --backend host $options
+        [[ $output != *"not used"* ]]
+    done
+    # a column that is named like a value goes before others, empty fields do not count, a word does
+    printf 'id,who,"my score",Rating,year\n1,a,2,,5\n2,b,3,4,x\n' >rows.csv
+    run -0 "$BLCO" convert rows.csv x.tns --force --columns who
+    [ "$(grep -c "not used" <<<"$output")" -eq 1 ]
+    [[ $output == *"--value Rating makes"* ]]
+    run -0 "$BLCO" convert - x.tns --force --columns who <<<$'id,who,my score\n1,a,2'
+    [[ $output == *"standard input: column 'my score' is a number and not used: rows are counted; --value 'my score' makes"* ]]
+}
+
 @test "csv: without columns, the error has the columns and the command" {
     events
     for command in "cpd -r 2 --nowrite" info; do

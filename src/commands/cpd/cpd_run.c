@@ -82,6 +82,8 @@ static void note_tensor(struct cpd_rank *w)
         progress_note(w->progress,
                       "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
                       t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
+    if (results->names.order == 0) /* the first of several -r */
+        find_unused_column(&results->findings, w->settings->tensor, t->input.names.unused);
     find_in_shape(&results->findings, &t->shape, p);
     if (p->unlisted.weighed)
         find_dropped_zeros(&results->findings, t->listed.dropped, w->settings->tensor);

@@ -425,6 +425,7 @@ static enum status csv_open(struct tensor_reader *t, struct error *error)
     TRY(open_text(r, &begin, &end, error));
     TRY(csv_columns_read(&r->columns, r->text.reader.name, begin, end, error));
     TRY(csv_columns_choose(&r->columns, t->csv, error));
+    TRY(csv_columns_find_unused(&r->columns, end, r->text.end, error));
     r->text.format = &r->columns.format; /* from now on messages name the columns */
     return check_names(r, error);
 }
@@ -504,6 +505,8 @@ static void csv_names(struct tensor_reader *t, struct tensor_names *names)
 {
     struct csv_reading *r = t->state;
     *names = (struct tensor_names){.order = r->columns.modes, .modes = r->columns.mode_names};
+    names->unused = r->columns.unused;
+    r->columns.unused = NULL;
     for (int n = 0; n < names->order; n++) {
         names->index[n] = r->columns.mode[n].names;
         r->columns.mode[n].names = (struct name_table){0};

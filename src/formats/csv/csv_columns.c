@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/number.h"
@@ -279,6 +280,74 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
     return STATUS_OK;
 }
 
+/* --- a column of numbers that is not used --- */
+
+#define LOOKED_ROWS 100
+
+enum looked { LOOKED_EMPTY, LOOKED_NUMBERS, LOOKED_OTHER };
+
+/* What a column is that was `so_far` before this field. */
+static enum looked look_at(enum looked so_far, struct name field)
+{
+    const char *end = field.text + field.length;
+    double number;
+    if (so_far == LOOKED_OTHER || field.length == 0 || number_parse_unknown(field.text, end) == end)
+        return so_far;
+    return number_parse(field.text, end, &number) == end ? LOOKED_NUMBERS : LOOKED_OTHER;
+}
+
+static bool is_named_like_value(struct name name)
+{
+    static const char *const words[] = {"amount", "count",   "n",     "number",   "price",
+                                        "rating", "ratings", "score", "quantity", "stars",
+                                        "value",  "values",  "weight"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (name.length == strlen(words[i]) && strncasecmp(name.text, words[i], name.length) == 0)
+            return true;
+    return false;
+}
+
+enum status csv_columns_find_unused(struct csv_columns *c, const char *begin, const char *end,
+                                    struct error *error)
+{
+    const int count = c->format.columns;
+    enum looked *looked;
+    int found = -1;
+    if (c->value >= 0)
+        return STATUS_OK;
+    looked = memory_zeros((size_t)count, sizeof *looked, error);
+    TRY(error->status);
+    const char *at = csv_record_skip_blank(begin, end);
+    for (int row = 0, column = 0; row < LOOKED_ROWS && at < end; column++) {
+        enum csv_fault_kind kind;
+        struct csv_field field;
+        at = csv_field_read(c->format.separator, at, end, &field, &kind);
+        if (!at) /* the row is at fault, which its reader will report */
+            break;
+        if (column < count)
+            looked[column] = look_at(looked[column], field.name);
+        if (*at++ == '\n') {
+            at = csv_record_skip_blank(at, end);
+            row++;
+            column = -1;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        const struct name name = c->format.name[i];
+        const bool is_unused = c->format.slot[i] == c->format.wanted && name.length > 0;
+        if (!is_unused || looked[i] != LOOKED_NUMBERS)
+            continue;
+        found = i;
+        if (is_named_like_value(name))
+            break;
+    }
+    memory_free(looked);
+    if (found >= 0)
+        c->unused = memory_text(error, "%.*s", (int)c->format.name[found].length,
+                                c->format.name[found].text);
+    return error->status;
+}
+
 /* --- the order of names --- */
 
 #define SORT_BYTES 36 /* for each name: key, name and number below, and those of radix_sort() */
@@ -447,5 +516,6 @@ void csv_columns_free(struct csv_columns *c)
     memory_free(c->format.slot);
     memory_free(c->format.name);
     memory_free(c->text);
+    memory_free(c->unused);
     *c = (struct csv_columns){0};
 }

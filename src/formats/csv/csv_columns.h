@@ -39,6 +39,7 @@ struct csv_columns {
     int modes, value;         /* value: the column of values, or -1 */
     struct csv_mode mode[MAX_ORDER];
     struct mode_names mode_names; /* of the columns that are modes */
+    char *unused; /* the name of a column of numbers that nothing asks for, or NULL; owned */
 };
 
 /* Reads the header of the file `path` at `begin`, which ends before `end`. The caller calls
@@ -51,6 +52,13 @@ enum status csv_columns_read(struct csv_columns *c, const char *path, const char
  * with the command that would read the file. STATUS_MEMORY. */
 enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *options,
                                struct error *error);
+
+/* Where rows are counted: finds a column c->unused of numbers in the rows [begin, end), of which it
+ * looks at the first; one that is named like a value, as "rating", else the last one.
+ * STATUS_MEMORY.
+ */
+enum status csv_columns_find_unused(struct csv_columns *c, const char *begin, const char *end,
+                                    struct error *error);
 
 /* Whether the names of some mode wait for their numbers: they may have to be sorted. */
 bool csv_columns_wait(const struct csv_columns *c);

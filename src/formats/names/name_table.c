@@ -210,5 +210,6 @@ void tensor_names_free(struct tensor_names *names)
 {
     for (int n = 0; n < MAX_ORDER; n++)
         name_table_free(&names->index[n]);
+    memory_free(names->unused);
     *names = (struct tensor_names){0};
 }

@@ -81,6 +81,7 @@ struct tensor_names {
     int order; /* 0: there are no names of indices */
     struct mode_names modes;
     struct name_table index[MAX_ORDER]; /* (order) name k is that of index k; owned */
+    char *unused; /* a column of numbers that is neither a mode nor the value, or NULL; owned */
 };
 
 /* Accepts empty names. */

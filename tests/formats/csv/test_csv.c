@@ -267,6 +267,29 @@ static void reads_unknown_values(void **state)
     free_result(&r);
 }
 
+static void finds_a_column_of_numbers_that_is_not_used(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {/* text, --value, found */
+                                           {"a,b,x,y\nu,v,1,2\n", NULL, "y"},
+                                           {"a,b,x,y\nu,v,1,2\n", "x", NULL},
+                                           {"a,b,Rating,y\nu,v,1,2\n", NULL, "Rating"},
+                                           {"n,a,b,rating\n,u,v,2\n7,u,w,nan\n", NULL, "n"},
+                                           {"a,b,n,y\nu,v,1,2\nu,v,1x,2\n", NULL, "y"},
+                                           {"a,b,n,y\nu,v,,\nu,v,nan,NA\n", NULL, NULL},
+                                           {"a,b,,y\nu,v,1,2026-11-23\n", NULL, NULL},
+                                           {"a,b\n1,2\n", NULL, NULL},
+                                           {"a,b,\"x;\"\"\"\n\"1\n\",2,\"3\"\n", NULL, "x;\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct csv_options options = {.columns = "a,b", .value = cases[i][1]};
+        struct result r = read_text(cases[i][0], &options, &usual);
+        assert_string_equal(r.error.message, "");
+        assert_string_equal(r.names.unused ? r.names.unused : "(none)",
+                            cases[i][2] ? cases[i][2] : "(none)");
+        free_result(&r);
+    }
+}
+
 static void explains_bad_rows(void **state)
 {
     (void)state;
@@ -430,6 +453,7 @@ int main(void)
         cmocka_unit_test(orders_by_value_in_any_memory),
         cmocka_unit_test(takes_numbers_from_a_file),
         cmocka_unit_test(reads_unknown_values),
+        cmocka_unit_test(finds_a_column_of_numbers_that_is_not_used),
         cmocka_unit_test(explains_bad_rows),
         cmocka_unit_test(shows_columns_where_none_are_named),
         cmocka_unit_test(refuses_long_names_of_modes),
