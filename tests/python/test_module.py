@@ -58,6 +58,7 @@ class TestModel(Module):
         self.assertEqual(model.rank, 4)
         self.assertEqual(model.shape, tuple(self.coords.max(axis=0) + 1))
         self.assertEqual(model.fit, model.record["result"]["fit"])
+        self.assertTrue(np.all((model.lost > 0) & (model.lost < model.explained) & (model.explained < 1)))
         self.assertIn("4 components", repr(model))
 
     def test_arrays_of_every_kind(self):

@@ -342,6 +342,7 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
     d.als.saving = s->saving.path ? &s->saving : NULL;
     d.als.resume = s->resume ? &in->resume : NULL;
     d.als.trace = s->recorded ? &job->results.trace : NULL;
+    d.als.components = true;
     d.als.core_consistency |= cpd_settings_range(s);
     TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.runs, &w.mine.rank, error));
     TRY_OR(done, report(&w, error));
