@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
-#include "formats/names/labels.h"
+#include "formats/names/name_match.h"
 #include "model/ktensor_match.h"
 #include "report/text_table.h"
 
@@ -23,10 +24,12 @@ struct settings {
     bool no_weights, json;
     bool mode[MAX_ORDER]; /* that are compared      */
     int modes;            /* the largest; 0: all are */
-    const char *name[2];
-    struct ktensor model[2]; /* owned, as what follows */
+    enum match how;
+    struct named_model
+        model[2]; /* owned, as what follows; of rows with names, those that both have */
+    uint64_t rows[2][MAX_ORDER]; /* of the models as they are */
     struct ktensor_match match;
-    struct labels names; /* of the modes: those of A, or of B where A has none */
+    const struct labels *names; /* those of A, or of B where A's modes have none; borrowed */
 };
 
 static enum status set_at_least(const struct cli_option *o, void *to, const char *text,
@@ -55,6 +58,11 @@ static const struct cli_option compare_options[] = {
      CLI_FLAG(struct settings, no_weights)},
     {"--modes", 0, "MODES", "compare these modes alone, as 2,3; the others may\nhave other lengths",
      CLI_SETTINGS(set_modes)},
+    {"--match", 0, "HOW",
+     "how rows of B find those of A: by names, where there\nare any, and those of both are "
+     "compared; "
+     "all: A has to\nhave all names of B; or index ({default})",
+     CLI_CHOICE(struct settings, how, match_words), .initial = "names"},
     {"--json", 0, NULL, "print JSON in place of a table", CLI_FLAG(struct settings, json)},
     {.name = NULL}};
 
@@ -68,7 +76,7 @@ static struct shape compared_shape(const struct settings *s)
 {
     struct shape shape = {.order = s->match.order};
     for (int n = 0; n < shape.order; n++)
-        shape.dims[n] = s->model[0].shape.dims[s->match.mode[n]];
+        shape.dims[n] = s->model[0].k.shape.dims[s->match.mode[n]];
     return shape;
 }
 
@@ -112,21 +120,27 @@ static void print_text(const struct settings *s)
     for (int i = 0; i < 2; i++) {
         char shown[PRINTABLE_ROOM(PATH_MAX)];
         printf("model %c      %s, %ju component%s\n", 'A' + i,
-               printable(s->name[i], shown, sizeof shown), (uintmax_t)s->model[i].rank,
-               s->model[i].rank == 1 ? "" : "s");
+               printable(s->model[i].stem, shown, sizeof shown), (uintmax_t)s->model[i].k.rank,
+               s->model[i].k.rank == 1 ? "" : "s");
     }
     for (int n = 0; n < order && s->modes; n++)
         printf(n == 0 ? "modes        %d" : ", %d", m->mode[n] + 1);
     printf(s->modes ? "\nlengths      " : "lengths      ");
     cmd_print_lengths(&compared);
+    for (int n = 0; n < order; n++) {
+        const uint64_t a = s->rows[0][m->mode[n]], b = s->rows[1][m->mode[n]];
+        if (compared.dims[n] < a || compared.dims[n] < b)
+            printf("\nnames        mode %d: %ju in both, of %ju and %ju", m->mode[n] + 1,
+                   (uintmax_t)compared.dims[n], (uintmax_t)a, (uintmax_t)b);
+    }
     printf("\nscore        %.6f, mean of %ju pair%s%s\n", m->score, (uintmax_t)m->pairs,
            m->pairs == 1 ? "" : "s", m->with_weights ? "" : ", without weights");
     printf("congruence   %.6f, mean of the magnitudes\n", m->congruence);
     printf("\n%6s %6s %9s %11s %11s %11s", "A", "B", "score", "congruence", "weight A", "weight B");
     for (int n = 0; n < order; n++) {
         char name[MODE_NAME_ROOM];
-        mode_name(&s->names, m->mode[n], name);
-        printf(" %*s%s", mode_width(&s->names, m->mode[n]) - (int)utf8_width(name), "", name);
+        mode_name(s->names, m->mode[n], name);
+        printf(" %*s%s", mode_width(s->names, m->mode[n]) - (int)utf8_width(name), "", name);
     }
     printf("\n");
     for (uint64_t r = 0; r < m->rank_a; r++)
@@ -142,7 +156,7 @@ static void print_text(const struct settings *s)
         print_number(11, m->weight_a[pair->a], decimals);
         print_number(11, m->weight_b[pair->b], decimals);
         for (int n = 0; n < order; n++)
-            print_number(mode_width(&s->names, m->mode[n]),
+            print_number(mode_width(s->names, m->mode[n]),
                          m->cosine[p * (uint64_t)order + (uint64_t)n], SCORE_DECIMALS);
         printf("\n");
     }
@@ -169,12 +183,12 @@ static enum status print_json(const struct settings *s, struct error *error)
     json_put_object(j, NULL);
     for (int i = 0; i < 2; i++) {
         json_put_object(j, i == 0 ? "a" : "b");
-        json_put_string(j, "model", s->name[i]);
-        json_put_unsigned(j, "rank", s->model[i].rank);
+        json_put_string(j, "model", s->model[i].stem);
+        json_put_unsigned(j, "rank", s->model[i].k.rank);
         json_end(j);
     }
     json_put_unsigneds(j, "lengths", compared.dims, (size_t)compared.order);
-    mode_names_put(j, &s->names.modes, s->model[0].shape.order);
+    mode_names_put(j, &s->names->modes, s->model[0].k.shape.order);
     json_put_bool(j, "weights", m->with_weights);
     json_put_array(j, "compared");
     for (int n = 0; n < m->order; n++)
@@ -205,9 +219,9 @@ static enum status print_json(const struct settings *s, struct error *error)
 }
 
 /* Where only some modes have different lengths, the others can be compared. */
-static enum status advise(const struct ktensor model[2], struct error *error)
+static enum status advise(const struct named_model model[2], struct error *error)
 {
-    const struct shape *a = &model[0].shape, *b = &model[1].shape;
+    const struct shape *a = &model[0].k.shape, *b = &model[1].k.shape;
     char list[4 * MAX_ORDER] = "";
     for (int n = 0, used = 0; n < a->order && a->order == b->order; n++)
         if (a->dims[n] == b->dims[n])
@@ -217,25 +231,109 @@ static enum status advise(const struct ktensor model[2], struct error *error)
                  : error->status;
 }
 
+/* Leaves of both models the modes and rows that both have, in the order of A. */
+static enum status take_common(struct settings *s, const struct name_match *m, struct error *error)
+{
+    const struct ktensor *from[2] = {&s->model[0].k, &s->model[1].k};
+    const uint64_t rank[2] = {from[0]->rank, from[1]->rank};
+    uint64_t longest = 0, *row[2] = {NULL}; /* of A, and of B, that has name k of both */
+    struct shape shape = from[0]->shape, other = shape;
+    struct ktensor to[2] = {{.rank = 0}, {.rank = 0}};
+    for (int n = 0; n < m->order; n++) {
+        other.dims[n] = from[1]->shape.dims[m->mode[n]];
+        if (m->index[n])
+            shape.dims[n] = other.dims[n] = m->count[n] - m->only_b[n];
+        longest = shape.dims[n] > longest ? shape.dims[n] : longest;
+        longest = other.dims[n] > longest ? other.dims[n] : longest;
+        if (shape.dims[n] == 0)
+            return error_set(error, STATUS_INPUT, "%s: mode %d has no name that %s has",
+                             s->model[1].stem, m->mode[n] + 1, s->model[0].stem);
+    }
+    for (int i = 0; i < 2; i++) {
+        row[i] = memory_array(longest, sizeof *row[i], error);
+        TRY_OR(done, error->status);
+        TRY_OR(done, ktensor_create(&to[i], i == 0 ? &shape : &other, rank[i], error));
+        memcpy(to[i].lambda, from[i]->lambda, rank[i] * sizeof *to[i].lambda);
+    }
+    for (int n = 0; n < m->order; n++) {
+        uint64_t rows = 0;
+        for (uint64_t k = 0; !m->index[n] && k < longest; k++)
+            row[0][k] = row[1][k] = k;
+        for (uint64_t i = 0; m->index[n] && i < m->count[n]; i++) {
+            if (m->index[n][i] == NO_INDEX)
+                continue;
+            row[0][rows] = m->index[n][i];
+            row[1][rows++] = i;
+        }
+        for (int i = 0; i < 2; i++) {
+            const double *a = from[i]->factor[i == 0 ? n : m->mode[n]];
+            for (uint64_t k = 0; k < to[i].shape.dims[n]; k++)
+                memcpy(to[i].factor[n] + k * rank[i], a + row[i][k] * rank[i], rank[i] * sizeof *a);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        ktensor_free(&s->model[i].k);
+        s->model[i].k = to[i];
+        to[i] = (struct ktensor){0};
+    }
+done:
+    for (int i = 0; i < 2; i++) {
+        memory_free(row[i]);
+        ktensor_free(&to[i]);
+    }
+    return error->status;
+}
+
+/* Matches the rows of the modes that are compared by their names. */
+static enum status match_names(struct settings *s, struct error *error)
+{
+    const int order = s->model[0].k.shape.order;
+    struct labels names[2] = {s->model[0].names, s->model[1].names};
+    struct name_match m;
+    if (s->model[1].k.shape.order != order)
+        return STATUS_OK; /* which ktensor_match refuses */
+    for (int n = 0; s->modes && n < order; n++)
+        for (int i = 0; i < 2; i++)
+            names[i].mode[n].names.count *= s->mode[n];
+    const struct named_side a = {s->model[0].stem, &names[0]}, b = {s->model[1].stem, &names[1]};
+    TRY(name_match_find(&m, &a, &b, order, s->how, error));
+    for (int n = 0; n < order; n++)
+        s->rows[1][n] = s->model[1].k.shape.dims[m.mode[n]];
+    for (int n = 0; s->modes && n < order; n++)
+        if (m.mode[n] != n)
+            TRY_OR(done, error_set(error, STATUS_INPUT,
+                                   "--modes: mode %d of %s is mode %d of %s, expected the same "
+                                   "order of modes",
+                                   n + 1, a.what, m.mode[n] + 1, b.what));
+    if (!name_match_is_same(&m))
+        take_common(s, &m, error);
+done:
+    name_match_free(&m);
+    return error->status;
+}
+
 static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     static const char *const operands[] = {"A", "B"};
     struct settings *s = settings;
     TRY(cli_two_operands(line, "models", operands, error));
-    memcpy(s->name, line->operand, sizeof s->name);
-    for (int i = 0; i < 2; i++)
-        TRY(cmd_read_model(&s->model[i], s->name[i], &s->common, error));
-    const int order = s->model[0].shape.order;
+    for (int i = 0; i < 2; i++) {
+        struct named_model *m = &s->model[i];
+        m->names.none = s->how == MATCH_INDEX;
+        TRY(cmd_read_named_model(m, line->operand[i], &s->common, error));
+        memcpy(s->rows[i], m->k.shape.dims, sizeof s->rows[i]);
+    }
+    const int order = s->model[0].k.shape.order;
+    s->names = &s->model[!mode_names_any(&s->model[0].names.modes)].names;
     if (s->modes > order)
         return error_set(error, STATUS_INPUT, "--modes: mode %d, but %s has %d mode%s", s->modes,
-                         s->name[0], order, order == 1 ? "" : "s");
-    if (ktensor_match(&s->match, &s->model[0], &s->model[1], !s->no_weights,
+                         s->model[0].stem, order, order == 1 ? "" : "s");
+    TRY(match_names(s, error));
+    if (ktensor_match(&s->match, &s->model[0].k, &s->model[1].k, !s->no_weights,
                       s->modes ? s->mode : NULL, error) == STATUS_INPUT &&
         !s->modes)
         advise(s->model, error);
     TRY(error->status);
-    for (int i = 0; i < 2; i++)
-        TRY(ktensor_find_labels(&s->names, s->name[i], order, error));
     if (s->json)
         TRY(print_json(s, error));
     else
@@ -249,10 +347,9 @@ static enum status run(void *settings, const struct cli_line *line, struct error
 static void free_settings(void *settings)
 {
     struct settings *s = settings;
-    labels_free(&s->names);
     ktensor_match_free(&s->match);
-    ktensor_free(&s->model[0]);
-    ktensor_free(&s->model[1]);
+    named_model_free(&s->model[0]);
+    named_model_free(&s->model[1]);
 }
 
 const struct command cmd_compare = {

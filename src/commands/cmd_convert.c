@@ -106,7 +106,10 @@ static enum status clean_text(const struct settings *s, struct coo *x,
 static enum status write_maps(struct settings *s, const struct shape *shape, bool has_modes,
                               struct error *error)
 {
+    char change[VALUE_RULE_TEXT];
     TRY(tensor_maps_find(&s->maps, &s->names, shape, error));
+    if (s->common.values.kind != VALUES_AS_THEY_ARE)
+        mode_names_add_change(&s->maps.names.modes, value_rule_text(&s->common.values, change));
     return tensor_maps_write(&s->maps, has_modes, error);
 }
 
@@ -193,7 +196,8 @@ done:
 
 static enum status blco_to_blco(struct settings *s, struct error *error)
 {
-    const struct blco_copying how = {s->out, &s->change, s->memory, &s->common.progress};
+    const struct blco_copying how = {s->out, &s->maps.names.modes, &s->change, s->memory,
+                                     &s->common.progress};
     uint64_t bytes;
     s->start = clock_now();
     TRY(open_blco(s, error));

@@ -19,10 +19,12 @@ struct job {
     struct cmd_common common;
     const char *stem, *coordinates, *output; /* as given; borrowed              */
     bool residuals, json, force;
-    uint64_t count; /* of what is strangest; 0: the text lines are wanted */
-    struct labels labels;
+    uint64_t count;           /* of what is strangest; 0: the text lines are wanted */
     const char *labels_given; /* "--labels", or NULL */
-    struct ktensor model;
+    const char *loss_given;   /* "--loss", or NULL   */
+    enum match match;
+    struct named_model model;
+    struct model_entries entries;
     const struct loss *loss; /* borrowed */
     struct prediction_file file;
     bool writes; /* `file` is open */
@@ -36,6 +38,10 @@ static const struct cli_option input_options[] = {
      "the number of the first index, in COORDS and in the\noutput "
      "({default}, where COORDS is .npy 0)",
      CMD_INDEX_BASE},
+    {"--match", 0, "HOW",
+     "how indices of COORDS find those of the model: by\nnames, where there are any: nan where the "
+     "model lacks\na name; all: the model has to have all; or index\n({default})",
+     CLI_CHOICE(struct job, match, match_words), .initial = "names"},
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
@@ -49,15 +55,15 @@ static const struct cli_option output_options[] = {
      "write labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
      "for several\nmodes, separate them by commas or repeat the option;\nnone: indices "
      "(STEM.modeN.map, if it exists)",
-     CLI_OWN(cmd_set_labels, struct labels, struct job, labels),
+     CLI_OWN(cmd_set_labels, struct labels, struct job, model.names),
      CLI_GIVEN(struct job, labels_given)},
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, residuals)},
     {"--loss", 0, "WHAT",
      "with --residuals: {words}; poisson is for\ncounts, with residuals of deviance and of "
-     "Pearson,\nand how likely so many counts are ({default})",
+     "Pearson,\nand how likely so many counts are (the model's, else\n{default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
-     .needs = "--residuals"},
+     CLI_GIVEN(struct job, loss_given), .needs = "--residuals"},
     {"--count", 'n', "N",
      "with --residuals: print the N strangest entries and\nslices of each mode in place of all "
      "entries",
@@ -91,7 +97,8 @@ static enum status check_values(const struct job *job, const struct coo *piece, 
     return error_append(error, ")");
 }
 
-static enum status take(void *context, struct coo *piece, struct error *error)
+static enum status take(void *context, const struct coo *piece, const struct coo *at,
+                        const uint64_t *from, struct error *error)
 {
     struct job *job = context;
     if (piece->nnz > job->room) {
@@ -100,12 +107,12 @@ static enum status take(void *context, struct coo *piece, struct error *error)
     }
     if (job->loss->rates)
         TRY(check_values(job, piece, error));
-    ktensor_at(job->value, &job->model, piece);
-    if (job->writes)
-        TRY(prediction_file_append(&job->file, piece, job->value, error));
+    ktensor_at(job->value, &job->model.k, at);
     if (job->residuals)
-        TRY(residuals_add(&job->sums, piece, job->value, error));
-    return STATUS_OK;
+        TRY(residuals_add(&job->sums, at, job->value, error));
+    for (uint64_t i = piece->nnz, k = at->nnz; from && i-- > 0;) /* to their places in the piece */
+        job->value[i] = k > 0 && from[k - 1] == i ? job->value[--k] : NAN;
+    return job->writes ? prediction_file_append(&job->file, piece, job->value, error) : STATUS_OK;
 }
 
 /* --- the result --- */
@@ -118,17 +125,18 @@ static enum status finish(struct job *job, struct error *error)
     char text[RESIDUAL_TEXT];
     const struct residual_view view = {.residuals = &job->sums,
                                        .slices = slices,
-                                       .labels = &job->labels,
+                                       .labels = &job->model.names,
                                        .index_base = job->common.tns.index_base};
     residuals_rank(&job->sums);
-    for (int n = 0; job->count && n < job->model.shape.order; n++)
+    for (int n = 0; job->count && n < job->model.k.shape.order; n++)
         TRY_OR(done, residuals_slices(&slices[n], &job->sums, n, error));
     if (job->json) {
         json_begin(&j, error);
         json_put_object(&j, NULL);
         json_put_string(&j, "model", job->stem);
         json_put_string(&j, "coordinates", job->coordinates);
-        json_put_unsigneds(&j, "lengths", job->model.shape.dims, (size_t)job->model.shape.order);
+        json_put_unsigneds(&j, "lengths", job->model.k.shape.dims,
+                           (size_t)job->model.k.shape.order);
         json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
         residual_put_json(&j, &view);
         json_end(&j);
@@ -171,16 +179,21 @@ static enum status run(void *settings, const struct cli_line *line, struct error
                   "%s: the output is text or an array, expected another name than of a .blco file",
                   job->output);
     TRY(cli_hint(line, error));
+    job->match = job->model.names.none ? MATCH_INDEX : job->match;
     const char *target = job->output ? job->output : job->count ? NULL : "-"; /* of text lines */
     struct tns_options *tns = &job->common.tns;
     struct file_roles files = {0};
-    struct tensor_reader entries = {.path = job->coordinates,
-                                    .tns = tns,
-                                    .memory = cmd_host_memory(&job->common),
-                                    .overhead = ENTRY_OVERHEAD,
-                                    .progress = &job->common.progress};
-    TRY(model_entries_find_format(&entries, error));
-    const bool arrays = entries.format == &tensor_npy;
+    struct model_entries *entries = &job->entries;
+    *entries = (struct model_entries){.reader = {.path = job->coordinates,
+                                                 .tns = tns,
+                                                 .memory = cmd_host_memory(&job->common),
+                                                 .overhead = ENTRY_OVERHEAD,
+                                                 .progress = &job->common.progress},
+                                      .model = &job->model,
+                                      .match = job->match,
+                                      .values_optional = !job->residuals};
+    TRY(tensor_file_find_format(&entries->reader, error));
+    const bool arrays = entries->reader.format == &tensor_npy;
     if (arrays) /* the output counts as the arrays do */
         tns->index_base = npy_tensor_index_base(tns);
     if (arrays && job->residuals && !npy_tensor_has_values(job->coordinates))
@@ -190,26 +203,31 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
     file_roles_add(&files, FILE_TENSOR_READ, job->coordinates, error);
     for (int n = 0; n < MAX_ORDER; n++)
-        file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
+        file_roles_add(&files, FILE_LABELS_READ, job->model.names.mode[n].path, error);
     if (target)
         tensor_target_check(target, &files, job->force, error);
     else
         file_roles_free(&files);
     TRY(error->status);
-    TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
-    TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
-    TRY(labels_read(&job->labels, &job->model.shape, error));
-    const struct prediction_form form = {.order = job->model.shape.order,
-                                         .labels = &job->labels,
+    TRY(cmd_read_named_model(&job->model, job->stem, &job->common, error));
+    if (!job->loss_given && job->model.facts.known)
+        job->loss = loss_of_word(job->model.facts.loss);
+    TRY(model_entries_find_format(entries, error));
+    TRY(model_entries_open(entries, error));
+    const struct prediction_form form = {.order = job->model.k.shape.order,
+                                         .labels = model_entries_names(entries),
                                          .index_base = tns->index_base,
                                          .residuals = job->residuals,
                                          .loss = job->loss};
     job->writes = target != NULL;
     if (job->residuals)
-        TRY(residuals_begin(&job->sums, &job->model.shape, job->loss, job->count, error));
+        TRY(residuals_begin(&job->sums, &job->model.k.shape, job->loss, job->count, error));
     if (job->writes)
         TRY(prediction_file_open(&job->file, target, &form, error));
-    TRY(model_entries_each(&entries, &job->model.shape, !job->residuals, take, job, error));
+    TRY(model_entries_each(entries, take, job, error));
+    if (entries->alone > 0)
+        progress_note(&job->common.progress, "%ju entr%s a name that the model lacks: nan",
+                      (uintmax_t)entries->alone, entries->alone == 1 ? "y has" : "ies have");
     return finish(job, error);
 }
 
@@ -220,8 +238,8 @@ static void free_job(void *settings)
         prediction_file_free(&job->file);
     residuals_free(&job->sums);
     memory_free(job->value);
-    ktensor_free(&job->model);
-    labels_free(&job->labels);
+    model_entries_close(&job->entries);
+    named_model_free(&job->model);
 }
 
 const struct command cmd_predict = {
@@ -232,7 +250,8 @@ const struct command cmd_predict = {
         "each of the coordinates in COORDS, in their\norder: text lines i j k value. STEM is the "
         "beginning of the names of a model's\nfiles, as given to blco cpd -o, or a .ktns file. "
         "COORDS is text (.tns), plain or\ngzip, with values or without, a .blco file, COORDS.npy, "
-        "COORDS.npy,VALUES.npy,\nor - for text from standard input. With --residuals, COORDS has "
+        "COORDS.npy,VALUES.npy,\nor - for text from standard input; or CSV with the columns of the "
+        "model's tensor. With --residuals, COORDS has "
         "values, and -n\nshows those that the model explains worst. COORDS may be larger than "
         "memory.\n",
     .ending =

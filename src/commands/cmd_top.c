@@ -21,8 +21,8 @@ struct given_indices {
 struct settings {
     struct cmd_common common;
     uint64_t count;
-    struct ktensor model;     /* owned       */
-    struct labels labels;     /* owned       */
+    struct named_model model; /* owned */
+    enum match match;
     uint64_t component, mode; /* from 1; 0: all */
     struct given_indices given;
     bool json;
@@ -48,7 +48,7 @@ static const struct cli_option top_options[] = {
      "show labels in place of indices: text line k of FILE\nis the label of index k of the mode; "
      "for several\nmodes, separate them by commas or repeat the option;\nnone: indices "
      "(STEM.modeN.map, if it exists)",
-     CLI_OWN(cmd_set_labels, struct labels, struct settings, labels)},
+     CLI_OWN(cmd_set_labels, struct labels, struct settings, model.names)},
     {"--component", 0, "N", "only component N",
      CLI_UNSIGNED(struct settings, component, 1, UINT64_MAX - 1)},
     {"--mode", 0, "N", "only mode N", CLI_UNSIGNED(struct settings, mode, 1, MAX_ORDER)},
@@ -57,6 +57,11 @@ static const struct cli_option top_options[] = {
      "model is\nlargest; repeat the option for several modes",
      CLI_OWN(set_given, struct given_indices, struct settings, given),
      .excludes = "--component --mode"},
+    {"--match", 0, "HOW",
+     "how indices of TENSOR find those of the model: by\nnames, where there are any; all: the "
+     "model "
+     "has to have\nall of its names; or index ({default})",
+     CLI_CHOICE(struct settings, match, match_words), .initial = "names", .needs = "--unlisted"},
     {"--index-base", 0, "0|1", "the number of the first index ({default}, where TENSOR\nis .npy 0)",
      CMD_INDEX_BASE},
     {"--json", 0, NULL, "print JSON in place of text", CLI_FLAG(struct settings, json)},
@@ -69,10 +74,12 @@ static const struct cli_section sections[] = {{"Entries", top_options},
 
 static enum status show_components(const struct settings *s, const char *stem, struct error *error)
 {
-    const struct ktensor *model = &s->model;
+    const struct ktensor *model = &s->model.k;
     struct top_entries top[MAX_ORDER] = {{0}};
-    struct top_view view = {
-        .model = model, .labels = &s->labels, .top = top, .index_base = s->common.tns.index_base};
+    struct top_view view = {.model = model,
+                            .labels = &s->model.names,
+                            .top = top,
+                            .index_base = s->common.tns.index_base};
     struct json j;
     if (s->component > model->rank)
         return error_set(error, STATUS_INPUT, "--component: %ju, expected 1 to %ju",
@@ -151,7 +158,7 @@ static enum status find_given(struct unlisted_slice *slice, const struct setting
     const int order = slice->shape.order;
     for (int i = 0; i < s->given.count; i++) {
         const char *text = s->given.text[i], *sign = strchr(text, '=');
-        const int n = find_mode(&s->labels, order, text, (size_t)(sign - text));
+        const int n = find_mode(&s->model.names, order, text, (size_t)(sign - text));
         if (n < 0)
             return error_set(error, STATUS_INPUT,
                              "--unlisted: no mode is named '%.*s', expected a name or a number "
@@ -161,13 +168,13 @@ static enum status find_given(struct unlisted_slice *slice, const struct setting
             return error_set(error, STATUS_INPUT,
                              "--unlisted: mode %d twice, expected one index of it", n + 1);
         const uint64_t length = slice->shape.dims[n];
-        const uint64_t index = find_index(&s->labels, n, length, sign + 1, base);
+        const uint64_t index = find_index(&s->model.names, n, length, sign + 1, base);
         if (index == UINT64_MAX)
             return error_set(error, STATUS_INPUT,
                              "--unlisted: '%s' is no index of mode %d, expected %sa number from "
                              "%ju to %ju",
                              sign + 1, n + 1,
-                             s->labels.mode[n].names.count > 0 ? "a label or " : "",
+                             s->model.names.mode[n].names.count > 0 ? "a label or " : "",
                              (uintmax_t)base, (uintmax_t)(length - 1 + base));
         slice->given[n] = true;
         slice->index[n] = (uint32_t)index;
@@ -178,36 +185,44 @@ static enum status find_given(struct unlisted_slice *slice, const struct setting
     return STATUS_OK;
 }
 
-static enum status note(void *slice, struct coo *piece, struct error *error)
+static enum status note(void *slice, const struct coo *piece, const struct coo *at,
+                        const uint64_t *from, struct error *error)
 {
-    return unlisted_slice_note(slice, piece, error);
+    (void)piece, (void)from; /* names that the model lacks are not in the slice */
+    return unlisted_slice_note(slice, at, error);
 }
 
 /* Reads the tensor, finds the entries of the slice and prints them. */
 static enum status show_unlisted(struct settings *s, const char *stem, const char *tensor,
                                  struct error *error)
 {
-    const struct ktensor *model = &s->model;
+    const struct ktensor *model = &s->model.k;
     struct tns_options tns = s->common.tns;
     struct unlisted_slice slice = {.shape = model->shape};
     struct unlisted_best best = {0};
     struct progress *progress = &s->common.progress;
     struct json j;
-    struct tensor_reader entries = {
-        .path = tensor, .tns = &tns, .memory = cmd_host_memory(&s->common), .progress = progress};
+    struct model_entries entries = {.reader = {.path = tensor,
+                                               .tns = &tns,
+                                               .memory = cmd_host_memory(&s->common),
+                                               .progress = progress},
+                                    .model = &s->model,
+                                    .match = s->model.names.none ? MATCH_INDEX : s->match,
+                                    .values_optional = true};
     TRY(model_entries_find_format(&entries, error));
-    if (entries.format == &tensor_npy)
+    if (entries.reader.format == &tensor_npy)
         tns.index_base = npy_tensor_index_base(&tns);
     TRY(find_given(&slice, s, (uint64_t)tns.index_base, error));
     if (unlisted_slice_check(&slice, error) != STATUS_OK)
         return error_prefix(error, "--unlisted: ");
-    TRY_OR(done, model_entries_each(&entries, &model->shape, true, note, &slice, error));
+    TRY_OR(done, model_entries_open(&entries, error));
+    TRY_OR(done, model_entries_each(&entries, note, &slice, error));
     progress_stage(progress, "searching");
     TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, progress, error));
     progress_clear(progress);
     const struct unlisted_view view = {.slice = &slice,
                                        .best = &best,
-                                       .labels = &s->labels,
+                                       .labels = &s->model.names,
                                        .tensor = tensor,
                                        .index_base = tns.index_base};
     if (!s->json) {
@@ -224,6 +239,7 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
     json_end(&j);
     cmd_print_json(&j);
 done:
+    model_entries_close(&entries);
     unlisted_best_free(&best);
     unlisted_slice_free(&slice);
     return error->status;
@@ -237,17 +253,14 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     const char *stem = line->operand[0], *tensor = line->operand[1];
     TRY(unlisted ? cli_two_operands(line, "names", names, error)
                  : cli_single_operand(line, "model", error));
-    TRY(cmd_read_model(&s->model, stem, &s->common, error));
-    TRY(ktensor_find_labels(&s->labels, stem, s->model.shape.order, error));
-    TRY(labels_read(&s->labels, &s->model.shape, error));
-    return (unlisted ? show_unlisted(s, stem, tensor, error) : show_components(s, stem, error));
+    TRY(cmd_read_named_model(&s->model, stem, &s->common, error));
+    return unlisted ? show_unlisted(s, stem, tensor, error) : show_components(s, stem, error);
 }
 
 static void free_settings(void *settings)
 {
     struct settings *s = settings;
-    ktensor_free(&s->model);
-    labels_free(&s->labels);
+    named_model_free(&s->model);
 }
 
 const struct command cmd_top = {

@@ -84,8 +84,8 @@ void file_roles_add_stem(struct file_roles *f, enum file_role role, const char *
     if (!ktensor_file_format(stem))
         ktensor_files_name(&files, MAX_ORDER, stem, KTENSOR_FORMATS, error);
     char *name = error->status == STATUS_OK ? ktensor_stem(stem, error) : NULL;
-    if (name)
-        ktensor_files_add_maps(&files, name, NULL, error);
+    if (name && ktensor_files_add_maps(&files, name, NULL, error) == STATUS_OK)
+        ktensor_files_add_facts(&files, name, error);
     memory_free(name);
     for (int i = 0; i < files.count; i++)
         file_roles_add(f, role, files.path[i], error);

@@ -1,23 +1,59 @@
-/* Entries of a file, some at a time, whose coordinates are those of a model: the file may be larger
- * than memory. */
+/* Entries of a tensor's file, some at a time, and where they are in a model: the file may be larger
+ * than memory, unless it is CSV. */
 #ifndef BLCO_MODEL_ENTRIES_H
 #define BLCO_MODEL_ENTRIES_H
 
+#include "commands/options/cmd_common.h"
+#include "formats/names/name_match.h"
 #include "formats/tensor_file.h"
 #include "model/ktensor.h"
 
-/* Finds the format of the file r->path, which is text, NumPy arrays or a .blco file; "-" is text
- * from standard input. STATUS_INPUT also for CSV, whose names have to be numbered as the model's
- * were. */
-enum status model_entries_find_format(struct tensor_reader *r, struct error *error);
+struct model_entries {
+    /* The caller sets these before the format is found: the file, with path, tns, memory, overhead
+     * and progress; and the model, borrowed. */
+    struct tensor_reader reader;
+    const struct named_model *model;
+    enum match match;
+    bool values_optional; /* text, CSV and arrays may lack values; else these count, and change as
+                           * those of the model's tensor did */
 
-/* Hands all entries of the file to `take` with `context`, in the order of the file: those of text
- * are not summed, and its zeros not dropped. *reader has the format, is not open and stays so;
- * entries take half of its memory, at most 256 MB. `model` is the model's shape; text and arrays
- * may lack values where these are optional. STATUS_INPUT, where the file is bad or has coordinates
- * beyond the model's lengths; STATUS_MEMORY; errors of `take`. */
-enum status model_entries_each(const struct tensor_reader *reader, const struct shape *model,
-                               bool values_optional, coo_taker take, void *context,
+    /* Set by opening. */
+    struct csv_options csv;
+    struct tns_options options;
+    struct labels names;       /* of the file's indices, or none; owned            */
+    struct name_match matched; /* side a is the model; owned                       */
+    struct value_change change;
+    struct coo at;  /* of a piece, in the model's modes and indices; owned         */
+    uint64_t *from; /* (room) the number in the piece of each of these; owned      */
+    uint64_t room;  /* entries that `at` has room for                              */
+    uint64_t alone; /* entries so far with a name that the model lacks             */
+};
+
+/* Finds the format of the file e->reader.path; "-" is text from standard input. STATUS_INPUT also
+ * for CSV, where the model does not say how it is read, or names are not matched. */
+enum status model_entries_find_format(struct model_entries *e, struct error *error);
+
+/* Opens the file and finds which of its modes and indices are which of the model. CSV is read
+ * whole: it has the model's columns, value and bins, and new names after those of the model. The
+ * caller calls model_entries_close, after a failure too. STATUS_INPUT where the file is bad, or the
+ * match fails (name_match_find); STATUS_MEMORY. */
+enum status model_entries_open(struct model_entries *e, struct error *error);
+
+/* Takes the entries `piece` of the file, and, in the model's modes and indices, `at`: those of them
+ * that the model has; entry i is number from[i] of the piece. NULL: all are there. */
+typedef enum status entry_taker(void *context, const struct coo *piece, const struct coo *at,
+                                const uint64_t *from, struct error *error);
+
+/* Hands all entries to `take` with `context`, in the order of the file: those of text are not
+ * summed, and its zeros not dropped. STATUS_INPUT, where the file is bad or has coordinates beyond
+ * its names or the model's lengths; STATUS_MEMORY; errors of `take`. */
+enum status model_entries_each(struct model_entries *e, entry_taker take, void *context,
                                struct error *error);
+
+/* The names of the file's indices, or, where these are those of the model, of the model. */
+const struct labels *model_entries_names(const struct model_entries *e);
+
+/* Accepts an empty one. */
+void model_entries_close(struct model_entries *e);
 
 #endif

@@ -1,5 +1,7 @@
 #include "problem/loss.h"
 
+#include <string.h>
+
 const struct word loss_words[] = {{"squares", LOSS_SQUARES}, {"poisson", LOSS_POISSON}, {NULL, 0}};
 
 static const struct loss *const rows[] = {
@@ -8,6 +10,12 @@ static const struct loss *const rows[] = {
 const struct loss *loss_of(enum loss_name name)
 {
     return rows[name];
+}
+
+const struct loss *loss_of_word(const char *word)
+{
+    int name;
+    return word_find(loss_words, word, strlen(word), &name) ? rows[name] : NULL;
 }
 
 bool loss_is_known(unsigned number)

@@ -96,6 +96,9 @@ extern const struct loss loss_squares, loss_poisson;
 /* The row of this name. */
 const struct loss *loss_of(enum loss_name name);
 
+/* The row of this word, or NULL. */
+const struct loss *loss_of_word(const char *word);
+
 /* Whether a number, from a file, is a loss. */
 bool loss_is_known(unsigned number);
 

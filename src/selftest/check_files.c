@@ -71,7 +71,7 @@ static enum status check_model_file(const struct selftest_place *p, const struct
     if (!stem)
         return error->status;
     TRY_OR(done, outfile_set_lock(&lock, stem, error));
-    ktensor_write(&(struct ktensor_source){.k = k}, NULL, &lock, format->flag, &files, error);
+    ktensor_write(&(struct ktensor_source){.k = k}, NULL, NULL, &lock, format->flag, &files, error);
     ktensor_files_free(&files);
     stem_lock_release(&lock);
     TRY_OR(done, error->status);

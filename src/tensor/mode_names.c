@@ -1,5 +1,6 @@
 #include "tensor/mode_names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum status mode_names_set(struct mode_names *names, int n, const char *text, size_t length,
@@ -13,6 +14,13 @@ enum status mode_names_set(struct mode_names *names, int n, const char *text, si
     memset(name, 0, MODE_NAME_BYTES);
     memcpy(name, text, length);
     return STATUS_OK;
+}
+
+void mode_names_add_change(struct mode_names *names, const char *change)
+{
+    const size_t used = strlen(names->change), room = sizeof names->change - used;
+    if (change[0])
+        snprintf(names->change + used, room, "%s%s", used > 0 ? "," : "", change);
 }
 
 bool mode_names_any(const struct mode_names *names)

@@ -66,8 +66,8 @@ static void check_round_trip(const struct ktensor *k, unsigned format)
     struct stem_lock lock;
     clear_folder();
     if (outfile_set_lock(&lock, path_of("m"), &error) != STATUS_OK ||
-        ktensor_write(&(struct ktensor_source){.k = k}, NULL, &lock, format, &files, &error) !=
-            STATUS_OK ||
+        ktensor_write(&(struct ktensor_source){.k = k}, NULL, NULL, &lock, format, &files,
+                      &error) != STATUS_OK ||
         ktensor_read(&back, path_of("m"), k->shape.order, &error) != STATUS_OK ||
         !same_bits(k, &back))
         abort();

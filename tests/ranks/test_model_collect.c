@@ -252,7 +252,7 @@ static void write_files(struct comm *c, void *context, struct error *error)
     TRY_OR(done, comm_allreduce_error(c, error));
     if (model_rows_open(&rows, &o->part, &o->ranks, error) == STATUS_OK) {
         if (c->rank == 0)
-            ktensor_write(&from, NULL, &lock, ALL_FORMATS, &files, error);
+            ktensor_write(&from, NULL, NULL, &lock, ALL_FORMATS, &files, error);
         model_rows_end(&rows, error);
     }
     model_rows_close(&rows);

@@ -59,7 +59,7 @@ static inline enum status model_write_at(const struct ktensor *k, const char *st
     struct stem_lock lock;
     *files = (struct ktensor_files){0};
     if (outfile_set_lock(&lock, stem, error) == STATUS_OK)
-        ktensor_write(&(struct ktensor_source){.k = k}, NULL, &lock, formats, files, error);
+        ktensor_write(&(struct ktensor_source){.k = k}, NULL, NULL, &lock, formats, files, error);
     stem_lock_release(&lock);
     return error->status;
 }

@@ -18,6 +18,7 @@
 #include "commands/ranks_join.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "formats/names/labels.h"
+#include "formats/names/name_match.h"
 
 /* What the user asks, checked as far as it can be without the tensor. Implemented in
  * cpd_settings.c. */
@@ -43,6 +44,8 @@ struct cpd_settings {
     const char *fade_given, *seed_given, *solver_given, *inner_given,
         *ridge_scale_given;       /* the names, or NULL                       */
     const char *init_stem;        /* the model to start from, or NULL          */
+    enum match match;             /* how its rows find those of the tensor     */
+    const char *match_given;      /* the option's name, or NULL                */
     const char *resume;           /* the checkpoint to go on from, or NULL     */
     const char *resume_if_exists; /* the same where there is such a file     */
     double time_limit;            /* seconds; 0: none                          */
@@ -84,9 +87,13 @@ struct cpd_inputs {
     struct cpd_settings settings; /* first, as cmd_run wants them */
     struct cli_line line;
     struct machine_choice choice;
-    struct ktensor start;     /* of --init STEM; else empty          */
-    struct checkpoint resume; /* of --resume; else empty             */
-    double began;             /* when the command did, by clock_now() */
+    struct ktensor start; /* of --init STEM; else empty. Its rows are those of the tensor once
+                           * names have been matched */
+    struct labels start_names;
+    struct model_facts start_facts;
+    uint64_t new_rows[MAX_ORDER]; /* of the start: rows whose names the model lacks */
+    struct checkpoint resume;     /* of --resume; else empty             */
+    double began;                 /* when the command did, by clock_now() */
 };
 
 /* What a process has while it works. */
@@ -144,6 +151,7 @@ struct cpd_results {
     int outcomes;                 /* so far                                                */
     bool unconverged;             /* the model of some rank of -r so far                   */
     struct labels names;          /* of the tensor, which its models keep; rank 0's        */
+    struct model_facts facts;     /* ... as this                                           */
 };
 
 struct cpd_job {
@@ -215,6 +223,15 @@ void cpd_start_note_resumed(const struct cpd_inputs *in, struct progress *progre
 /* Refuses processes that have read different models; every process calls it. STATUS_INPUT, on all
  * of them (comm_end_phase). */
 enum status cpd_start_compare(const struct cpd_inputs *in, struct comm *world, struct error *error);
+
+/* Brings the modes and rows of the start, which was read from --init STEM, into the order of the
+ * tensor at settings.tensor by their names, as --match says; rank 0 has the tensor's. Rows of names
+ * that the model lacks are random, of the model's size; rows whose names the tensor lacks are left
+ * out. Every rank calls it; ranks that share the inputs wait until they have changed. STATUS_INPUT,
+ * also where a fixed mode has other names; STATUS_MEMORY. */
+enum status cpd_start_match(struct cpd_inputs *in, struct comm *c, const struct labels *names,
+                            const struct shape *shape, struct progress *progress,
+                            struct error *error);
 
 /* Refuses a model whose shape is not the tensor's (with --fix, in the modes that are fixed) or that
  * has a negative entry where --nonneg allows none. STATUS_INPUT. */

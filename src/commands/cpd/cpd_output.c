@@ -100,7 +100,8 @@ static enum status write_files(struct cpd_job *job, const struct ktensor_source 
 {
     struct cpd_results *r = &job->results;
     ktensor_files_free(&r->files);
-    return ktensor_write(model, &r->names, lock, job->inputs.settings.formats, &r->files, error);
+    return ktensor_write(model, &r->names, &r->facts, lock, job->inputs.settings.formats, &r->files,
+                         error);
 }
 
 /* Writes the model into a new folder in `parent`; *stem, which the caller frees, says where. Leaves

@@ -132,6 +132,24 @@ static struct backend_options make_options(const struct cpd_rank *w)
     return options;
 }
 
+/* What the model files will say of the tensor. */
+static void take_facts(struct cpd_rank *w)
+{
+    const struct backend_options options = make_options(w);
+    const struct problem *p = &options.problem;
+    const struct value_rule *values = &w->settings->common.values;
+    struct model_facts *facts = &w->job->results.facts;
+    struct mode_names *modes = &w->job->results.names.modes;
+    char change[VALUE_RULE_TEXT];
+    *facts = (struct model_facts){.known = true,
+                                  .unlisted = p->unlisted.weighed ? p->unlisted.weight : 1,
+                                  .nnz = w->tensor->nnz,
+                                  .unknown = w->tensor->listed.unknown};
+    strcpy(facts->loss, word_of(loss_words, (int)p->loss));
+    if (values->kind != VALUES_AS_THEY_ARE)
+        mode_names_add_change(modes, value_rule_text(values, change));
+}
+
 /* Opens the tensor and checks what can be checked of it. Rank 0 finds the names of the tensor,
  * which the model keeps: those of CSV, which the tensor gives up, or those of the maps beside it.
  * With several -r the first finds them. */
@@ -149,8 +167,10 @@ static enum status look_at_tensor(struct cpd_rank *w, struct error *error)
             labels_take(names, &t->input.names);
         else if (labels_find_tensor(names, w->settings->tensor, t->shape.order, error) == STATUS_OK)
             labels_read(names, &t->shape, error);
+        take_facts(w);
     }
     TRY(comm_allreduce_error(w->comm, error));
+    TRY(cpd_start_match(&job->inputs, w->comm, names, &t->shape, w->progress, error));
     TRY(cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error));
     return check_tensor(w, error);
 }
@@ -240,6 +260,10 @@ static enum status identify(struct cpd_rank *w, struct error *error)
         TRY(rank_tensor_fingerprint(&tensor, w->tensor, error));
     if (owns_job(w))
         job->results.tensor = job->inputs.settings.saving.about.tensor = tensor;
+    if (owns_job(w)) {
+        job->results.facts.hashed = hashed;
+        job->results.facts.hash = tensor.hash;
+    }
     if (!hashed)
         return STATUS_OK;
     if (w->settings->resume &&

@@ -158,6 +158,11 @@ static const struct cli_option model_options[] = {
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
      "the STEM of\na model to start from ({default})",
      CLI_SETTINGS(set_init), .words = cpd_init_words, .initial = "random"},
+    {"--match", 0, "HOW",
+     "how rows of --init STEM find those of the tensor:\nby names, where both have names, or by "
+     "index ({default})",
+     CLI_CHOICE(struct cpd_settings, match, match_words), .initial = "names",
+     CLI_GIVEN(struct cpd_settings, match_given), .needs = "--init"},
     {"--core-consistency", 0, NULL,
      "show the core consistency: whether each component\nhas a meaning of its own (always with a "
      "range of -r)",
@@ -410,6 +415,8 @@ static enum status complete(struct cpd_settings *s, struct error *error)
     if (s->require_converged && s->als.tolerance == 0)
         return error_set(error, STATUS_INPUT,
                          "--require-converged and --tol 0: such a run never converges");
+    if (s->match_given && !s->init_stem)
+        return error_set(error, STATUS_INPUT, "--match: only where --init is the STEM of a model");
     if (s->most_fixed > 0 && !s->resume && !s->init_stem)
         return error_set(error, STATUS_INPUT, "--fix needs --init STEM");
     for (int n = 0; n < MAX_ORDER; n++)

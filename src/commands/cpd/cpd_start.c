@@ -8,6 +8,7 @@
 #include <isa-l/crc64.h>
 
 #include "als/checkpoint_saver.h"
+#include "base/memory.h"
 #include "comm/comm_world.h"
 #include "commands/cpd/cpd_signals.h"
 #include "model/fit_text.h"
@@ -70,6 +71,11 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
         s->runs.guess.model = &in->start;
         TRY(mode_rules_any(fixed) ? ktensor_read_some(&in->start, s->init_stem, fixed, error)
                                   : ktensor_read(&in->start, s->init_stem, 0, error));
+        in->start_names.none = s->match == MATCH_INDEX;
+        TRY(model_facts_read(&in->start_facts, &in->start, &in->start_names, s->init_stem, error));
+        s->common.csv.like = &in->start_names;
+        for (int n = 0; n < in->start.shape.order; n++)
+            s->common.csv.names[n] = fixed[n] ? CSV_LIKE_ONLY : CSV_LIKE_FREE;
         if (in->start.rank != problem->rank)
             return error_set(error, STATUS_INPUT,
                              "--init %s: a model of rank %ju, expected the rank %ju of -r",
@@ -91,13 +97,18 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
                                   .init = s->resume ? in->resume.about.init : s->runs.guess.kind};
     s->runs.choose_ridge = s->runs.choose_ridge && !s->resume;
     const struct shape *from = s->init_stem ? &in->start.shape : &in->resume.about.tensor.shape;
+    struct labels beside = {0}; /* a tensor with names has their number of indices */
+    TRY_OR(done, labels_find_tensor(&beside, s->tensor, from->order, error));
     for (int n = 0; n < from->order; n++) {
-        if (!fixed[n] || tns->dims[n])
+        const bool named = s->init_stem && s->match != MATCH_INDEX && beside.mode[n].path;
+        if (!fixed[n] || tns->dims[n] || named)
             continue;
         tns->dims[n] = from->dims[n];
         tns->dims_origin[n] = s->init_stem ? "the model of --init" : "the checkpoint";
     }
-    return STATUS_OK;
+done:
+    labels_free(&beside);
+    return error->status;
 }
 
 void cpd_start_note_resumed(const struct cpd_inputs *in, struct progress *progress,
@@ -136,6 +147,122 @@ enum status cpd_start_compare(const struct cpd_inputs *in, struct comm *world, s
     if (comm_bcast(world, 0, &first, sizeof first, error) == STATUS_OK && first != mine)
         error_set(error, STATUS_INPUT, "--init %s: not the model that rank 0 reads", stem);
     return comm_end_phase(world, error);
+}
+
+/* A fixed mode has the names of the model, and no others. */
+static enum status check_fixed(const struct cpd_inputs *in, const struct name_match *m,
+                               struct error *error)
+{
+    const struct cpd_settings *s = &in->settings;
+    const bool *fixed = s->common.options.problem.rules.fixed;
+    for (int n = 0; n < m->order; n++) {
+        if (m->mode[n] != n && mode_rules_any(fixed))
+            return error_set(error, STATUS_INPUT,
+                             "--fix: mode %d of the model is mode %d of %s, expected the order of "
+                             "the model",
+                             n + 1, m->mode[n] + 1, s->tensor);
+        if (fixed[n] && m->only_b[n] > 0)
+            return error_set(error, STATUS_INPUT,
+                             "--fix %d: %s has %ju name%s that --init %s lacks, as '%.60s'", n + 1,
+                             s->tensor, (uintmax_t)m->only_b[n], m->only_b[n] == 1 ? "" : "s",
+                             s->init_stem, m->first_only_b[n]);
+        if (fixed[n] && m->only_a[n] > 0)
+            return error_set(error, STATUS_INPUT,
+                             "--fix %d: %s lacks %ju name%s that --init %s has: give its CSV, or "
+                             "convert that with --order COLUMN=%s.mode%d.map",
+                             n + 1, s->tensor, (uintmax_t)m->only_a[n],
+                             m->only_a[n] == 1 ? "" : "s", s->init_stem, s->init_stem, n + 1);
+    }
+    return STATUS_OK;
+}
+
+/* Rank 0 tells the others. */
+static enum status share_match(struct name_match *m, struct comm *c, struct error *error)
+{
+    struct name_match all = *m;
+    TRY(comm_bcast(c, 0, &all, sizeof all, error)); /* pointers say only whether they are there */
+    if (c->rank > 0)
+        *m = all;
+    for (int n = 0; n < m->order; n++) {
+        if (c->rank > 0 && all.index[n])
+            m->index[n] = memory_array(all.count[n], sizeof *m->index[n], error);
+        if (c->rank > 0)
+            m->first_only_b[n] = NULL;
+    }
+    TRY(comm_allreduce_error(c, error));
+    for (int n = 0; n < m->order; n++)
+        if (m->index[n])
+            TRY(comm_bcast(c, 0, m->index[n], m->count[n] * sizeof *m->index[n], error));
+    return STATUS_OK;
+}
+
+/* Copies column after column the rows of mode n of the model to those of mode m->mode[n] of *to,
+ * and makes random rows of names that the model lacks as large as the others are in the mean. */
+static void take_rows(struct ktensor *to, const struct ktensor *from, const struct name_match *m,
+                      int n)
+{
+    const uint64_t rank = from->rank, rows = from->shape.dims[n];
+    double *a = to->factor[m->mode[n]];
+    const double *model = from->factor[n];
+    if (!m->index[n] || rows == 0) {
+        memcpy(a, model, rows * rank * sizeof *a);
+        return;
+    }
+    for (uint64_t r = 0; r < rank; r++) {
+        double squares = 0;
+        for (uint64_t i = 0; i < rows; i++)
+            squares += model[i * rank + r] * model[i * rank + r];
+        const double size = sqrt(3 * squares / (double)rows); /* a uniform number's square: 1 / 3 */
+        for (uint64_t i = 0; i < m->count[n]; i++)
+            a[i * rank + r] = m->index[n][i] == NO_INDEX ? a[i * rank + r] * size
+                                                         : model[m->index[n][i] * rank + r];
+    }
+}
+
+/* Makes the start that has the tensor's modes and rows. */
+static enum status reorder_start(struct cpd_inputs *in, const struct name_match *m,
+                                 struct error *error)
+{
+    const struct ktensor *from = &in->start;
+    struct ktensor to;
+    struct shape shape = from->shape;
+    for (int n = 0; n < m->order; n++) {
+        const bool renumbered = m->index[n] && from->shape.dims[n] > 0;
+        shape.dims[m->mode[n]] = renumbered ? m->count[n] : from->shape.dims[n];
+        in->new_rows[m->mode[n]] = renumbered ? m->only_b[n] : 0;
+    }
+    TRY(ktensor_create(&to, &shape, from->rank, error));
+    ktensor_randomise(&to, KTENSOR_RANDOM, in->settings.runs.guess.seed);
+    memcpy(to.lambda, from->lambda, from->rank * sizeof *to.lambda);
+    for (int n = 0; n < m->order; n++)
+        take_rows(&to, from, m, n);
+    ktensor_free(&in->start);
+    in->start = to;
+    return STATUS_OK;
+}
+
+enum status cpd_start_match(struct cpd_inputs *in, struct comm *c, const struct labels *names,
+                            const struct shape *shape, struct progress *progress,
+                            struct error *error)
+{
+    const struct cpd_settings *s = &in->settings;
+    const int order = in->start.shape.order;
+    const bool owns = c->rank == 0 || comm_world_expected();
+    struct name_match m = {0};
+    if (!s->init_stem || order > shape->order)
+        return STATUS_OK;
+    const struct named_side model = {s->init_stem, &in->start_names}, tensor = {s->tensor, names};
+    if (c->rank == 0 && name_match_find(&m, &model, &tensor, order, s->match, error) == STATUS_OK &&
+        check_fixed(in, &m, error) == STATUS_OK)
+        name_match_note(&m, &model, &tensor, progress);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, share_match(&m, c, error));
+    if (owns && !name_match_is_same(&m))
+        reorder_start(in, &m, error);
+    comm_allreduce_error(c, error);
+done:
+    name_match_free(&m);
+    return error->status;
 }
 
 /* Fills `why` (size) where mode n starts at random although a model was given. */
@@ -192,7 +319,8 @@ enum status cpd_start_check(const struct cpd_inputs *in, const struct shape *sha
     }
     bool random = false;
     for (int n = 0; n < shape->order; n++)
-        random |= starts_at_random(start, n, shape->dims[n], why, sizeof why);
+        random |=
+            in->new_rows[n] > 0 || starts_at_random(start, n, shape->dims[n], why, sizeof why);
     if (s->seed_given && !random)
         return error_set(error, STATUS_INPUT, "--seed %ju and --init %s: no mode starts at random",
                          (uintmax_t)s->runs.guess.seed, s->init_stem);

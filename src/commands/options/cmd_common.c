@@ -291,6 +291,25 @@ enum status cmd_read_model(struct ktensor *k, const char *stem, struct cmd_commo
     return error->status;
 }
 
+enum status cmd_read_named_model(struct named_model *m, const char *stem, struct cmd_common *common,
+                                 struct error *error)
+{
+    m->stem = stem;
+    TRY(cmd_read_model(&m->k, stem, common, error));
+    TRY(model_facts_read(&m->facts, &m->k, &m->names, stem, error));
+    if (m->facts.known && !loss_of_word(m->facts.loss))
+        return error_set(error, STATUS_INPUT,
+                         "%s." MODEL_FACTS_SUFFIX ": \"loss\": '%s', expected squares or poisson",
+                         stem, m->facts.loss);
+    return STATUS_OK;
+}
+
+void named_model_free(struct named_model *m)
+{
+    ktensor_free(&m->k);
+    labels_free(&m->names);
+}
+
 enum status cmd_print_json(struct json *j)
 {
     if (j->error->status == STATUS_OK)

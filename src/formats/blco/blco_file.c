@@ -144,6 +144,14 @@ static enum status check_segments(struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
+/* Whether the text ends before its room does, with zeros behind it; it is empty unless it may be
+ * `there`: modes that the tensor lacks have none. */
+static bool is_text(const char *text, size_t room, bool there)
+{
+    const size_t length = strnlen(text, room);
+    return length < room && (length == 0 || there) && all_zero(text + length, room - length);
+}
+
 /* Reads all that follows the data; check_places has found its place sound. */
 static enum status read_tail(struct blco_file *f, struct error *error)
 {
@@ -167,15 +175,19 @@ static enum status read_tail(struct blco_file *f, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: the bytes between data and directory are not 0", f->name);
     for (uint32_t n = 0; n < MAX_ORDER; n++) {
-        /* every name ends before its room does; modes that the tensor lacks have none */
-        const char *name = f->modes->of[n];
-        const size_t length = strnlen(name, MODE_NAME_BYTES);
-        if (length == MODE_NAME_BYTES || (length > 0 && n >= h->order) ||
-            !all_zero(name + length, MODE_NAME_BYTES - length))
+        const bool there = n < h->order;
+        if (!is_text(f->modes->of[n], MODE_NAME_BYTES, there) ||
+            !is_text(f->modes->bin[n], SOURCE_TEXT, there) ||
+            !is_text(f->modes->order[n], SOURCE_TEXT, there))
             return error_set(error, STATUS_INPUT,
                              "%s: damaged: the name of mode %u in the header is not in order",
                              f->name, n + 1);
     }
+    if (!is_text(f->modes->value, MODE_NAME_BYTES, true) ||
+        !is_text(f->modes->change, SOURCE_TEXT, true))
+        return error_set(error, STATUS_INPUT,
+                         "%s: damaged: what the header says of the values is not in order",
+                         f->name);
     f->segment = (const void *)(f->tail + (h->directory_offset - end));
     if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)
         return error_set(error, STATUS_INPUT, "%s: damaged: the directory's checksum is wrong",

@@ -29,7 +29,8 @@
 #define BLCO_FORMAT_VERSION 3
 #define BLCO_PAGE           4096
 
-/* The names of the modes, struct mode_names, end the first page; zeros where there are none. */
+/* The names of the modes and how they were made of a table, struct mode_names, end the first page;
+ * zeros where that is not known. */
 #define BLCO_NAMES_OFFSET (BLCO_PAGE - sizeof(struct mode_names))
 
 struct blco_file_header {
@@ -73,7 +74,11 @@ static inline uint32_t blco_group_words(const struct packed_group *g)
 }
 
 _Static_assert(sizeof(struct blco_file_header) == 248, "the header has no padding");
-_Static_assert(sizeof(struct mode_names) == MAX_ORDER * MODE_NAME_BYTES, "names have no padding");
+_Static_assert(sizeof(struct mode_names) ==
+                   MAX_ORDER * (MODE_NAME_BYTES + 2 * SOURCE_TEXT) + MODE_NAME_BYTES + SOURCE_TEXT,
+               "names have no padding");
+_Static_assert(sizeof(struct blco_file_header) + sizeof(struct mode_names) <= BLCO_PAGE,
+               "the first page has room for the names");
 _Static_assert(sizeof(struct blco_file_segment) == 24, "the directory has no padding");
 _Static_assert(sizeof(struct packed_group) == 24, "an entry has no padding");
 #endif

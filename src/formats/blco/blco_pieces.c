@@ -314,7 +314,7 @@ enum status blco_copy(const struct blco_file *f, const struct blco_copying *how,
                               .cut = TENSOR_PIECES,
                               .memory = how->memory - part > 0 ? how->memory - part : 1};
     TRY(blco_writer_open(&c.writer, how->path, &f->shape, part, error));
-    c.writer.modes = f->modes;
+    c.writer.modes = how->modes ? how->modes : f->modes;
     TRY_OR(done, tensor_reader_each(&r, copy_piece, &c, error));
     c.writer.listed.dropped = f->listed.dropped;
     blco_writer_commit(&c.writer, bytes, error);

@@ -32,6 +32,7 @@ enum status blco_sample(struct coo *x, const struct blco_file *f, uint64_t begin
 /* How a file is copied. Borrowed. */
 struct blco_copying {
     const char *path;                  /* of the new file                                */
+    const struct mode_names *modes;    /* of its modes; NULL: as they are                */
     const struct value_change *change; /* what becomes of the values; NULL: they stay    */
     uint64_t memory;                   /* bytes to take, about                           */
     struct progress *progress;         /* may be NULL                                    */

@@ -115,14 +115,15 @@ static enum status take_column(struct csv_columns *c, int column, struct error *
     return STATUS_OK;
 }
 
-/* Adds the mode that has this column. */
-static enum status add_mode(struct csv_columns *c, struct name name, struct error *error)
+/* Adds the mode that has this column, which `option` asks for. */
+static enum status add_mode(struct csv_columns *c, const char *option, struct name name,
+                            struct error *error)
 {
     struct csv_mode *mode = &c->mode[c->modes];
     if (c->modes == MAX_ORDER)
         return error_set(error, STATUS_INPUT, "--columns: more than %d columns, expected 1 to %d",
                          MAX_ORDER, MAX_ORDER);
-    TRY(find_column(c, "--columns", name, &mode->column, error));
+    TRY(find_column(c, option, name, &mode->column, error));
     if (mode_names_set(&c->mode_names, c->modes, name.text, name.length, error) != STATUS_OK)
         return error_prefix(error, "%s: ", c->path);
     mode->kinds = CSV_NUMBERS | CSV_DATES;
@@ -148,7 +149,7 @@ static enum status choose_modes(struct csv_columns *c, const char *columns, stru
             break;
         }
         char *name = text + (field.name.text - text); /* a field becomes its name in its place */
-        add_mode(c, (struct name){name, csv_field_copy(&field, name)}, error);
+        add_mode(c, "--columns", (struct name){name, csv_field_copy(&field, name)}, error);
     } while (error->status == STATUS_OK && *at++ != '\n');
     memory_free(text);
     return error->status;
@@ -217,10 +218,109 @@ static const char *suggest_columns(const struct csv_columns *c, char word[WORD_R
     return shell_word(row, word, WORD_ROOM);
 }
 
+const struct word csv_order_words[] = {{"value", CSV_BY_VALUE}, {"appearance", CSV_APPEARANCE},
+                                       {"sorted", CSV_SORTED},  {"number", CSV_BY_NUMBER},
+                                       {"listed", CSV_LISTED},  {NULL, 0}};
+
+/* Takes a text that is kept of the tensor. */
+static enum status keep_text(char *to, size_t room, const char *option, const char *text,
+                             struct error *error)
+{
+    if (strlen(text) >= room)
+        return error_set(error, STATUS_INPUT, "%s: '%.60s...', expected at most %zu bytes", option,
+                         text, room - 1);
+    strcpy(to, text);
+    return STATUS_OK;
+}
+
+static enum status set_bin(struct csv_columns *c, struct csv_mode *mode, const char *width,
+                           const char *given, struct error *error)
+{
+    static const enum csv_order natural[] = {[CSV_BIN_TIME] = CSV_SORTED,
+                                             [CSV_BIN_HOUR_OF_WEEK] = CSV_LISTED,
+                                             [CSV_BIN_NUMBER] = CSV_BY_NUMBER};
+    if (!csv_bin_parse(&mode->bin, width))
+        return error_set(error, STATUS_INPUT,
+                         "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
+                         "hour-of-week, or a number above 0",
+                         given);
+    mode->order = natural[mode->bin.kind];
+    return keep_text(c->mode_names.bin[mode - c->mode], SOURCE_TEXT, "--bin", width, error);
+}
+
+static enum status set_value(struct csv_columns *c, const char *option, const char *column,
+                             struct error *error)
+{
+    const struct name name = {column, strlen(column)};
+    TRY(find_column(c, option, name, &c->value, error));
+    TRY(take_column(c, c->value, error));
+    return keep_text(c->mode_names.value, MODE_NAME_BYTES, option, column, error);
+}
+
+/* Whether the header has the column. */
+static bool has_column(const struct csv_columns *c, const char *column)
+{
+    for (int i = 0; i < c->format.columns; i++) {
+        const struct name name = c->format.name[i];
+        if (name.length == strlen(column) && memcmp(name.text, column, name.length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The columns of a model's table; its values may be left out where only names are wanted. */
+static enum status choose_like(struct csv_columns *c, const struct csv_options *options,
+                               struct error *error)
+{
+    static const char option[] = "a column of the model";
+    const struct mode_names *like = &options->like->modes;
+    for (int n = 0; n < options->like->order; n++) {
+        const struct name name = {like->of[n], strlen(like->of[n])};
+        int order;
+        TRY(add_mode(c, option, name, error));
+        if (like->bin[n][0])
+            TRY(set_bin(c, &c->mode[n], like->bin[n], like->bin[n], error));
+        else if (word_find(csv_order_words, like->order[n], strlen(like->order[n]), &order) &&
+                 order != CSV_LISTED)
+            c->mode[n].order = (enum csv_order)order;
+    }
+    if (like->value[0] && (!options->value_optional || has_column(c, like->value)))
+        TRY(set_value(c, option, like->value, error));
+    return STATUS_OK;
+}
+
+/* Numbers the names of mode n as the model does that has a mode of this name. */
+static enum status number_like(struct csv_columns *c, const struct csv_options *options, int n,
+                               struct error *error)
+{
+    struct csv_mode *mode = &c->mode[n];
+    const struct labels *like = options->like;
+    if (!like || n >= like->order || options->names[n] == CSV_LIKE_FREE ||
+        like->mode[n].names.count == 0 || strcmp(like->modes.of[n], c->mode_names.of[n]) != 0)
+        return STATUS_OK;
+    name_table_clear(&mode->names);
+    for (uint32_t i = 0; i < like->mode[n].names.count; i++) {
+        const struct name name = name_table_get(&like->mode[n].names, i);
+        uint32_t number;
+        TRY(name_table_add(&mode->names, name, name_hash(name.text, name.length), &number, error));
+        if (number != i)
+            return error_set(error, STATUS_INPUT,
+                             "mode %d: the model has the name '%.*s' twice, for indices %u and %u: "
+                             "names of %s cannot be found there",
+                             n + 1, name_shown(name, SHOWN_BYTES), name.text, number + 1, i + 1,
+                             c->path);
+    }
+    mode->file = NULL;
+    mode->order = options->names[n] == CSV_LIKE_FIRST ? CSV_APPEARANCE : CSV_LISTED;
+    return STATUS_OK;
+}
+
 enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *options,
                                struct error *error)
 {
-    if (!options || !options->columns) {
+    const bool like =
+        options && !options->columns && options->like && mode_names_of_table(&options->like->modes);
+    if (!like && (!options || !options->columns)) {
         char names[SHOWN_ROOM], path[WORD_ROOM], columns[WORD_ROOM];
         return error_set(
             error, STATUS_INPUT,
@@ -236,44 +336,36 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
         return error->status;
     for (int i = 0; i < count; i++)
         c->format.slot[i] = -1;
-    TRY(choose_modes(c, options->columns, error));
-    if (options->value) {
-        const struct name name = {options->value, strlen(options->value)};
-        TRY(find_column(c, "--value", name, &c->value, error));
-        TRY(take_column(c, c->value, error));
-    }
+    TRY(like ? choose_like(c, options, error) : choose_modes(c, options->columns, error));
+    if (options->value)
+        TRY(set_value(c, "--value", options->value, error));
     for (int i = 0; i < options->bins; i++) {
         struct csv_mode *mode;
         const char *width;
         TRY(find_mode(c, "--bin", options->bin[i], is_binned, &mode, &width, error));
-        if (!csv_bin_parse(&mode->bin, width))
-            return error_set(error, STATUS_INPUT,
-                             "--bin: '%s', expected COLUMN=WIDTH with a width as 1h, 15m or 7d, "
-                             "hour-of-week, or a number above 0",
-                             options->bin[i]);
-        static const enum csv_order natural[] = {[CSV_BIN_TIME] = CSV_SORTED,
-                                                 [CSV_BIN_HOUR_OF_WEEK] = CSV_LISTED,
-                                                 [CSV_BIN_NUMBER] = CSV_BY_NUMBER};
-        mode->order = natural[mode->bin.kind];
+        TRY(set_bin(c, mode, width, options->bin[i], error));
     }
     for (int i = 0; i < options->orders; i++) {
         struct csv_mode *mode;
         const char *how;
+        int order;
         TRY(find_mode(c, "--order", options->order[i], is_ordered, &mode, &how, error));
         if (*how == '\0')
             return error_set(error, STATUS_INPUT,
                              "--order: '%s', expected COLUMN=sorted, COLUMN=number, "
                              "COLUMN=appearance or COLUMN=FILE",
                              options->order[i]);
-        mode->order = strcmp(how, "sorted") == 0       ? CSV_SORTED
-                      : strcmp(how, "number") == 0     ? CSV_BY_NUMBER
-                      : strcmp(how, "appearance") == 0 ? CSV_APPEARANCE
-                                                       : CSV_LISTED;
+        mode->order = CSV_LISTED;
+        if (word_find(csv_order_words + 1, how, strlen(how), &order))
+            mode->order = (enum csv_order)order;
         if (mode->order == CSV_LISTED)
             mode->file = how;
     }
-    for (int n = 0; n < c->modes; n++)
+    for (int n = 0; n < c->modes; n++) {
         TRY(list_mode(&c->mode[n], error));
+        TRY(number_like(c, options, n, error));
+        strcpy(c->mode_names.order[n], word_of(csv_order_words, (int)c->mode[n].order));
+    }
     for (int i = 0; i < count; i++)
         if (c->format.slot[i] < 0)
             c->format.slot[i] = c->format.wanted;

@@ -3,6 +3,7 @@
 #ifndef BLCO_CSV_COLUMNS_H
 #define BLCO_CSV_COLUMNS_H
 
+#include "base/words.h"
 #include "formats/csv/csv_bin.h"
 #include "formats/csv/csv_options.h"
 #include "formats/csv/csv_text.h"
@@ -17,6 +18,10 @@ enum csv_order {
     CSV_BY_NUMBER,
     CSV_LISTED
 };
+
+/* Their names: as --order has them, or, of CSV_BY_VALUE and CSV_LISTED, only in what is kept of a
+ * tensor (struct mode_names). */
+extern const struct word csv_order_words[];
 
 /* What all names of a column may be. */
 enum { CSV_NUMBERS = 1, CSV_DATES = 2 };
@@ -38,7 +43,7 @@ struct csv_columns {
     struct csv_format format; /* names in `text`; slots of modes, then of the values */
     int modes, value;         /* value: the column of values, or -1 */
     struct csv_mode mode[MAX_ORDER];
-    struct mode_names mode_names; /* of the columns that are modes */
+    struct mode_names mode_names; /* of the columns that are modes, and what is done with them */
     char *unused; /* the name of a column of numbers that nothing asks for, or NULL; owned */
 };
 

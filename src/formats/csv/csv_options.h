@@ -2,7 +2,14 @@
 #ifndef BLCO_CSV_OPTIONS_H
 #define BLCO_CSV_OPTIONS_H
 
-#include "tensor/shape.h"
+#include "formats/names/labels.h"
+
+/* How the names of a mode's indices are numbered beside those of a model. */
+enum csv_like {
+    CSV_LIKE_FREE,  /* in the same order, whatever their numbers are there */
+    CSV_LIKE_FIRST, /* as there; names that the model lacks come after     */
+    CSV_LIKE_ONLY   /* as there; other names are refused                   */
+};
 
 /* Texts are arguments of the command line, borrowed. */
 struct csv_options {
@@ -11,6 +18,12 @@ struct csv_options {
     const char *order[MAX_ORDER]; /* (orders) --order, COLUMN=sorted|number|appearance|FILE each  */
     const char *bin[MAX_ORDER];   /* (bins) --bin, COLUMN=WIDTH each                              */
     int orders, bins;
+
+    /* Where a table is read like that of a model, the names of whose modes and indices these are,
+     * or NULL: without --columns it has the model's columns, value and bins. */
+    const struct labels *like;
+    enum csv_like names[MAX_ORDER]; /* of each mode                              */
+    bool value_optional;            /* the model's column of values may be missing */
 };
 
 #endif

@@ -325,7 +325,7 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
         [CSV_NUMBER] = "expected a number, by which --order can order it",
         [CSV_UNBINNED] = "expected a number, for a bin of --bin",
         [CSV_TIME] = "expected a date as 2026-11-23T14:05, or seconds since 1970",
-        [CSV_UNLISTED] = "expected a name that the file of --order lists"};
+        [CSV_UNLISTED] = "expected a name that the file of --order, or the model, has"};
     const struct csv_format *f = t->format;
     const struct name name = fault->name; /* in the text, unless it is a copy */
     const bool in_row = fault->kind == CSV_COLUMNS;

@@ -388,6 +388,15 @@ enum status ktensor_files_add_maps(struct ktensor_files *files, const char *stem
     return STATUS_OK;
 }
 
+enum status ktensor_files_add_facts(struct ktensor_files *files, const char *stem,
+                                    struct error *error)
+{
+    char *path = memory_text(error, "%s." MODEL_FACTS_SUFFIX, stem);
+    if (path)
+        files->path[files->count++] = path;
+    return error->status;
+}
+
 char *ktensor_stem(const char *stem, struct error *error)
 {
     const struct ktensor_format *format = ktensor_file_format(stem);

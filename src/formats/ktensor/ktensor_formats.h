@@ -23,9 +23,9 @@
 #define KTENSOR_FORMATS      (KTENSOR_TEXT | KTENSOR_NPY | KTENSOR_KTNS | KTENSOR_CSV)
 #define KTENSOR_FORMAT_COUNT 4
 
-/* The most files that a model has: in a format one for each mode and lambda, or one for all; and
- * the maps of its names. */
-#define KTENSOR_MOST_FILES (KTENSOR_FORMAT_COUNT * (MAX_ORDER + 1) + NAME_MAPS)
+/* The most files that a model has: in a format one for each mode and lambda, or one for all; the
+ * maps of its names, and STEM.model.json. */
+#define KTENSOR_MOST_FILES (KTENSOR_FORMAT_COUNT * (MAX_ORDER + 1) + NAME_MAPS + 1)
 
 /* The opened files of a model in one format, which is written: the model begins, and its rows
  * follow in the order of the modes and of their rows. */
@@ -86,6 +86,11 @@ enum status ktensor_files_name(struct ktensor_files *files, int order, const cha
  * NULL all that there may be. STATUS_MEMORY. */
 enum status ktensor_files_add_maps(struct ktensor_files *files, const char *stem,
                                    const struct labels *names, struct error *error);
+
+/* Adds STEM.model.json (model_facts.h). STATUS_MEMORY. */
+#define MODEL_FACTS_SUFFIX "model.json"
+enum status ktensor_files_add_facts(struct ktensor_files *files, const char *stem,
+                                    struct error *error);
 
 /* What the files beside a model begin with: its stem, without the ending where it names a file
  * (ktensor_file_format). The caller frees it with memory_free. NULL and STATUS_MEMORY. */

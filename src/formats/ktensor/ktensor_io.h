@@ -7,10 +7,12 @@
 
 #include "base/outfile_set.h"
 #include "formats/ktensor/ktensor_formats.h"
+#include "formats/ktensor/model_facts.h"
 #include "model/ktensor.h"
 
 /* Writes the model, whose rows may have to be brought, in every format of the set `formats`, and
- * its names (NULL: none) to maps beside them (labels.h), as files of the stem that is locked
+ * its names (NULL: none) to maps beside them (labels.h), and *facts, if they are known, to
+ * STEM.model.json (NULL: none), as files of the stem that is locked
  * (outfile_set_lock). A map that is there with the same text stays as it is (ktensor_check_maps).
  * Text has the fewest digits that read back to the same number. The files replace all files of an
  * older model of the stem together (outfile_set.h): those of the same names, of other formats and
@@ -18,8 +20,8 @@
  * in the order of writing; the caller frees *files with ktensor_files_free, after a failure too.
  * STATUS_OUTPUT, STATUS_MEMORY, and errors of bringing rows. */
 enum status ktensor_write(const struct ktensor_source *model, const struct labels *names,
-                          struct stem_lock *lock, unsigned formats, struct ktensor_files *files,
-                          struct error *error);
+                          const struct model_facts *facts, struct stem_lock *lock, unsigned formats,
+                          struct ktensor_files *files, struct error *error);
 
 /* Checks that no maps of the stem have to be replaced but those of an older model, which has
  * STEM.modes.map: those of a tensor of the stem, STEM.blco, STEM.tns or STEM.tns.gz, stay, and must

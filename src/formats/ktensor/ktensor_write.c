@@ -48,6 +48,7 @@ static enum status name_all(struct ktensor_files *all, const char *stem, struct 
     memory_free(tensor);
     TRY(error->status);
     TRY(ktensor_files_name(all, MAX_ORDER, stem, KTENSOR_FORMATS, error));
+    TRY(ktensor_files_add_facts(all, stem, error));
     return owned ? ktensor_files_add_maps(all, stem, NULL, error) : STATUS_OK;
 }
 
@@ -100,9 +101,26 @@ static enum status write_model(struct outfile *file, const struct ktensor_source
                           error);
 }
 
+/* Writes STEM.model.json to a new file. */
+static enum status write_facts(struct outfile *file, const char *path,
+                               const struct model_facts *facts, const struct ktensor *k,
+                               const struct labels *names, struct error *error)
+{
+    static const struct labels none = {0};
+    struct json j;
+    json_begin(&j, error);
+    json_put_object(&j, NULL);
+    model_facts_put(&j, facts, k, names ? names : &none);
+    json_end(&j);
+    if (error->status == STATUS_OK && outfile_open(file, path, error) == STATUS_OK)
+        outfile_write(file, j.text, j.used, error);
+    json_free(&j);
+    return error->status;
+}
+
 enum status ktensor_write(const struct ktensor_source *model, const struct labels *names,
-                          struct stem_lock *lock, unsigned formats, struct ktensor_files *files,
-                          struct error *error)
+                          const struct model_facts *facts, struct stem_lock *lock, unsigned formats,
+                          struct ktensor_files *files, struct error *error)
 {
     struct outfile file[KTENSOR_MOST_FILES] = {0};
     int count = 0;
@@ -110,6 +128,11 @@ enum status ktensor_write(const struct ktensor_source *model, const struct label
     for (; count < files->count; count++)
         TRY_OR(done, outfile_open(&file[count], files->path[count], error));
     TRY_OR(done, write_model(file, model, names, formats, error));
+    if (facts && facts->known) {
+        TRY_OR(done, ktensor_files_add_facts(files, lock->stem, error));
+        TRY_OR(done, write_facts(&file[count++], files->path[files->count - 1], facts, model->k,
+                                 names, error));
+    }
     if (names)
         TRY_OR(done, ktensor_files_add_maps(files, lock->stem, names, error));
     TRY_OR(done, maps_write(file, &count, names, NAME_MAPS, lock->stem, error));

@@ -77,7 +77,8 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
         char thing[32];
         snprintf(thing, sizeof thing, "index of mode %d", n + 1);
         if (l->mode[n].path)
-            TRY(name_list_labels(&l->mode[n].names, l->mode[n].path, shape->dims[n], thing, error));
+            TRY(name_list_labels(&l->mode[n].names, l->mode[n].path,
+                                 shape->dims[n] > 0 ? shape->dims[n] : ANY_LABELS, thing, error));
     }
     return STATUS_OK;
 }

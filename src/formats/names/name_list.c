@@ -115,7 +115,7 @@ static enum status read_lines(struct list *l, struct name_table *t, const char *
             at = end + 1;
         }
     } while (window.begin < window.end);
-    if (l->thing && l->lines != l->count)
+    if (l->thing && l->lines != l->count && l->count != ANY_LABELS)
         error_set(error, STATUS_INPUT,
                   "%s: %" PRIu64 " label%s, expected %" PRIu64 ", one for each %s", l->file,
                   l->lines, l->lines == 1 ? "" : "s", l->count, l->thing);

@@ -17,7 +17,8 @@ enum status name_list_read(struct name_table *t, const char *path, struct error 
 
 /* Adds the labels of the file `path` to the table, as name_list_read adds names; labels may be
  * alike or empty. STATUS_INPUT also where there are not `count` labels, one for each `thing`, as
- * "mode". The table is empty on failure. */
+ * "mode"; of ANY_LABELS any number will do. The table is empty on failure. */
+#define ANY_LABELS UINT64_MAX
 enum status name_list_labels(struct name_table *t, const char *path, uint64_t count,
                              const char *thing, struct error *error);
 

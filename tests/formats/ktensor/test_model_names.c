@@ -38,7 +38,7 @@ static enum status write_named(const struct ktensor *k, const struct labels *nam
     struct stem_lock lock;
     struct ktensor_files files = {0};
     if (outfile_set_lock(&lock, scratch_path("m"), error) == STATUS_OK)
-        ktensor_write(&(struct ktensor_source){.k = k}, names, &lock, formats, &files, error);
+        ktensor_write(&(struct ktensor_source){.k = k}, names, NULL, &lock, formats, &files, error);
     ktensor_files_free(&files);
     stem_lock_release(&lock);
     return error->status;
