@@ -1,10 +1,13 @@
 /* A lane group has a nonzero, each of its lanes some columns; shuffles add the lanes' sums. */
 #include "kernels/residual/residual.h"
 
+#include "numerics/row_term.h"
+
 namespace
 {
 
 constexpr int THREADS = 256;
+constexpr uint32_t COLUMNS = 4; /* whose terms a lane sums at a time */
 constexpr unsigned ALL = 0xffffffffu;
 
 /* The sum over the `lanes` neighbouring lanes of a lane group, in all of them. */
@@ -18,12 +21,11 @@ __device__ __forceinline__ double_double group_sum(double_double x, uint32_t lan
     return x;
 }
 
-/* The model's value at nonzero i of block `block`, of the columns lane, lane + lanes, ... alone. */
+/* row[n] = the row of factor matrix n at nonzero i of block `block`. */
 template <typename T>
-__device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t block,
-                                    uint32_t lane, uint32_t lanes)
+__device__ __forceinline__ void rows_at(const residual_args &a, uint64_t i, uint32_t block,
+                                        const T **row)
 {
-    const T *row[MAX_ORDER];
     const uint64_t ld = (uint64_t)a.vectors * (VECTOR_BYTES / sizeof(T));
     for (int n = 0; n < a.order; n++) {
         const mttkrp_field &f = a.mode[n].field;
@@ -33,6 +35,21 @@ __device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t
             at = a.mode[n].coordinate[at];
         row[n] = static_cast<const T *>(a.mode[n].rows) + at * ld;
     }
+}
+
+template <typename T> __device__ __forceinline__ double value_at(const residual_args &a, uint64_t i)
+{
+    return a.wide_values ? static_cast<const double *>(a.value)[i]
+                         : static_cast<double>(static_cast<const T *>(a.value)[i]);
+}
+
+/* The model's value at nonzero i of block `block`, of the columns lane, lane + lanes, ... alone. */
+template <typename T>
+__device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t block,
+                                    uint32_t lane, uint32_t lanes)
+{
+    const T *row[MAX_ORDER];
+    rows_at(a, i, block, row);
     double_double sum = {0, 0};
     for (uint32_t r = lane; r < a.rank; r += lanes) {
         double_double product = {a.weight[r], 0};
@@ -55,12 +72,8 @@ __device__ double_double chunk_sum(const residual_args &a, const mttkrp_chunk &c
         const uint32_t at = k + threadIdx.x / lanes;
         const uint64_t i = chunk.first + min(at, chunk.count - 1);
         double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
-        if (at < chunk.count && lane == 0) {
-            const double x = a.wide_values
-                                 ? static_cast<const double *>(a.value)[i]
-                                 : static_cast<double>(static_cast<const T *>(a.value)[i]);
-            sum = dd_add(sum, dd_weighed_misfit(x, m, a.unlisted));
-        }
+        if (at < chunk.count && lane == 0)
+            sum = dd_add(sum, dd_weighed_misfit(value_at<T>(a, i), m, a.unlisted));
     }
     return sum;
 }
@@ -83,6 +96,69 @@ __global__ void __launch_bounds__(THREADS)
     for (int w = 0; w < THREADS / 32; w++)
         sum = dd_add(sum, warp[w]);
     to[blockIdx.x] = sum;
+}
+
+/* The value of component r where factor matrix n has row[n]. */
+template <typename T>
+__device__ __forceinline__ double component_at(const residual_args &a, const T *const *row,
+                                               uint32_t r)
+{
+    double product = a.weight[r];
+    for (int n = 0; n < a.order; n++)
+        product *= static_cast<double>(row[n][r]);
+    return product;
+}
+
+/* Thread blocks (x, y): the terms of the y-th columns of which there are COLUMNS for each lane. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    components_kernel(const __grid_constant__ residual_args a, uint32_t lanes)
+{
+    const uint32_t groups = THREADS / lanes, lane = threadIdx.x % lanes;
+    const uint32_t column = blockIdx.y * COLUMNS * lanes + lane;
+    double explained[COLUMNS] = {}, lost[COLUMNS] = {};
+    for (uint64_t c = blockIdx.x; c < a.chunks; c += gridDim.x) {
+        const mttkrp_chunk chunk = a.chunk[c];
+        for (uint32_t k = 0; k < chunk.count; k += groups) {
+            const uint32_t at = k + threadIdx.x / lanes;
+            const uint64_t i = chunk.first + min(at, chunk.count - 1);
+            const T *row[MAX_ORDER];
+            double m = 0;
+            rows_at(a, i, chunk.block, row);
+            for (uint32_t r = lane; r < a.rank; r += lanes)
+                m += component_at(a, row, r);
+            for (uint32_t step = lanes / 2; step > 0; step /= 2)
+                m += __shfl_xor_sync(ALL, m, step);
+            const double x = value_at<T>(a, i);
+#pragma unroll
+            for (uint32_t j = 0; j < COLUMNS; j++) {
+                const uint32_t r = column + j * lanes;
+                if (at >= chunk.count || r >= a.rank)
+                    continue;
+                const component_term t =
+                    component_term_of(x, m, component_at(a, row, r), a.unlisted, a.rates);
+                explained[j] += t.explained;
+                lost[j] += t.lost;
+            }
+        }
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < COLUMNS; j++) {
+        const uint32_t r = column + j * lanes;
+        if (r >= a.rank)
+            continue;
+        atomicAdd(&a.components[r], explained[j]);
+        atomicAdd(&a.components[a.rank + r], lost[j]);
+    }
+}
+
+/* Lanes for the columns of a nonzero: no more than a warp has. */
+uint32_t lanes_for(uint32_t rank)
+{
+    uint32_t lanes = 1;
+    while (lanes < rank && lanes < 32)
+        lanes *= 2;
+    return lanes;
 }
 
 constexpr int SIDE = 16; /* of a tile of the Gram, and rows of A at a time */
@@ -123,15 +199,27 @@ extern "C" {
 cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
                               cudaStream_t stream)
 {
-    uint32_t lanes = 1; /* for the columns of a nonzero: no more than a warp has */
-    while (lanes < args->rank && lanes < 32)
-        lanes *= 2;
+    const uint32_t lanes = lanes_for(args->rank);
     if (args->chunks == 0)
         return cudaSuccess;
     if (args->precision == PRECISION_SINGLE)
         nonzeros_kernel<float><<<RESIDUAL_BLOCKS, THREADS, 0, stream>>>(*args, lanes, sum);
     else
         nonzeros_kernel<double><<<RESIDUAL_BLOCKS, THREADS, 0, stream>>>(*args, lanes, sum);
+    return cudaGetLastError();
+}
+
+cudaError_t residual_components(const struct residual_args *args, cudaStream_t stream)
+{
+    const uint32_t lanes = lanes_for(args->rank), columns = COLUMNS * lanes;
+    const uint64_t blocks = args->chunks < RESIDUAL_BLOCKS ? args->chunks : RESIDUAL_BLOCKS;
+    const dim3 grid(static_cast<unsigned>(blocks), (args->rank + columns - 1) / columns);
+    if (args->chunks == 0)
+        return cudaSuccess;
+    if (args->precision == PRECISION_SINGLE)
+        components_kernel<float><<<grid, THREADS, 0, stream>>>(*args, lanes);
+    else
+        components_kernel<double><<<grid, THREADS, 0, stream>>>(*args, lanes);
     return cudaGetLastError();
 }
 

@@ -1,5 +1,6 @@
 /* The residual of a model: a pass over the nonzeros, and the Gram of a factor matrix, in twice the
- * digits of a double (double_double.h). Device pointers only; nothing of src/ is known here.
+ * digits of a double (double_double.h); and a pass, in doubles, for what each component explains.
+ * Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
 #ifndef BLCO_RESIDUAL_H
 #define BLCO_RESIDUAL_H
@@ -36,6 +37,8 @@ struct residual_args {
     uint32_t vectors;         /* 16-byte vectors in a row of a factor matrix */
     enum precision precision; /* of value and rows ...                       */
     int wide_values;          /* ... but values are doubles in any case      */
+    int rates;                /* the model's values are rates (component_term) */
+    double *components;       /* (2 x R): sums of residual_components        */
 };
 
 #define RESIDUAL_BLOCKS 1024 /* thread blocks, each with a sum of its own */
@@ -44,6 +47,10 @@ struct residual_args {
  * (RESIDUAL_BLOCKS). */
 cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
                               cudaStream_t stream);
+
+/* components += the sum of each component_term (numerics/row_term.h) over the nonzeros, `explained`
+ * and `lost`, by atomic additions. */
+cudaError_t residual_components(const struct residual_args *args, cudaStream_t stream);
 
 /* The number of slices of the rows for residual_gram: one for about every 1024 rows, at most 512,
  * and at most as many as 64 MB of partial Grams hold. */

@@ -34,8 +34,9 @@ struct cpals_options {
                               * rank 0, where it may be NULL (decompose sees to it) */
     const struct holdout_set *holdout_set; /* entries whose error is computed after each iteration;
                                             * borrowed; NULL: none (decompose sees to it) */
-    int early_stop; /* with `holdout_set`: stop after so many iterations without a smaller held-out
-                     * error, and take the model with the smallest; 0: neither */
+    int early_stop;  /* with `holdout_set`: stop after so many iterations without a smaller held-out
+                      * error, and take the model with the smallest; 0: neither */
+    bool components; /* find what each component of the model explains (struct ktensor)   */
     bool core_consistency; /* compute it after the last iteration, unless the run was interrupted */
     double core_above;     /* ... and only if the fit is above this                            */
     uint64_t core_passes;  /* as of struct core_limits                                         */
@@ -107,9 +108,10 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
                           struct progress *progress, struct cpals_result *result,
                           struct error *error);
 
-/* Copies the model into k, arranged (backend_store_arranged), and computes the core consistency if
- * the options ask for it; then the backend has no model afterwards. Every rank calls it. Errors of
- * backend_store_arranged and core_consistency. */
+/* Copies the model into k, arranged (backend_store_arranged), and computes what its components
+ * explain and the core consistency if the options ask for it; then the backend has no model
+ * afterwards. Every rank calls it. Errors of backend_components, backend_store_arranged and
+ * core_consistency. */
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result,
                         struct error *error);

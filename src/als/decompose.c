@@ -64,7 +64,7 @@ static struct cpals_options options_for(const struct decomposition *d, const str
     if (run->part > 0) {
         als.resume = NULL;
         als.early_stop = 0;
-        als.core_consistency = false;
+        als.components = als.core_consistency = false;
         if (als.tolerance > 0)
             als.max_iterations =
                 als.max_iterations < INT_MAX / PATIENCE ? als.max_iterations * PATIENCE : INT_MAX;

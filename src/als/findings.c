@@ -4,10 +4,12 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "als/core_consistency.h"
 #include "als/model_health.h"
 #include "base/memory.h"
+#include "base/shell_word.h"
 #include "base/utf8.h"
 
 /* --- the list --- */
@@ -86,6 +88,18 @@ void find_in_shape(struct findings *f, const struct shape *shape, const struct p
                          "rank %ju is larger than mode %d (length %ju): its columns cannot be "
                          "independent",
                          (uintmax_t)rank, n + 1, (uintmax_t)shape->dims[n]);
+}
+
+void find_unused_column(struct findings *f, const char *tensor, const char *column)
+{
+    char word[FINDING_TEXT / 4];
+    if (!column)
+        return;
+    findings_add(f, "unused_column", false,
+                 "%s: column '%s' is a number and not used: rows are counted",
+                 strcmp(tensor, "-") == 0 ? "standard input" : tensor, column);
+    findings_advise(f, "--value %s makes it the value of a row",
+                    shell_word(column, word, sizeof word));
 }
 
 void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor)

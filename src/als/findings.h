@@ -48,6 +48,9 @@ void findings_free(struct findings *f);
 /* Whether a decomposition says little: one mode only, or a mode shorter than the rank. */
 void find_in_shape(struct findings *f, const struct shape *shape, const struct problem *problem);
 
+/* A column of numbers of the CSV file `tensor`, whose rows are counted; NULL: none. */
+void find_unused_column(struct findings *f, const char *tensor, const char *column);
+
 /* How many listed zeros the file of this name lacks, where listed zeros count. */
 void find_dropped_zeros(struct findings *f, uint64_t dropped, const char *tensor);
 

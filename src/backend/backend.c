@@ -154,6 +154,50 @@ enum status backend_residual(struct backend *b, struct backend_fit *fit, struct 
     return operation_end(&s->clock, OP_RESIDUAL, 0, error);
 }
 
+/* *sum and the Grams count the same scaled columns, so that the scale of the values cancels. */
+enum status backend_components(struct backend *b, double *explained, double *lost,
+                               struct error *error)
+{
+    struct seam *s = b->seam;
+    const uint64_t rank = b->options.problem.rank;
+    const bool rates = problem_has_rates(&b->options.problem);
+    const double unlisted = s->problem.count.weight;
+    struct backend_built built;
+    double total = 0;
+    double *sum = memory_zeros(2, rank * sizeof *sum, error);
+    double *lambda = memory_array(rank, sizeof *lambda, error);
+    double *gram = memory_array(rank, rank * sizeof *gram, error);    /* of a mode       */
+    double *product = memory_array(rank, rank * sizeof *gram, error); /* of all of these */
+    TRY_OR(done, error->status);
+    TRY_OR(done, operation_begin(&s->clock, OP_COMPONENTS, error));
+    TRY_OR(done, s->ops->components(s->state, sum, error));
+    TRY_OR(done, comm_allreduce_sum(b->ranks->all, sum, 2 * rank, error));
+    TRY_OR(done, s->ops->weights(s->state, lambda, error));
+    for (int n = 0; n < b->order; n++) {
+        TRY_OR(done, s->ops->gram(s->state, n, gram, error));
+        for (uint64_t i = 0; i < rank * rank; i++)
+            product[i] = gram[i] * (n > 0 ? product[i] : 1);
+    }
+    s->ops->built(s->state, &built);
+    for (uint64_t r = 0; r < rank; r++)
+        total += sum[r];
+    for (uint64_t r = 0; r < rank; r++) {
+        const double own = lambda[r] * lambda[r] * product[r * rank + r]; /* ||component||^2 */
+        double inner = 0;                                                 /* with the model  */
+        for (uint64_t q = 0; q < rank; q++)
+            inner += lambda[r] * lambda[q] * product[r * rank + q];
+        explained[r] = rates ? sum[r] / total : (sum[r] - unlisted * own) / built.norm_sq;
+        lost[r] = rates ? NAN : (sum[rank + r] - unlisted * (2 * inner - own)) / built.norm_sq;
+    }
+    operation_end(&s->clock, OP_COMPONENTS, 0, error);
+done:
+    memory_free(sum);
+    memory_free(lambda);
+    memory_free(gram);
+    memory_free(product);
+    return error->status;
+}
+
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)
 {
     const struct seam *s = b->seam;

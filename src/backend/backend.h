@@ -135,6 +135,16 @@ void backend_likelihood(const struct backend *b, double fit, double *deviance,
  * tensor rounded to floats. STATUS_MEMORY; STATUS_NUMERICAL where the residual is not finite. */
 enum status backend_residual(struct backend *b, struct backend_fit *fit, struct error *error);
 
+/* What each component has to do with the tensor X, in the backend's order, as shares of what the
+ * fit compares with: of ||X||^2, each entry by its weight. explained (R) = by how much the
+ * component alone, as it stands in the model, makes ||X||^2 smaller, below 0 where it makes that
+ * larger; lost (R) = by how much ||X - model||^2 becomes larger without the component, the others
+ * unchanged. Of a model of counts, explained = the share of the known events that come from the
+ * component, and lost is NaN (component_term of numerics/row_term.h). A pass over the nonzeros, in
+ * doubles. To be called as backend_values; the state does not change. STATUS_MEMORY. */
+enum status backend_components(struct backend *b, double *explained, double *lost,
+                               struct error *error);
+
 /* value[i] = the model's value at the coordinates of entry i of `at` (value has at->nnz entries),
  * whose indices are rows that are here; its values are not read. To be called between an update and
  * the next step; the state does not change. Values above the largest double are infinite. The time

@@ -135,6 +135,10 @@ struct backend_ops {
                        struct error *error);
     enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
     enum status (*values)(void *state, const struct coo *at, double *value, struct error *error);
+
+    /* sum (2 x R), which is zero: of each component_term of the entries that are here. */
+    enum status (*components)(void *state, double *sum, struct error *error);
+
     enum status (*extrapolate)(void *state, const struct momentum_step *step, struct error *error);
     void (*swap)(void *state);
     enum status (*gram)(void *state, int mode, double *gram, struct error *error);

@@ -183,7 +183,7 @@ static enum status store(struct backend *b, struct ktensor *k, bool arranged, st
         arrangement_decide(&a, k);
     }
     TRY_OR(done, s->ops->store(s->state, &form, k, error));
-    memcpy(k->lambda, a.lambda, rank * sizeof *k->lambda);
+    arrangement_take(&a, k);
     operation_end(&s->clock, OP_STORE, 0, error);
 done:
     arrangement_free(&a);

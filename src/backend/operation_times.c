@@ -4,8 +4,8 @@
 
 const char *operation_name(enum operation op)
 {
-    static const char *const names[OP_COUNT] = {"open", "load",     "mttkrp", "update",
-                                                "fit",  "residual", "store"};
+    static const char *const names[OP_COUNT] = {"open", "load",     "mttkrp",     "update",
+                                                "fit",  "residual", "components", "store"};
     return names[op];
 }
 
@@ -17,7 +17,7 @@ bool operation_has_modes(enum operation op)
 /* Whether the operation is done when its call returns, queue or not. */
 static bool ends_with_call(const struct operation_clock *c, enum operation op)
 {
-    return !c->events || op == OP_LOAD || op == OP_RESIDUAL || op == OP_STORE;
+    return !c->events || op == OP_LOAD || op >= OP_RESIDUAL;
 }
 
 static void book(struct operation_clock *c, enum operation op, int mode, double seconds)

@@ -10,7 +10,17 @@
 #include "tensor/shape.h"
 
 /* The operations whose time is booked. */
-enum operation { OP_OPEN, OP_LOAD, OP_MTTKRP, OP_UPDATE, OP_FIT, OP_RESIDUAL, OP_STORE, OP_COUNT };
+enum operation {
+    OP_OPEN,
+    OP_LOAD,
+    OP_MTTKRP,
+    OP_UPDATE,
+    OP_FIT,
+    OP_RESIDUAL,
+    OP_COMPONENTS,
+    OP_STORE,
+    OP_COUNT
+};
 
 /* The operation's name as records and summaries print it ("mttkrp"). */
 const char *operation_name(enum operation op);
@@ -51,9 +61,9 @@ struct operation_clock {
 };
 
 /* To be called before and after each operation that succeeds. `end` books it at once or, if it is
- * queued, later: after a fit, which waits for the queue in any case; before a load, a residual or a
- * store, which are done when their calls return; or when no event is left. Errors of struct
- * event_ops. */
+ * queued, later: after a fit, which waits for the queue in any case; before a load, and a residual
+ * and what stands behind it above, which are done when their calls return; or when no event is
+ * left. Errors of struct event_ops. */
 enum status operation_begin(struct operation_clock *c, enum operation op, struct error *error);
 enum status operation_end(struct operation_clock *c, enum operation op, int mode,
                           struct error *error);

@@ -203,8 +203,8 @@ const struct command cmd_bench = {
              "--conflict), and iterations of ALS, against limits of the machine that are\n"
              "measured in the same run. Results are verified before they are timed. On\n"
              "several GPUs, iterations of ALS only, with a table of the GPUs.\n"
-             "TENSOR is text (.tns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, or -\n"
-             "for text from standard input.\n",
+             "TENSOR is text (.tns) or CSV (--columns), plain or gzip, a .blco file,\n"
+             "COORDS.npy,VALUES.npy, or - for text or CSV from standard input.\n",
     .ending = "\nExit status: 0 done, 1 a result is wrong, 2 usage or input, 3 memory,\n4 "
               "numerical breakdown, 5 output. More in blco-bench(1).\n",
     .sections = sections,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "als/findings.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "commands/options/cmd_common.h"
@@ -45,6 +46,17 @@ static const struct cli_section sections[] = {{"Input", cmd_input_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
+static void note_unused(struct settings *s, struct error *error)
+{
+    char text[FINDING_TEXT];
+    struct findings findings = {0};
+    find_unused_column(&findings, s->in, s->names.unused);
+    if (findings.count > 0)
+        progress_note(&s->common.progress, "%s", finding_text(findings.finding, text));
+    *error = findings.error;
+    findings_free(&findings);
+}
+
 /* Reads text, CSV or NumPy arrays. What memory does not hold is spilled to *sort; without one, it
  * is refused. *last gets the rest, with the lengths of the tensor. */
 static enum status read_text(struct settings *s, struct external_sort *sort, struct coo *last,
@@ -74,6 +86,7 @@ static enum status read_text(struct settings *s, struct external_sort *sort, str
     tensor_reader_keep(&r, last);
     if (s->from->names)
         s->from->names(&r, &s->names);
+    note_unused(s, error);
 done:
     tensor_reader_close(&r);
     return error->status;

@@ -596,8 +596,8 @@ const struct command cmd_info = {
              "Prints what is in a tensor file (order, lengths, nonzeros, density, "
              "duplicates,\nzeros, values, slices), and how much memory decomposing it "
              "takes.\n"
-             "TENSOR is text (.tns), plain or gzip, a .blco file, COORDS.npy,VALUES.npy, or -\n"
-             "for text from standard input.\n"
+             "TENSOR is text (.tns) or CSV (--columns), plain or gzip, a .blco file,\n"
+             "COORDS.npy,VALUES.npy, or - for text or CSV from standard input.\n"
              "A .blco file may be larger than memory.\n",
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory or a tensor that does not fit,\n5 "
               "output. More in blco-info(1).\n",

@@ -18,11 +18,16 @@ enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_
                   shape->order, (unsigned long long)rank, MAX_ORDER);
         goto fail;
     }
-    k->lambda = memory_array(rank, sizeof *k->lambda, error); /* refuses a rank that overflows */
+    k->lambda =
+        memory_array(rank, 3 * sizeof *k->lambda, error); /* refuses a rank that overflows */
     if (!k->lambda)
         goto fail;
-    for (uint64_t r = 0; r < rank; r++)
+    k->explained = k->lambda + rank;
+    k->lost = k->explained + rank;
+    for (uint64_t r = 0; r < rank; r++) {
         k->lambda[r] = 1;
+        k->explained[r] = k->lost[r] = NAN;
+    }
     for (int n = 0; n < shape->order; n++) {
         k->shape.dims[n] = shape->dims[n];
         k->factor[n] = memory_array(shape->dims[n], rank * sizeof *k->factor[n], error);

@@ -21,6 +21,10 @@ struct ktensor {
                     * lengths: the model is of counts                                             */
     uint64_t rank; /* R                                                          */
     double *lambda;            /* (R); owned                                                 */
+    double *explained, *lost;  /* (R): what each component has to do with the tensor that the
+                                * model is of (backend_components); NaN where that is not known;
+                                * they stand behind lambda; NULL in a model that ktensor_create
+                                * has not made */
     double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned                 */
 };
 
@@ -30,8 +34,8 @@ static inline uint64_t ktensor_row(const struct ktensor *k, int n, uint64_t i)
     return k->row[n] ? k->row[n][i] : k->first[n] + i;
 }
 
-/* Allocates a model: factor matrices uninitialised, lambda all one. The caller frees *k with
- * ktensor_free; *k is empty on failure. STATUS_INPUT if order or rank is out of range,
+/* Allocates a model: factor matrices uninitialised, lambda all one, shares NaN. The caller frees *k
+ * with ktensor_free; *k is empty on failure. STATUS_INPUT if order or rank is out of range,
  * STATUS_MEMORY. */
 enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_t rank,
                            struct error *error);

@@ -30,7 +30,7 @@ enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *o
     for (int n = 0; n < k->shape.order; n++)
         factor_columns_rearrange(k->factor[n], k->shape.dims[n], k->rank, a.from,
                                  a.divisor + (uint64_t)n * k->rank, buffer);
-    memcpy(k->lambda, a.lambda, k->rank * sizeof *k->lambda);
+    arrangement_take(&a, k);
 done:
     memory_free(buffer);
     arrangement_free(&a);
@@ -133,4 +133,21 @@ void arrangement_keep(struct arrangement *a, const struct ktensor *k)
     }
     for (uint64_t i = 0; i < (uint64_t)k->shape.order * k->rank; i++)
         a->divisor[i] = 1;
+}
+
+static void reorder(struct arrangement *a, double *x)
+{
+    for (uint64_t r = 0; r < a->rank; r++)
+        a->component[r].lambda = x[r];
+    for (uint64_t r = 0; r < a->rank; r++)
+        x[r] = a->component[a->from[r]].lambda;
+}
+
+void arrangement_take(struct arrangement *a, struct ktensor *k)
+{
+    memcpy(k->lambda, a->lambda, k->rank * sizeof *k->lambda);
+    if (!k->explained)
+        return;
+    reorder(a, k->explained);
+    reorder(a, k->lost);
 }

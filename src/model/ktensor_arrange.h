@@ -48,6 +48,9 @@ void arrangement_decide(struct arrangement *a, const struct ktensor *k);
 /* The form of k as it is: the columns are neither moved nor divided. */
 void arrangement_keep(struct arrangement *a, const struct ktensor *k);
 
+/* k takes the new weights, and what belongs to its components their order. */
+void arrangement_take(struct arrangement *a, struct ktensor *k);
+
 /* Accepts an empty one. */
 void arrangement_free(struct arrangement *a);
 

@@ -74,4 +74,30 @@ ROUNDED_FUNCTION struct row_term row_term(double x, double m, double h)
     return row_term_of(known ? x : 0, known ? 1 : 0, m, h);
 }
 
+/* What a listed entry x adds to the sums that tell what component r explains, where the component
+ * alone has the value y and the whole model m. Of squares, the sums over all entries of
+ *
+ *   x^2 - (x - y)^2             how much smaller the component alone makes the sum of squares
+ *   (x - m + y)^2 - (x - m)^2   how much larger that is for the model without the component
+ *
+ * with the weights above are those over listed entries of 2 x y - (v - h) y^2 and of 2 x y -
+ * (v - h) (2 m y - y^2), less h times the sums over all cells of y^2 and of 2 m y - y^2, which
+ * follow from Grams. Of rates, an event comes from component r with the probability y / m: the sum
+ * of x y / m is the expected number of events from it. There is no second sum, because a model
+ * without the component may have the rate 0 where there are events. */
+struct component_term {
+    double explained, lost;
+};
+
+ROUNDED_FUNCTION struct component_term component_term_of(double x, double m, double y, double h,
+                                                         int rates)
+{
+    const int known = row_term_known(x);
+    const double xy = known ? x * y : 0, w = known ? 1 - h : -h;
+    struct component_term t;
+    t.explained = !rates ? 2 * xy - w * y * y : m > 0 ? xy / m : 0;
+    t.lost = rates ? 0 : 2 * xy - w * y * (2 * m - y);
+    return t;
+}
+
 #endif

@@ -148,8 +148,8 @@ enum status model_collect(struct ktensor *whole, struct ktensor *part,
     for (int n = 0; c->rank > 0 && n < all.whole.order; n++)
         all.here.dims[n] = 0;
     if (c->rank == 0 || !c->shares_memory) {
-        if (ktensor_create_part(whole, &all, part->rank, error) == STATUS_OK)
-            memcpy(whole->lambda, part->lambda, part->rank * sizeof *part->lambda);
+        if (ktensor_create_part(whole, &all, part->rank, error) == STATUS_OK) /* lambda, shares */
+            memcpy(whole->lambda, part->lambda, 3 * part->rank * sizeof *part->lambda);
     }
     TRY_OR(done, comm_allreduce_error(c, error));
     TRY_OR(done, model_rows_open(&m, part, ranks, error));

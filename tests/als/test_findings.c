@@ -60,6 +60,22 @@ static void test_sound_result(void **state)
     SAYS(&f, "core consistency 80.0: each component is meaningful on its own");
 }
 
+static void test_unused_column(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    find_unused_column(&f, "x.csv", NULL);
+    assert_int_equal(f.count, 0);
+    find_unused_column(&f, "x.csv", "n");
+    find_unused_column(&f, "-", "it's");
+    assert_false(f.finding[0].warning);
+    SAYS(&f,
+         "x.csv: column 'n' is a number and not used: rows are counted; --value n makes it the "
+         "value of a row",
+         "standard input: column 'it's' is a number and not used: rows are counted; --value "
+         "'it'\\''s' makes it the value of a row");
+}
+
 static void test_ends(void **state)
 {
     (void)state;
@@ -409,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_sound_result),
         cmocka_unit_test(test_few_entries),
         cmocka_unit_test(test_untested),
+        cmocka_unit_test(test_unused_column),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_what_speaks_against_a_result),
         cmocka_unit_test(test_held_out_errors),

@@ -1,5 +1,5 @@
-/* The fit from the residual, on every backend, against the residual cell by cell; and by how much
- * the fit without a pass over the nonzeros is off. */
+/* The fit from the residual, and what components explain, on every backend, against sums cell by
+ * cell; and by how much the fit without a pass over the nonzeros is off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include "backend/host/simd_width.h"
 #include "base/memory.h"
 #include "support/backends.h"
+#include "support/naive_components.h"
 
 /* ||X - Y||^2 cell by cell, straight from the definition: nothing cancels, so that long double is
  * exact enough. The tensor must have few cells. */
@@ -218,6 +219,74 @@ static void test_next_to_exact(void **state)
         }
 }
 
+/* Before the first update and after a sweep; the model stays as it was. */
+static void check_components(const struct backend_kind *kind, const struct coo *x,
+                             struct backend_options setting, enum flow flow)
+{
+    const uint64_t rank = setting.problem.rank;
+    const bool single = setting.problem.precision == POLICY_SINGLE;
+    struct error error = {0};
+    struct backend b;
+    struct ktensor k, after;
+    double *explained = calloc(2 * rank, sizeof *explained), *lost = explained + rank;
+    if (!set_flow(&setting, flow, kind, x)) {
+        free(explained);
+        return;
+    }
+    create_model(&after, x, rank, 3);
+    create_model(&k, x, rank, 3);
+    ktensor_randomise(&k, KTENSOR_RANDOM, 11);
+    for (uint64_t r = 0; r < rank; r++)
+        k.lambda[r] = 0.5 + (double)r;
+    open_setting(&b, kind, x, &setting);
+    assert_int_equal(backend_load(&b, &k, &error), STATUS_OK);
+    for (int sweeps = 0; sweeps < 2; sweeps++) {
+        if (sweeps > 0)
+            sweep_modes(&b);
+        assert_int_equal(backend_store(&b, &k, &error), STATUS_OK);
+        assert_int_equal(backend_components(&b, explained, lost, &error), STATUS_OK);
+        assert_int_equal(backend_store(&b, &after, &error), STATUS_OK);
+        assert_components(x, &k, &setting.problem, explained, lost, single ? 1e-5L : 1e-12L);
+        assert_memory_equal(k.factor[0], after.factor[0], rank * x->shape.dims[0] * sizeof(double));
+    }
+    assert_true(backend_times(&b)->calls[OP_COMPONENTS][0] == 2);
+    backend_close(&b);
+    ktensor_free(&k);
+    ktensor_free(&after);
+    free(explained);
+}
+
+/* Ways in which entries count, ranks above the columns of a lane group, where nonzeros are. */
+static void test_components(void **state)
+{
+    const struct backend_kind *kind = backend_of(state);
+    static const struct tensor_case shapes[] = {
+        {1, {300}, 200, 0},     {2, {40, 45}, 500, 0},      {3, {30, 1, 60}, 900, 1},
+        {3, {6, 7, 8}, 250, 0}, {3, {20, 30, 40}, 9000, 0}, {5, {4, 5, 3, 6, 5}, 700, 1}};
+    static const uint64_t ranks[] = {1, 3, 19, 40, 70, 150};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int which = 0; which < COMPONENT_CASES; which++) {
+            const struct tensor_case *t = &shapes[s];
+            const size_t r = s == 4 ? 1 : (s + (size_t)which) % 6;
+            struct backend_options setting = {.problem.rank = ranks[r]};
+            struct coo x;
+            if (kind->devices && which > 0 && ranks[r] > 64) /* of systems of rows there */
+                setting.problem.rank = 64;
+            naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, 3, t->skewed);
+            make_component_case(which, &x, &setting.problem);
+            const int some = which == 0 ? CONFLICTS : 1;
+            for (int c = 0; c < some; c++) {
+                setting.conflict = (enum conflict)c;
+                for (enum flow flow = IN_MEMORY; flow < FLOWS; flow++)
+                    check_components(kind, &x, setting, flow);
+            }
+            setting.conflict = CONFLICT_AUTO;
+            setting.problem.precision = POLICY_SINGLE;
+            check_components(kind, &x, setting, IN_MEMORY);
+            coo_free(&x);
+        }
+}
+
 static void test_allocation_fails(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -235,13 +304,16 @@ static void test_allocation_fails(void **state)
     for (long i = 0, fired = 1; fired; i++) {
         error = (struct error){0};
         memory_hook_set(i);
+        double explained[4], lost[4];
         enum status status = backend_residual(&b, &fit, &error);
+        if (status == STATUS_OK)
+            status = backend_components(&b, explained, lost, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         failures += (int)fired;
     }
-    assert_true(failures >= 5);
+    assert_true(failures >= 9);
     assert_true(fabsl(fit.value - naive_fit(&x, &k)) < 1e-14L * fabsl(fit.value));
     backend_close(&b);
     ktensor_free(&k);
@@ -251,10 +323,8 @@ static void test_allocation_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_ALL(test_residual),
-        ON(test_simd_widths, backend_host),
-        ON_ALL(test_next_to_exact),
-        ON_ALL(test_allocation_fails),
+        ON_ALL(test_residual),   ON(test_simd_widths, backend_host), ON_ALL(test_next_to_exact),
+        ON_ALL(test_components), ON_ALL(test_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,49 @@ COLUMNS_OF=(--columns "user,item,hour")
     [ ! -e w.blco ] && [ ! -e w.mode1.map ]
 }
 
+@test "csv: numbers and dates are in their order, of a file larger than memory and of a pipe, too" {
+    awk 'BEGIN { print "a,b,t"; for (i = 0; i < 60000; i++) printf "%d,i%d,2026-%02d-%02d\n",
+        i * 7919 % 997, i * 104729 % 1009, i * 7 % 12 + 1, i % 28 + 1 }' >x.csv
+    "$BLCO" convert -q x.csv x.tns --columns a,b,t
+    cmp x.mode1.map <(seq 0 996)
+    sort -c x.mode3.map
+    [ "$(head -n 2 x.mode2.map | tr '\n' ' ')" = "i0 i802 " ]
+    "$BLCO" convert -q - p.tns --columns a,b,t <x.csv
+    cmp x.tns p.tns && cmp x.mode1.map p.mode1.map && cmp x.mode3.map p.mode3.map
+    run -0 "$BLCO" convert x.csv y.blco --columns a,b,t --host-memory 2M
+    [[ "$output" == *"reading x.csv again"*" runs"* ]]
+    "$BLCO" convert -q y.blco y.tns --force
+    cmp <(sort x.tns) <(sort y.tns) && cmp x.mode1.map y.mode1.map && cmp x.mode3.map y.mode3.map
+    run -3 "$BLCO" convert - w.blco --columns a,b,t --host-memory 2M <x.csv
+    [[ "$output" == *"or leave names as they appear with --order COLUMN=appearance" && ! -e w.blco ]]
+    "$BLCO" convert -q - w.blco --columns a,b,t --host-memory 2M --order a=appearance --order t=appearance <x.csv
+    [ "$(head -n 2 w.mode1.map | tr '\n' ' ')$(head -n 2 w.mode3.map | tr '\n' ' ')" = "0 940 2026-01-01 2026-08-02 " ]
+}
+
+@test "csv: a column of numbers that is not used is named, with the option that would use it" {
+    events
+    says="events.csv: column 'n' is a number and not used: rows are counted; --value n makes it the value of a row"
+    run -0 "$BLCO" convert events.csv x.tns --columns user,item
+    [ "$(grep -cxF "$says" <<<"$output")" -eq 1 ]
+    run -0 "$BLCO" cpd events.csv --columns user,item -r 1:2 --backend host --nowrite
+    [ "$(grep -cxF "$says" <<<"$output")" -eq 1 ]
+    "$BLCO" cpd -q events.csv --columns user,item -r 1 --backend host --record x.json --nowrite
+    jq -e '.findings[0] | .kind == "unused_column" and .severity == "note" and .advice == "--value n makes it the value of a row"' x.json
+    for options in "--columns user,item --value n" "--columns user,item,n" "--columns user,item -q"; do
+        run -0 "$BLCO" convert events.csv x.tns --force $options
+        [[ $output != *"not used"* ]]
+        run -0 "$BLCO" cpd events.csv -r 1 --nowrite --backend host $options
+        [[ $output != *"not used"* ]]
+    done
+    # a column that is named like a value goes before others, empty fields do not count, a word does
+    printf 'id,who,"my score",Rating,year\n1,a,2,,5\n2,b,3,4,x\n' >rows.csv
+    run -0 "$BLCO" convert rows.csv x.tns --force --columns who
+    [ "$(grep -c "not used" <<<"$output")" -eq 1 ]
+    [[ $output == *"--value Rating makes"* ]]
+    run -0 "$BLCO" convert - x.tns --force --columns who <<<$'id,who,my score\n1,a,2'
+    [[ $output == *"standard input: column 'my score' is a number and not used: rows are counted; --value 'my score' makes"* ]]
+}
+
 @test "csv: without columns, the error has the columns and the command" {
     events
     for command in "cpd -r 2 --nowrite" info; do
@@ -132,8 +175,22 @@ COLUMNS_OF=(--columns "user,item,hour")
     "$BLCO" cpd -q x.blco -r 1 --nowrite --backend host
 }
 
-@test "csv: info and cpd read it" {
+@test "csv: info, bench and cpd read it, as they read all formats" {
     events
+    gzip -k events.csv
+    csv="${COLUMNS_OF[*]} --value n"
+    "$BLCO" convert -q events.csv a.blco $csv
+    "$BLCO" convert -q events.csv a.tns $csv --force
+    PATH=$ROOT/tests/support:$PATH
+    make_npy c.npy "{'descr': '<i8', 'fortran_order': False, 'shape': (4, 3), }" 0 0 1 1 1 3 0 0 2 2 1 0
+    make_npy v.npy "{'descr': '<f8', 'fortran_order': False, 'shape': (4,), }" 1 2 4 1
+    for tensor in "events.csv $csv" "events.csv.gz $csv" "- $csv" a.tns a.blco c.npy,v.npy; do
+        [ "$("$BLCO" info -q --json $tensor <events.csv | jq -c '[.lengths, .nonzeros, .norm]')" = '[[3,2,4],4,4.69041575982343]' ]
+        "$BLCO" bench -q --backend host -r 1 --als --samples 1 --json b.json $tensor <events.csv
+        [ "$(jq -c '[.tensor.lengths, .tensor.nonzeros]' b.json)" = '[[3,2,4],4]' ]
+        [[ "$("$BLCO" cpd -q --json --backend host -r 1 --nowrite $tensor <events.csv | jq -c .tensor.lengths)" == '[3,2,4]' ]]
+        rm b.json
+    done
     run -0 "$BLCO" info -q events.csv "${COLUMNS_OF[@]}" --value n
     [[ "$output" == *"format       CSV"* ]]
     [[ "$output" == *"nonzeros     4"* ]]

@@ -53,6 +53,8 @@ END
         'r["result"]["fit_from_residual"] and r["result"]["checks"] > 0' \
         'abs(sum(r["seconds"]["stages"].values()) - r["seconds"]["total"]) < 1e-9' \
         'abs(sum(r["seconds"]["modes"]["mttkrp"]) - r["seconds"]["stages"]["mttkrp"]) < 1e-9' \
+        'r["seconds"]["stages"]["components"] > 0 and len(r["result"]["explained"]) == len(r["result"]["lost"]) == 3' \
+        'all(0 < lost < explained < 1 for lost, explained in zip(r["result"]["lost"], r["result"]["explained"]))' \
         'r["seconds"]["stages"]["write"] > 0 and r["memory"]["peak_bytes"] > 1e6' \
         'len(r["files"]) == 5 and all(__import__("os").path.exists(f) for f in r["files"])' \
         'len(r["built"]["conflict"]) == 3 and r["threads"] == 2 and r["backend"] == "host"'
@@ -277,7 +279,8 @@ END
     validates x.json
     holds x.json 'len(r["trace"]["held_out_deviance"]) == len(r["trace"]["fit"])' \
         'all(r["result"]["held_out"]["mean_deviance"] <= s["held_out_deviance"] for s in r["starts"])' \
-        'r["result"]["held_out"]["log_likelihood"] < 0'
+        'r["result"]["held_out"]["log_likelihood"] < 0' \
+        '"lost" not in r["result"] and abs(sum(r["result"]["explained"]) - 1) < 1e-9'
     for how in "--ridge auto" "--loss poisson"; do
         cpd "$DATA/planted.tns" -r 1:3 --backend host --holdout 0.2 $how -o x
         validates x.ranks.json

@@ -26,8 +26,11 @@ static void read_csv(struct result *r, const char *text, size_t size, const char
 {
     const struct csv_options options = {.columns = columns,
                                         .value = choice & 1 ? "c" : NULL,
-                                        .order = {choice & 2 ? "a=sorted" : "a=number"},
-                                        .orders = (choice & 6) != 0,
+                                        .order = {choice == 0  ? "a=appearance"
+                                                  : choice & 2 ? "a=sorted"
+                                                               : "a=number",
+                                                  "b=appearance"},
+                                        .orders = choice == 0 ? 2 : (choice & 6) != 0,
                                         .bin = {choice & 8 ? "b=1h" : "b=.5"},
                                         .bins = (choice & 24) != 0};
     const struct tns_options plain = {.sizes = *sizes};

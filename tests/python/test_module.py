@@ -67,6 +67,7 @@ class TestModel(Module):
         self.assertEqual(model.rank, 4)
         self.assertEqual(model.shape, tuple(self.coords.max(axis=0) + 1))
         self.assertEqual(model.fit, model.record["result"]["fit"])
+        self.assertTrue(np.all((model.lost > 0) & (model.lost < model.explained) & (model.explained < 1)))
         self.assertIn("4 components", repr(model))
 
     def test_arrays_of_every_kind(self):
@@ -716,6 +717,24 @@ class TestPandas(Module):
         model = blco.cpd(frame, 1, columns=["day", "size", "who"], iters=2, **HOST)
         self.assertTrue(model.names[0].is_monotonic_increasing)
         self.assertEqual([list(names) for names in model.names[1:]], [["S", "M", "L"], ["u", "a"]])
+
+    def test_numbers_and_dates_are_in_order(self):
+        import pandas
+
+        dates = ["2026-11-23T01:00+02:00", "2026-11-23", "2026-11-23T00:00:00.25", "2026-11-23 14:05:59Z", "2026-11-24T24"]
+        for in_order in (["-3", "+2", "07", "7", "7.0", "1e2"], [".5", "9007199254740992", "9007199254740993", "inf"], dates,
+                         [-3, 11, 47, 108], [-.5, 2.0, 10.0], pandas.to_datetime(["2026-01-02T03:04", "2026-11-23T00:00"]),
+                         pandas.Categorical([3, 20, 100], categories=[20, 100, 3])):
+            frame = pandas.DataFrame({"a": in_order, "n": range(1, len(in_order) + 1)})
+            frame = frame.iloc[[*range(1, len(frame)), 0]]
+            frame.to_csv(self.path("x.csv"), index=False)
+            for x, names in ((frame, list(in_order)), (self.path("x.csv"), [str(name) for name in in_order])):
+                model = blco.cpd(x, 1, columns=["a"], value="n", **HOST)
+                self.assertEqual(list(model.names[0]), names)
+                np.testing.assert_allclose(model.predict(np.arange(len(names))[:, None]), np.arange(len(names)) + 1)
+        for appearing in (["9", "8", "none"], ["2026-11-23", "2026-11-22", "2026-13-01"], ["2026-11-23", "8"], [True, False]):
+            model = blco.cpd(pandas.DataFrame({"a": appearing}), 1, columns=["a"], **HOST)
+            self.assertEqual(list(model.names[0]), appearing)
 
     def test_bins_and_orders_are_those_of_csv(self):
         import pandas

@@ -33,6 +33,21 @@ package() {
     [ "$(find root/usr/share/man -name '*.gz' | wc -l)" -eq "$(find "$ROOT/man" -type f | wc -l)" ]
 }
 
+@test "make-deb: the Python module runs the program, and the examples are there" {
+    file=$(package)
+    cmp "$DATA/events.csv" root/usr/share/doc/blco*/examples/events.csv
+    [[ $(dpkg-deb -f "$file" Suggests) == *python3-numpy* ]]
+    for python in ${BLCO_TEST_PYTHON-} /usr/bin/python3; do
+        "$python" -c 'import numpy' 2>/dev/null || continue
+        PATH=$PWD/root/usr/bin:$PATH PYTHONPATH=$PWD/root/usr/lib/python3/dist-packages "$python" -c "
+import blco
+print(blco.__file__, blco.program(), blco.cpd('$DATA/planted.tns', 4, backend='host').rank)" >found
+        [ "$(cat found)" = "$PWD/root/usr/lib/python3/dist-packages/blco/__init__.py $PWD/root/usr/bin/blco 4" ]
+        break
+    done
+    [ -s found ] || skip "no Python has numpy"
+}
+
 @test "make-deb: depends on what the program links and loads, and on no driver" {
     file=$(package)
     [ "$(dpkg-deb -f "$file" Version)" = 9.8.7 ]

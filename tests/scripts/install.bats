@@ -25,6 +25,17 @@ make_target() {
     diff -r -x __pycache__ "$ROOT/scripts/loaders" share/blco/loaders
     run -0 share/blco/fetch-frostt --list
     cmp "$ROOT/LICENSE" share/doc/blco/LICENSE
+    cmp "$ROOT/data/README.md" share/doc/blco/examples/README.md
+    # what the examples of the manuals and the notebook use
+    grep -ohE '\bdata/[A-Za-z0-9.-]+[A-Za-z0-9]' "$ROOT"/man/*.[157] "$ROOT/README.md" | sort -u >used
+    [ "$(wc -l <used)" -ge 10 ]
+    while read -r file; do
+        [ ! -f "$ROOT/$file" ] || [ "${file##*.}" = png ] || cmp "$ROOT/$file" "share/doc/blco/examples/${file#data/}"
+    done <used
+    rm used
+    ln -s share/doc/blco/examples data
+    bin/blco cpd -q data/events.csv --columns user,item,time --bin time=1h -r 1 --nowrite --backend host
+    rm data
     if "$BLCO" completion bash >completion 2>/dev/null; then
         cmp completion share/bash-completion/completions/blco
         [ -s share/zsh/site-functions/_blco ]

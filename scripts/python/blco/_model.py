@@ -34,6 +34,8 @@ class Model:
     factors   of each mode a matrix (length x R), whose columns have unit norm: an array, or a DataFrame
               whose index has the names where the modes have names
     fit       1 - ||X - model|| / ||X||
+    explained (R) the share of the tensor that each component explains alone
+    lost      (R) the share that the model loses without it; None for a model of counts
     record    what the program says about the run, a dictionary: blco-record(5); its tables are attributes, as
               record.trace
     names     None, or of each mode the names of its indices, or None
@@ -73,6 +75,15 @@ class Model:
     @property
     def fit(self) -> float:
         return float(self.record["result"]["fit"])
+
+    @property
+    def explained(self) -> np.ndarray:
+        return np.array(self.record["result"]["explained"], float)
+
+    @property
+    def lost(self) -> np.ndarray | None:
+        shares = self.record["result"].get("lost")
+        return None if shares is None else np.array(shares, float)
 
     @property
     def stop(self) -> str:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import csv
+import datetime
+import itertools
 import os
+import re
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, BinaryIO, Iterator, Sequence
 
@@ -15,6 +19,9 @@ from ._program import Folder
 CHUNK = 1 << 16  # rows of an array that are copied at a time, so few that they stay in a cache
 MAX_ORDER = 16
 MOST_NAME = 127  # bytes of the name of a mode
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?inf(inity)?", re.IGNORECASE)
+DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2}))?)?(?:[.,]([0-9]+))?"
+                  r"(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?")
 NARROW = {"i": "u1 u2 u4", "u": "u1 u2 u4", "f": "u1 u2 f4"}  # types of fewer bytes, for each kind of an array's type
 
 
@@ -77,14 +84,17 @@ class Tensor:
         self.names, self.modes = [], [str(name) for name in columns]
         for name in columns:
             kind = frame[name].dtype
-            in_order = kind.kind in "mM" or getattr(kind, "ordered", False)  # dates, categories with an order
+            in_order = kind.kind in "iufmM" or getattr(kind, "ordered", False)  # numbers, dates, ordered categories
             codes, found = pandas.factorize(frame[name], sort=bool(in_order))
             if len(codes) and codes.min() < 0:
                 raise ValueError(f"column {name!r}: row {int(np.argmin(codes))} has no value")
             if (empty := np.asarray(found, dtype=object) == "").any():
                 raise ValueError(f"column {name!r}: row {int(np.argmax(codes == empty.argmax()))} is empty, expected a name")
+            names = pandas.Index(found, name=name)
+            if not in_order and (order := _order_by_value(found)):
+                codes, names = np.argsort(order)[codes], names[order]
             self._coords.append(codes)
-            self.names.append(pandas.Index(found, name=name))
+            self.names.append(names)
         self.shape = tuple(max(len(found), 1) for found in self.names)
         self._values = None if value is None else frame[value].to_numpy()
 
@@ -238,6 +248,39 @@ def _quoted(name: Any) -> str:
     """The name of a column as a field of CSV."""
     text = str(name)
     return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
+
+
+def _order_by_value(names: Any) -> list[int] | None:
+    """The places of names in their order by value, if all are numbers or all dates, as the program orders those of
+    CSV; names of equal value are in the order of their bytes."""
+    texts = [str(name) for name in names]
+    for value_of in (_number, _date):
+        values = list(itertools.takewhile(lambda value: value is not None, map(value_of, texts)))
+        if len(values) == len(texts):
+            return sorted(range(len(texts)), key=lambda i: (values[i], texts[i].encode("utf-8", "surrogatepass")))
+    return None
+
+
+def _number(text: str) -> Decimal | None:
+    return Decimal(text) if NUMBER.fullmatch(text) else None
+
+
+def _date(text: str) -> Decimal | None:
+    """A date of ISO 8601 in seconds."""
+    found = DATE.fullmatch(text)
+    if not found:
+        return None
+    *parts, fraction, sign, east, minutes = found.groups()
+    year, month, day, hour, minute, second = (int(part or 0) for part in parts)
+    unit = 1 if parts[5] else 60 if parts[4] else 3600
+    after = Decimal(minute * 60 + second) + Decimal(f"0.{fraction or 0}") * unit
+    if hour > 24 or minute > 59 or second > 60 or (hour == 24 and after > 0) or int(east or 0) > 23 or int(minutes or 0) > 59:
+        return None
+    try:
+        days = datetime.date(year, month, day).toordinal()
+    except ValueError:
+        return None
+    return days * 86400 + hour * 3600 + after - int(f"{sign or ''}1") * (int(east or 0) * 3600 + int(minutes or 0) * 60)
 
 
 def _write_array(file: BinaryIO, arrays: list[np.ndarray], kind: np.dtype, exactly: bool) -> bool:

@@ -1,5 +1,5 @@
 /* The residual on the device: thread blocks sum over nonzeros and rows, and the host adds their
- * sums. */
+ * sums; likewise what each component explains. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/device_orderings.h"
@@ -112,8 +112,10 @@ done:
     return error->status;
 }
 
-static enum status queue_nonzeros(struct device_state *s, const struct backend_residual *r,
-                                  const double *weight, struct double_double *sum,
+/* sum (PLAN_WORKSPACES x RESIDUAL_BLOCKS) += the misfits of the nonzeros, or where there is
+ * `components` (2 x R), that += their terms. On the device, as weight (R). */
+static enum status queue_nonzeros(struct device_state *s, const double *weight,
+                                  struct double_double *sum, double *components,
                                   struct error *error)
 {
     const struct device_factors *f = &s->sweep.factors;
@@ -121,7 +123,9 @@ static enum status queue_nonzeros(struct device_state *s, const struct backend_r
     struct residual_args args = {.order = s->order,
                                  .weight = weight,
                                  .rank = (uint32_t)s->rank,
-                                 .unlisted = r->unlisted,
+                                 .unlisted = s->problem->count.weight,
+                                 .rates = problem_has_rates(s->problem->asked),
+                                 .components = components,
                                  .vectors = f->vectors,
                                  .precision = f->precision,
                                  .wide_values = f->wide_values && !o->plan.streamed};
@@ -143,7 +147,9 @@ static enum status queue_nonzeros(struct device_state *s, const struct backend_r
         args.mode[n].field = device_tensor_field(t, mode_groups_of(&o->sweep.groups, n));
         args.mode[n].coordinate = o->coordinate[n];
     }
-    return cuda_status(residual_nonzeros(&args, sum, s->stream), doing, error);
+    return cuda_status(components ? residual_components(&args, s->stream)
+                                  : residual_nonzeros(&args, sum, s->stream),
+                       doing, error);
 }
 
 /* r->nonzeros, from a sum of each thread block. */
@@ -161,7 +167,7 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
     TRY_OR(done, cuda_status(cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight,
                                              cudaMemcpyHostToDevice, s->stream),
                              doing, error));
-    TRY_OR(done, queue_nonzeros(s, r, weight, sum, error));
+    TRY_OR(done, queue_nonzeros(s, weight, sum, NULL, error));
     TRY_OR(done, device_fetch(host, sum, sums * sizeof *host, s->stream, doing, error));
     for (uint64_t k = 0; k < sums; k++)
         r->nonzeros = dd_add(r->nonzeros, host[k]);
@@ -188,4 +194,31 @@ enum status device_state_residual(void *state, struct backend_residual *r, struc
     for (int n = 0; n < s->order; n++)
         TRY(add_gram(s, n, r->gram[n], error));
     return s->sweep.is_empty ? STATUS_OK : sum_nonzeros(s, r, error);
+}
+
+static const char explaining[] = "what components explain";
+
+enum status device_state_components(void *state, double *sum, struct error *error)
+{
+    struct device_state *s = state;
+    const uint64_t bytes = s->rank * sizeof(double);
+    double *room = NULL; /* (3 x R), device: the weights, and the sums */
+    double *weight = memory_array(1, bytes, error);
+    if (!weight)
+        return error->status;
+    TRY_OR(done, device_use(s->device, error));
+    TRY_OR(done, device_state_wait(s, error));
+    device_state_drop_m(s);
+    if (s->sweep.is_empty)
+        goto done;
+    TRY_OR(done, fetch_weights(s, weight, error));
+    TRY_OR(done, device_array_into(&room, 3 * s->rank, sizeof *room, error));
+    TRY_OR(done, device_send(room, weight, bytes, s->stream, explaining, error));
+    TRY_OR(done, device_send(room + s->rank, sum, 2 * bytes, s->stream, explaining, error));
+    TRY_OR(done, queue_nonzeros(s, room, NULL, room + s->rank, error));
+    device_fetch(sum, room + s->rank, 2 * bytes, s->stream, explaining, error);
+done:
+    device_free(room);
+    memory_free(weight);
+    return error->status;
 }

@@ -1,8 +1,8 @@
 /* The state of the CUDA backend, and the operations of an iteration. Implemented in backend_cuda.c
  * (opening and closing), device_model.c (loading a model, widening and storing it), device_update.c
  * (the steps of an iteration), device_row_update.c (those where each row has its own system),
- * device_momentum.c (the start of the next one) and device_residual.c (the residual, and values at
- * coordinates). */
+ * device_momentum.c (the start of the next one) and device_residual.c (the residual, values at
+ * coordinates, and what components explain). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -160,6 +160,7 @@ enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
 enum status device_state_fit(void *state, int mode, const struct momentum *m,
                              struct backend_fit *fit, struct error *error);
+enum status device_state_components(void *state, double *sum, struct error *error);
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
 enum status device_state_extrapolate(void *state, const struct momentum_step *step,
                                      struct error *error);

@@ -30,17 +30,51 @@ static const struct host_residual_kernels *kernels(uint64_t rank, enum precision
     return single ? &host_residual_float1 : &host_residual_double1;
 }
 
-/* Of nonzeros [first, last). slices: that have all nonzeros; NULL where alto has them. */
-static struct double_double part_sum(const struct host_residual_kernels *kernel,
-                                     const struct host_residual_terms *model,
-                                     const struct host_sweep *s, const struct host_slices *slices,
-                                     uint64_t first, uint64_t last)
+/* A pass over all nonzeros, which one ordering has. */
+struct pass {
+    const struct host_residual_kernels *kernel;
+    const struct host_sweep *sweep;
+    const struct host_slices *slices; /* NULL: alto has the nonzeros */
+    uint64_t nnz;
+    struct host_residual_terms model; /* without nonzeros            */
+};
+
+static struct pass pass_over(const struct host_sweep *s, const struct host_rows *factors,
+                             const double *weight, double unlisted)
 {
-    struct host_residual_terms p = *model;
-    struct double_double sum = {0, 0};
+    struct pass pass = {.kernel = kernels(factors->rank, factors->precision),
+                        .sweep = s,
+                        .nnz = s->alto.nnz,
+                        .model = {.order = s->shape.order,
+                                  .rank = factors->rank,
+                                  .weight = weight,
+                                  .unlisted = unlisted}};
+    int g = 0; /* whose slices have all nonzeros, unless alto has them */
+    while (!s->sweep.alto && !s->sweep.ordered[g])
+        g++;
+    if (!s->sweep.alto) {
+        pass.slices = &s->ordered[g];
+        pass.nnz = pass.slices->nnz;
+    }
+    for (int n = 0; n < pass.model.order; n++) {
+        pass.model.rows[n] = factors->of[n];
+        pass.model.tuple[n] = s->coordinate[n];
+    }
+    return pass;
+}
+
+/* Of the nonzeros of part k: *sum += their misfits, or where there is `components` (2 x R), that +=
+ * their terms, with `room` (R). */
+static void add_part(const struct pass *pass, uint64_t k, struct double_double *sum,
+                     double *components, double *room)
+{
+    const struct host_sweep *s = pass->sweep;
+    const struct host_slices *slices = pass->slices;
+    const uint64_t last = least_of(pass->nnz, (k + 1) * PART_NNZ);
+    struct host_residual_terms p = pass->model;
     uint32_t decoded[MAX_ORDER][READ_NNZ];
     double value[READ_NNZ];
-    for (; first < last; first += READ_NNZ) {
+    for (uint64_t first = k * PART_NNZ; first < last; first += READ_NNZ) {
         const uint64_t count = least_of(READ_NNZ, last - first);
         for (int g = 0; g < s->sweep.groups.groups; g++) {
             if (!slices)
@@ -55,40 +89,58 @@ static struct double_double part_sum(const struct host_residual_kernels *kernel,
         p.value = slices ? value : s->alto.value + first;
         if (slices)
             host_slices_values(slices, first, count, value);
-        sum = dd_add(sum, kernel->nonzeros(&p, count));
+        if (components)
+            pass->kernel->components(&p, count, room, components);
+        else
+            *sum = dd_add(*sum, pass->kernel->nonzeros(&p, count));
     }
-    return sum;
 }
 
 struct double_double host_residual_nonzeros(const struct host_sweep *s,
                                             const struct host_rows *factors, const double *weight,
                                             double unlisted)
 {
-    const struct host_residual_kernels *kernel = kernels(factors->rank, factors->precision);
-    int g = 0; /* whose slices have all nonzeros, unless alto has them */
-    while (!s->sweep.alto && !s->sweep.ordered[g])
-        g++;
-    const struct host_slices *slices = s->sweep.alto ? NULL : &s->ordered[g];
-    const uint64_t nnz = slices ? slices->nnz : s->alto.nnz;
-    struct host_residual_terms model = {
-        .order = s->shape.order, .rank = factors->rank, .weight = weight, .unlisted = unlisted};
-    for (int n = 0; n < model.order; n++) {
-        model.rows[n] = factors->of[n];
-        model.tuple[n] = s->coordinate[n];
-    }
-    struct double_double sum = {0, 0}, part[PARTS_AT_ONCE];
-    uint64_t parts = (nnz + PART_NNZ - 1) / PART_NNZ;
+    const struct pass pass = pass_over(s, factors, weight, unlisted);
+    const uint64_t parts = (pass.nnz + PART_NNZ - 1) / PART_NNZ;
+    struct double_double sum = {0, 0};
     for (uint64_t done = 0; done < parts; done += PARTS_AT_ONCE) {
-        uint64_t count = least_of(PARTS_AT_ONCE, parts - done);
+        const uint64_t count = least_of(PARTS_AT_ONCE, parts - done);
+        struct double_double part[PARTS_AT_ONCE] = {{0, 0}};
 #pragma omp parallel for schedule(dynamic) if (count > 1)
-        for (uint64_t k = 0; k < count; k++) {
-            uint64_t first = (done + k) * PART_NNZ;
-            part[k] = part_sum(kernel, &model, s, slices, first, least_of(nnz, first + PART_NNZ));
-        }
+        for (uint64_t k = 0; k < count; k++)
+            add_part(&pass, done + k, &part[k], NULL, NULL);
         for (uint64_t k = 0; k < count; k++)
             sum = dd_add(sum, part[k]);
     }
     return sum;
+}
+
+enum status host_residual_components(const struct host_sweep *s, const struct host_rows *factors,
+                                     const double *weight, double unlisted, bool rates, double *sum,
+                                     struct error *error)
+{
+    struct pass pass = pass_over(s, factors, weight, unlisted);
+    const uint64_t rank = factors->rank, parts = (pass.nnz + PART_NNZ - 1) / PART_NNZ;
+    const uint64_t most = least_of(PARTS_AT_ONCE, parts);
+    double *part = memory_array(most, 3 * rank * sizeof *part, error); /* sums and room of each */
+    if (!part)
+        return error->status;
+    pass.model.rates = rates;
+    memset(sum, 0, 2 * rank * sizeof *sum);
+    for (uint64_t done = 0; done < parts; done += PARTS_AT_ONCE) {
+        const uint64_t count = least_of(PARTS_AT_ONCE, parts - done);
+#pragma omp parallel for schedule(dynamic) if (count > 1)
+        for (uint64_t k = 0; k < count; k++) {
+            double *own = part + k * 3 * rank;
+            memset(own, 0, 2 * rank * sizeof *own);
+            add_part(&pass, done + k, NULL, own, own + 2 * rank);
+        }
+        for (uint64_t k = 0; k < count; k++)
+            for (uint64_t i = 0; i < 2 * rank; i++)
+                sum[i] += part[k * 3 * rank + i];
+    }
+    memory_free(part);
+    return STATUS_OK;
 }
 
 enum status host_residual_gram(const void *a, uint64_t rows, uint64_t rank,

@@ -1,5 +1,6 @@
 /* The two parts of the residual (backend_fit.h) that the host computes: a sum over the
- * nonzeros, and the Grams of factor matrices. Sums do not depend on the number of threads.
+ * nonzeros, and the Grams of factor matrices; and the sums over the nonzeros that tell what each
+ * component explains. Sums do not depend on the number of threads.
  * Implemented in host_residual.c and host_residual_simd.c. */
 #ifndef BLCO_HOST_RESIDUAL_H
 #define BLCO_HOST_RESIDUAL_H
@@ -16,6 +17,12 @@
 struct double_double host_residual_nonzeros(const struct host_sweep *s,
                                             const struct host_rows *factors, const double *weight,
                                             double unlisted);
+
+/* sum (2 x R) = the sums over all nonzeros of each component_term (numerics/row_term.h),
+ * `explained` and `lost`, in doubles, with arguments as above. STATUS_MEMORY. */
+enum status host_residual_components(const struct host_sweep *s, const struct host_rows *factors,
+                                     const double *weight, double unlisted, bool rates, double *sum,
+                                     struct error *error);
 
 /* gram (R x R): its entries (i, j) with i <= j = A'A of A (rows x R). By all OpenMP threads.
  * STATUS_MEMORY. */
@@ -35,6 +42,7 @@ struct host_residual_terms {
     const void *rows[MAX_ORDER];      /* (I_n x R): the factor matrices                        */
     const double *value;              /* (count)                                               */
     double unlisted;                  /* the weight of unlisted entries (dd_weighed_misfit)    */
+    bool rates;                       /* the model's values are rates (component_term)         */
     const uint32_t *at[MAX_ORDER];    /* (count): coordinates in mode n, or in its group       */
     const uint32_t *tuple[MAX_ORDER]; /* (tuples): coordinates in mode n of its group's tuples,
                                        * where the group has several modes; else NULL          */
@@ -43,6 +51,8 @@ struct host_residual_terms {
 struct host_residual_kernels {
     /* The sum over `count` nonzeros of dd_weighed_misfit. */
     struct double_double (*nonzeros)(const struct host_residual_terms *p, uint64_t count);
+    /* sum (2 x R) += each component_term of `count` nonzeros. y (R): room. */
+    void (*components)(const struct host_residual_terms *p, uint64_t count, double *y, double *sum);
     /* row (R): entry j >= i becomes the inner product of the columns i and j of A (rows x R). */
     void (*gram_row)(const void *a, uint64_t rows, uint64_t rank, uint64_t i,
                      struct double_double *row);

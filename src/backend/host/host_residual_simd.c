@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/host/simd_vector.h"
+#include "numerics/row_term.h"
 
 /* `doubles` is a vector of SIMD_WIDTH doubles, fused(a, b, c) is a b + c rounded once. */
 #if SIMD_WIDTH == 1
@@ -73,14 +74,20 @@ INLINE struct double_double total(const struct wide *x)
     return two_sum(high[0], low[0]);
 }
 
-static struct double_double model_at(const struct host_residual_terms *p, uint64_t i)
+/* row[n] = the row of factor matrix n at nonzero i. */
+INLINE void rows_at(const struct host_residual_terms *p, uint64_t i, const entry **row)
 {
-    const entry *row[MAX_ORDER];
-    struct wide sum = {0};
     for (int n = 0; n < p->order; n++) {
         uint64_t at = p->at[n][i];
         row[n] = (const entry *)p->rows[n] + (p->tuple[n] ? p->tuple[n][at] : at) * p->rank;
     }
+}
+
+static struct double_double model_at(const struct host_residual_terms *p, uint64_t i)
+{
+    const entry *row[MAX_ORDER];
+    struct wide sum = {0};
+    rows_at(p, i, row);
     for (uint64_t r = 0; r < p->rank; r += SIMD_WIDTH) {
         uint64_t width = p->rank - r;
         struct wide product = {.high = load_weights(p->weight + r, width)};
@@ -97,6 +104,34 @@ static struct double_double nonzeros(const struct host_residual_terms *p, uint64
     for (uint64_t i = 0; i < count; i++)
         sum = dd_add(sum, dd_weighed_misfit(p->value[i], model_at(p, i), p->unlisted));
     return sum;
+}
+
+static void components(const struct host_residual_terms *p, uint64_t count, double *restrict y,
+                       double *restrict sum)
+{
+    const uint64_t rank = p->rank;
+    const double h = p->unlisted;
+    const bool rates = p->rates;
+    const entry *row[MAX_ORDER];
+    for (uint64_t i = 0; i < count; i++) {
+        const double x = p->value[i];
+        double m = 0;
+        rows_at(p, i, row);
+        memcpy(y, p->weight, rank * sizeof *y);
+        for (int n = 0; n < p->order; n++) {
+            const entry *restrict a = row[n];
+            for (uint64_t r = 0; r < rank; r++)
+                y[r] *= (double)a[r];
+        }
+#pragma omp simd reduction(+ : m)
+        for (uint64_t r = 0; r < rank; r++)
+            m += y[r];
+        for (uint64_t r = 0; r < rank; r++) {
+            const struct component_term t = component_term_of(x, m, y[r], h, rates);
+            sum[r] += t.explained;
+            sum[rank + r] += t.lost;
+        }
+    }
 }
 
 static void gram_row(const void *matrix, uint64_t rows, uint64_t rank, uint64_t i,
@@ -117,4 +152,4 @@ static void gram_row(const void *matrix, uint64_t rows, uint64_t rank, uint64_t 
     }
 }
 
-const struct host_residual_kernels SIMD_NAME(host_residual) = {nonzeros, gram_row};
+const struct host_residual_kernels SIMD_NAME(host_residual) = {nonzeros, components, gram_row};

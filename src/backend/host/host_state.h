@@ -131,6 +131,7 @@ enum status host_state_extrapolate(void *state, const struct momentum_step *step
 void host_state_swap(void *state);
 enum status host_state_values(void *state, const struct coo *at, double *value,
                               struct error *error);
+enum status host_state_components(void *state, double *sum, struct error *error);
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
 
 #endif

@@ -185,17 +185,32 @@ enum status host_state_fit(void *state, int mode, const struct momentum *m,
     return STATUS_OK;
 }
 
+/* weight (R) = what the products of the factor matrices' entries are multiplied by. */
+static void weights_of_entries(const struct host_model *model, double *weight)
+{
+    for (uint64_t i = 0; i < model->rank; i++) {
+        weight[i] = model->lambda[i];
+        for (int n = 0; n < model->shape.order; n++)
+            weight[i] *= model->factor[n].scale[i];
+    }
+}
+
+enum status host_state_components(void *state, double *sum, struct error *error)
+{
+    const struct host_state *h = state;
+    const struct host_rows factors = host_model_rows(&h->model);
+    weights_of_entries(&h->model, h->solve.row);
+    return host_residual_components(&h->sweep, &factors, h->solve.row, h->problem->count.weight,
+                                    h->rates, sum, error);
+}
+
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error)
 {
     const struct host_state *h = state;
     const struct host_model *model = &h->model;
     const struct host_rows factors = host_model_rows(model);
     r->norm_sq = h->norm_sq;
-    for (uint64_t i = 0; i < model->rank; i++) {
-        r->weight[i] = model->lambda[i];
-        for (int n = 0; n < model->shape.order; n++)
-            r->weight[i] *= model->factor[n].scale[i];
-    }
+    weights_of_entries(model, r->weight);
     for (int n = 0; n < model->shape.order; n++) {
         const struct mode_rows *rows = &h->ranks->mode[n];
         const void *own = host_model_row(model, model->factor[n].entries, rows->first);

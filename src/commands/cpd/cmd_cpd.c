@@ -199,7 +199,7 @@ const struct command cmd_cpd = {
              "Decomposes a sparse tensor into RANK components (CP-ALS) and writes the weights\n"
              "to STEM.lambda.mat and the factor matrix of each mode to STEM.mode1.mat, ...\n"
              "TENSOR is text (.tns) or CSV (--columns), plain or gzip, a .blco file,\n"
-             "COORDS.npy,VALUES.npy, or - for text from standard input.\n",
+             "COORDS.npy,VALUES.npy, or - for text or CSV from standard input.\n",
     .ending = "\nProcesses that mpirun or srun starts work on one tensor together, each with\na "
               "GPU of its own where there are GPUs. The memory options apply to each GPU "
               "or\nprocess, -t to each process. More in blco-cluster(7).\n\nAfter SIGINT, SIGTERM "

@@ -38,7 +38,7 @@ int cpd_stages(const struct cpd_times *times, int order, double total,
     for (int op = 0; op < OP_COUNT; op++) {
         double seconds = sum_of(times->operation[op], order);
         const char *name = op == OP_OPEN ? "build" : operation_name((enum operation)op);
-        if (op != OP_RESIDUAL || seconds > 0)
+        if ((op != OP_RESIDUAL && op != OP_COMPONENTS) || seconds > 0)
             stage[count++] = (struct cpd_stage){name, seconds, op};
     }
     if (times->halves > 0)

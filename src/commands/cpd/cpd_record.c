@@ -124,7 +124,8 @@ static void put_holdout_error(struct json *j, const struct holdout_error *holdou
     json_end(j);
 }
 
-static void put_result(struct json *j, const struct problem *problem, const struct cpals_result *r)
+static void put_result(struct json *j, const struct problem *problem, const struct cpals_result *r,
+                       const struct ktensor *model)
 {
     json_put_object(j, "result");
     json_put_number(j, "fit", r->fit);
@@ -153,6 +154,9 @@ static void put_result(struct json *j, const struct problem *problem, const stru
             json_put_number(j, "kkt_violation", r->violation);
     }
     put_holdout_error(j, &r->holdout_error);
+    json_put_numbers(j, "explained", model->explained, model->rank);
+    if (!problem_has_rates(problem))
+        json_put_numbers(j, "lost", model->lost, model->rank);
     json_put_unsigned(j, "zero_components", r->health.zero);
     json_put_unsigned(j, "degenerate_pairs", r->health.degenerate);
     if (r->health.degenerate > 0) {
@@ -278,7 +282,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     } else {
         put_ranks(j, &r->reports, order);
     }
-    put_result(j, &s->common.options.problem, &r->result);
+    put_result(j, &s->common.options.problem, &r->result, &r->model);
     if (r->runs.list.starts > 1)
         put_starts(j, &r->runs.starts[0]);
     put_halves(j, &r->halves);

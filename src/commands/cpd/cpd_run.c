@@ -82,6 +82,8 @@ static void note_tensor(struct cpd_rank *w)
         progress_note(w->progress,
                       "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
                       t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
+    if (results->names.order == 0) /* the first of several -r */
+        find_unused_column(&results->findings, w->settings->tensor, t->input.names.unused);
     find_in_shape(&results->findings, &t->shape, p);
     if (p->unlisted.weighed)
         find_dropped_zeros(&results->findings, t->listed.dropped, w->settings->tensor);
@@ -340,6 +342,7 @@ enum status cpd_run(struct comm *c, void *context, struct error *error)
     d.als.saving = s->saving.path ? &s->saving : NULL;
     d.als.resume = s->resume ? &in->resume : NULL;
     d.als.trace = s->recorded ? &job->results.trace : NULL;
+    d.als.components = true;
     d.als.core_consistency |= cpd_settings_range(s);
     TRY_OR(done, decompose(&w.backend, w.tensor, &d, w.runs, &w.mine.rank, error));
     TRY_OR(done, report(&w, error));

@@ -136,8 +136,8 @@ const struct cli_option cmd_input_options[] = {
     {"--value", 0, "COLUMN", "of CSV: the column of values (rows are counted)",
      CLI_NAME(struct cmd_common, csv.value), .needs = "--columns"},
     {"--order", 0, "COLUMN=HOW",
-     "of CSV: number the names sorted, by number, or as in\na FILE of names (in order of "
-     "appearance); repeatable",
+     "of CSV: number names sorted, by number, in order of\nappearance, or as in a FILE of names "
+     "(numbers and\ndates by value, others by appearance); repeatable",
      CLI_OWN(add_order, struct csv_options, struct cmd_common, csv), .needs = "--columns"},
     {"--bin", 0, "COLUMN=WIDTH",
      "of CSV: bins of dates, as 15m, 1h, 1d or\nhour-of-week, or of numbers, as 10 or .5; "

@@ -34,7 +34,8 @@ struct section_names {
     struct name_table fresh[MAX_ORDER]; /* names that the modes' tables lack          */
     uint32_t *number[MAX_ORDER];        /* (number_room) of these in the tables; owned */
     uint64_t number_room[MAX_ORDER];
-    bool binned[MAX_ORDER]; /* a field other than those of csv_bin_is_compact, so far */
+    unsigned kinds[MAX_ORDER]; /* of the names so far, where the mode's order is CSV_BY_VALUE  */
+    bool binned[MAX_ORDER];    /* a field other than those of csv_bin_is_compact, so far */
     char *copies; /* (copies_room) names of a batch that are not in the text as they are; owned */
     size_t copies_room;
 };
@@ -67,18 +68,17 @@ static bool take_fresh(struct batch *b, int i, int n, uint32_t *number)
 {
     const struct csv_mode *mode = &b->columns->mode[n];
     const struct name name = b->name[i][n];
-    double value;
+    struct csv_value value;
     if (mode->order == CSV_LISTED)
         return set_fault(b, CSV_UNLISTED, b->row[i], n, name);
     if (name.length > NAME_LONGEST)
         return set_fault(b, CSV_LONG, b->row[i], n, name);
     if (memchr(name.text, 0, name.length))
         return set_fault(b, CSV_ZERO_BYTE, b->row[i], n, name);
-    if (mode->order == CSV_BY_NUMBER) {
-        const char *end = name.text + name.length;
-        if (number_parse(name.text, end, &value) != end || isnan(value))
-            return set_fault(b, CSV_NUMBER, b->row[i], n, name);
-    }
+    if (mode->order == CSV_BY_NUMBER && !csv_value_number(&value, name.text, name.length))
+        return set_fault(b, CSV_NUMBER, b->row[i], n, name);
+    if (mode->order == CSV_BY_VALUE)
+        b->own->kinds[n] = csv_columns_kinds(b->own->kinds[n], name);
     if (name_table_add(&b->own->fresh[n], name, b->hash[i][n], number, &b->own->error) != STATUS_OK)
         return false;
     *number |= FRESH;
@@ -188,8 +188,10 @@ static void read_section(const struct csv_columns *c, const struct csv_section *
     struct batch b = {.columns = c, .own = own, .x = x, .first = first};
     own->rows = 0;
     own->fault.kind = CSV_SOUND;
-    for (int n = 0; n < c->modes; n++)
+    for (int n = 0; n < c->modes; n++) {
         name_table_clear(&own->fresh[n]);
+        own->kinds[n] = c->mode[n].kinds;
+    }
     for (const char *at = csv_record_skip_blank(s->begin, s->end); at && at < s->end;) {
         const char *next = csv_record_read(&c->format, at, s->end, field, &own->fault);
         if (!next || !take_row(&b, field, at))
@@ -215,10 +217,12 @@ struct csv_reading {
     bool names_only; /* too many entries while names are to be sorted: it is read again */
 };
 
-/* Adds the fresh names of all sections to the table of mode n. */
+/* Adds the fresh names of all sections to the table of mode n. The first name that is neither a
+ * number nor a date ends the wait for an order by value. */
 static enum status add_names(struct csv_reading *r, int n, struct error *error)
 {
-    struct name_table *names = &r->columns.mode[n].names;
+    struct csv_mode *mode = &r->columns.mode[n];
+    struct name_table *names = &mode->names;
     for (size_t i = 0; i < r->text.sections; i++) {
         struct section_names *own = &r->own[i];
         const struct name_table *fresh = &own->fresh[n];
@@ -235,7 +239,10 @@ static enum status add_names(struct csv_reading *r, int n, struct error *error)
             const uint32_t hash = name_hash(name.text, name.length);
             TRY(name_table_add(names, name, hash, &own->number[n][k], error));
         }
+        mode->kinds &= own->kinds[n];
     }
+    if (mode->order == CSV_BY_VALUE && !mode->kinds)
+        mode->order = CSV_APPEARANCE;
     return STATUS_OK;
 }
 
@@ -330,7 +337,7 @@ static enum status check_names(const struct csv_reading *r, struct error *error)
 }
 
 /* The piece is full, but while names wait to be sorted, it cannot be handed over: then only names
- * are taken, and the file is read again. */
+ * are taken, and the file is read again. So the order does not depend on the memory. */
 static enum status take_names_only(struct csv_reading *r, struct error *error)
 {
     struct stat about;
@@ -340,8 +347,9 @@ static enum status take_names_only(struct csv_reading *r, struct error *error)
     if (!reads_again)
         return error_set(error, STATUS_MEMORY,
                          "%s: more than %" PRIu64 " entries, for which there is not enough memory "
-                         "while names wait to be sorted: give a file, which can be read twice, or "
-                         "allow more with --host-memory",
+                         "while names wait to be sorted: give a file, which can be read twice, "
+                         "allow more with --host-memory, or leave names as they appear with "
+                         "--order COLUMN=appearance",
                          r->text.reader.name, r->used);
     r->names_only = true;
     r->used = 0;
@@ -417,6 +425,7 @@ static enum status csv_open(struct tensor_reader *t, struct error *error)
     TRY(open_text(r, &begin, &end, error));
     TRY(csv_columns_read(&r->columns, r->text.reader.name, begin, end, error));
     TRY(csv_columns_choose(&r->columns, t->csv, error));
+    TRY(csv_columns_find_unused(&r->columns, end, r->text.end, error));
     r->text.format = &r->columns.format; /* from now on messages name the columns */
     return check_names(r, error);
 }
@@ -428,8 +437,8 @@ static enum status read_rows(struct csv_reading *r, struct error *error)
     while (r->text.begin < r->text.end) {
         const struct csv_section *last = &r->text.section[r->text.sections - 1];
         const uint64_t lines = last->first_line + last->lines;
-        const uint64_t most =
-            tensor_reader_most(t, r->columns.modes, csv_columns_bytes(&r->columns));
+        const uint64_t names = csv_columns_bytes(&r->columns) + csv_columns_sort_bytes(&r->columns);
+        const uint64_t most = tensor_reader_most(t, r->columns.modes, names);
         const double read = r->names_only ? 0 : line_reader_fraction(&r->text.reader);
         if (r->used > 0 && r->used + lines > most) {
             if (!r->names_only && !csv_columns_wait(&r->columns))
@@ -496,6 +505,8 @@ static void csv_names(struct tensor_reader *t, struct tensor_names *names)
 {
     struct csv_reading *r = t->state;
     *names = (struct tensor_names){.order = r->columns.modes, .modes = r->columns.mode_names};
+    names->unused = r->columns.unused;
+    r->columns.unused = NULL;
     for (int n = 0; n < names->order; n++) {
         names->index[n] = r->columns.mode[n].names;
         r->columns.mode[n].names = (struct name_table){0};

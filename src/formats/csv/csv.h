@@ -9,8 +9,8 @@
 #include "formats/tns/tns_options.h"
 
 /* The value of a row is that in the column of values, COO_UNKNOWN where it is empty or nan, or 1;
- * rows of the same names are duplicates. There are no shares, because names are numbered in the
- * order of the whole file, and no steps: a piece is what memory holds. Where there is more than one
+ * rows of the same names are duplicates. There are no shares, because the whole file decides
+ * how names are numbered, and no steps: a piece is what memory holds. Where there is more than one
  * and names are to be sorted, the file is read twice; STATUS_MEMORY where it cannot be, and where
  * the names take more than half of the memory. STATUS_INPUT also where --dims gives other lengths
  * than the names do. */

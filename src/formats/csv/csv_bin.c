@@ -7,6 +7,7 @@
 
 #include "base/digits.h"
 #include "base/number.h"
+#include "base/uint128.h"
 
 #define DAY           86400
 #define MOST_DECIMALS 9
@@ -128,6 +129,12 @@ static bool take_digits(const char **at, const char *end, int count, int least, 
     return *number >= least && *number <= most;
 }
 
+/* Seconds since 1970, rounded down, and what is left of a second. */
+struct moment {
+    int64_t seconds;
+    double rest;
+};
+
 static bool take(const char **at, const char *end, char c)
 {
     const bool is_there = *at < end && **at == c;
@@ -135,23 +142,25 @@ static bool take(const char **at, const char *end, char c)
     return is_there;
 }
 
-/* The digits at *at, a part of `unit` seconds: *seconds += that part, rounded down; *any: it is
- * more than 0. */
-static bool take_fraction(const char **at, const char *end, int64_t unit, int64_t *seconds,
+/* Adds the digits at *at, a part of `unit` seconds; *any: it is more than 0. */
+static bool take_fraction(const char **at, const char *end, int64_t unit, struct moment *m,
                           bool *any)
 {
     const char *first = *at;
     int64_t part = 0;
     while (*at < end && is_digit(**at))
         *any |= *(*at)++ != '0';
-    for (const char *c = *at; c > first;)
-        part = ((*--c - '0') * unit + part) / 10;
-    *seconds += part;
+    for (const char *c = *at; c > first;) {
+        part += (*--c - '0') * unit;
+        m->rest = ((double)(part % 10) + m->rest) / 10;
+        part /= 10;
+    }
+    m->seconds += part;
     return *at > first;
 }
 
 /* "14:05:59", "14:05" or "14"; the last number may have a fraction, as "14:05.5". */
-static bool take_time(const char **at, const char *end, int64_t *seconds)
+static bool take_time(const char **at, const char *end, struct moment *m)
 {
     int64_t unit = 3600;
     bool after = false; /* midnight */
@@ -159,16 +168,15 @@ static bool take_time(const char **at, const char *end, int64_t *seconds)
     if (!take_digits(at, end, 2, 0, 24, &number))
         return false;
     const int hour = number;
-    *seconds += hour * unit;
+    m->seconds += hour * unit;
     for (int most = 59; unit > 1 && take(at, end, ':'); most++) {
         if (!take_digits(at, end, 2, 0, most, &number)) /* a leap second is number 60 */
             return false;
         unit /= 60;
-        *seconds += number * unit;
+        m->seconds += number * unit;
         after |= number > 0;
     }
-    if ((take(at, end, '.') || take(at, end, ',')) &&
-        !take_fraction(at, end, unit, seconds, &after))
+    if ((take(at, end, '.') || take(at, end, ',')) && !take_fraction(at, end, unit, m, &after))
         return false;
     return hour < 24 || !after;
 }
@@ -197,7 +205,7 @@ static bool take_day(const char **at, const char *end, int year, int month, int 
     return take_digits(at, end, 2, 1, lengths[month - 1] + (month == 2 && leap), day);
 }
 
-static bool parse_date(const char *at, const char *end, int64_t *seconds)
+static bool parse_date(const char *at, const char *end, struct moment *m)
 {
     int year, month, day;
     if (!take_digits(&at, end, 4, 0, 9999, &year) || !take(&at, end, '-'))
@@ -206,12 +214,12 @@ static bool parse_date(const char *at, const char *end, int64_t *seconds)
         return false;
     if (!take_day(&at, end, year, month, &day))
         return false;
-    *seconds = days_of(year, month, day) * DAY;
+    *m = (struct moment){.seconds = days_of(year, month, day) * DAY};
     if (at == end)
         return true;
     if (!take(&at, end, 'T') && !take(&at, end, ' '))
         return false;
-    return take_time(&at, end, seconds) && take_offset(&at, end, seconds) && at == end;
+    return take_time(&at, end, m) && take_offset(&at, end, &m->seconds) && at == end;
 }
 
 bool csv_bin_is_compact(const char *text, size_t length)
@@ -239,12 +247,46 @@ static bool parse_moment(const char *text, const char *end, int64_t *seconds)
 {
     const int64_t least = days_of(0, 1, 1) * DAY, most = days_of(10000, 1, 1) * DAY;
     struct scaled number;
-    if (!parse_date(text, end, seconds)) {
-        if (!parse_scaled(&number, text, end, 0))
-            return false;
+    struct moment date;
+    if (parse_date(text, end, &date))
+        *seconds = date.seconds;
+    else if (parse_scaled(&number, text, end, 0))
         *seconds = round_down(&number);
-    }
+    else
+        return false;
     return *seconds >= least && *seconds < most;
+}
+
+/* --- values --- */
+
+bool csv_value_date(struct csv_value *value, const char *text, size_t length)
+{
+    struct moment m;
+    if (!parse_date(text, text + length, &m))
+        return false;
+    *value = (struct csv_value){(double)m.seconds, m.rest};
+    return true;
+}
+
+bool csv_value_number(struct csv_value *value, const char *text, size_t length)
+{
+    const char *end = text + length, *c = text;
+    value->rest = 0;
+    if (number_parse(text, end, &value->whole) != end || isnan(value->whole))
+        return false;
+    const double distance = fabs(value->whole);
+    if (distance < (double)MOST_WHOLE || distance > 0x1p126)
+        return true;
+    /* a whole number may have more digits than a double */
+    uint128 whole = 0;
+    for (c += *c == '-' || *c == '+'; c < end && is_digit(*c); c++)
+        whole = 10 * whole + (unsigned)(*c - '0');
+    if (c < end)
+        return true;
+    const uint128 rounded = (uint128)distance;
+    value->rest = whole < rounded ? -(double)(rounded - whole) : (double)(whole - rounded);
+    value->rest = value->whole < 0 ? -value->rest : value->rest;
+    return true;
 }
 
 static int64_t floor_to(int64_t number, int64_t width)

@@ -1,4 +1,4 @@
-/* Bins of dates and numbers: the text of a field becomes the name of its bin. */
+/* Dates and numbers in fields: their values, and their bins, whose names the fields become. */
 #ifndef BLCO_CSV_BIN_H
 #define BLCO_CSV_BIN_H
 
@@ -31,6 +31,15 @@ size_t csv_bin_name(const struct csv_bin *bin, const char *text, size_t length, 
 /* Whether the field is a number that reads as a date without hyphens: 2026, 202611, 20261123 or
  * 202611231405, with a year from 1000 to 2999, perhaps with .0 behind. */
 bool csv_bin_is_compact(const char *text, size_t length);
+
+/* The value of a number or of a date in seconds, exactly: `whole`, then `rest`. */
+struct csv_value {
+    double whole, rest;
+};
+
+/* Reads a number, or a date of ISO 8601 as above. Returns whether text[0..length) is one. */
+bool csv_value_number(struct csv_value *value, const char *text, size_t length);
+bool csv_value_date(struct csv_value *value, const char *text, size_t length);
 
 #define CSV_BIN_HOURS (7 * 24)
 

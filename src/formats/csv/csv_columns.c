@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/radix_sort.h"
 #include "base/shell_word.h"
 #include "formats/names/name_list.h"
 
@@ -123,6 +125,7 @@ static enum status add_mode(struct csv_columns *c, struct name name, struct erro
     TRY(find_column(c, "--columns", name, &mode->column, error));
     if (mode_names_set(&c->mode_names, c->modes, name.text, name.length, error) != STATUS_OK)
         return error_prefix(error, "%s: ", c->path);
+    mode->kinds = CSV_NUMBERS | CSV_DATES;
     c->modes++;
     return take_column(c, mode->column, error);
 }
@@ -259,11 +262,13 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
         TRY(find_mode(c, "--order", options->order[i], is_ordered, &mode, &how, error));
         if (*how == '\0')
             return error_set(error, STATUS_INPUT,
-                             "--order: '%s', expected COLUMN=sorted, COLUMN=number or COLUMN=FILE",
+                             "--order: '%s', expected COLUMN=sorted, COLUMN=number, "
+                             "COLUMN=appearance or COLUMN=FILE",
                              options->order[i]);
-        mode->order = strcmp(how, "sorted") == 0   ? CSV_SORTED
-                      : strcmp(how, "number") == 0 ? CSV_BY_NUMBER
-                                                   : CSV_LISTED;
+        mode->order = strcmp(how, "sorted") == 0       ? CSV_SORTED
+                      : strcmp(how, "number") == 0     ? CSV_BY_NUMBER
+                      : strcmp(how, "appearance") == 0 ? CSV_APPEARANCE
+                                                       : CSV_LISTED;
         if (mode->order == CSV_LISTED)
             mode->file = how;
     }
@@ -275,17 +280,81 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
     return STATUS_OK;
 }
 
+/* --- a column of numbers that is not used --- */
+
+#define LOOKED_ROWS 100
+
+enum looked { LOOKED_EMPTY, LOOKED_NUMBERS, LOOKED_OTHER };
+
+/* What a column is that was `so_far` before this field. */
+static enum looked look_at(enum looked so_far, struct name field)
+{
+    const char *end = field.text + field.length;
+    double number;
+    if (so_far == LOOKED_OTHER || field.length == 0 || number_parse_unknown(field.text, end) == end)
+        return so_far;
+    return number_parse(field.text, end, &number) == end ? LOOKED_NUMBERS : LOOKED_OTHER;
+}
+
+static bool is_named_like_value(struct name name)
+{
+    static const char *const words[] = {"amount", "count",   "n",     "number",   "price",
+                                        "rating", "ratings", "score", "quantity", "stars",
+                                        "value",  "values",  "weight"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (name.length == strlen(words[i]) && strncasecmp(name.text, words[i], name.length) == 0)
+            return true;
+    return false;
+}
+
+enum status csv_columns_find_unused(struct csv_columns *c, const char *begin, const char *end,
+                                    struct error *error)
+{
+    const int count = c->format.columns;
+    enum looked *looked;
+    int found = -1;
+    if (c->value >= 0)
+        return STATUS_OK;
+    looked = memory_zeros((size_t)count, sizeof *looked, error);
+    TRY(error->status);
+    const char *at = csv_record_skip_blank(begin, end);
+    for (int row = 0, column = 0; row < LOOKED_ROWS && at < end; column++) {
+        enum csv_fault_kind kind;
+        struct csv_field field;
+        at = csv_field_read(c->format.separator, at, end, &field, &kind);
+        if (!at) /* the row is at fault, which its reader will report */
+            break;
+        if (column < count)
+            looked[column] = look_at(looked[column], field.name);
+        if (*at++ == '\n') {
+            at = csv_record_skip_blank(at, end);
+            row++;
+            column = -1;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        const struct name name = c->format.name[i];
+        const bool is_unused = c->format.slot[i] == c->format.wanted && name.length > 0;
+        if (!is_unused || looked[i] != LOOKED_NUMBERS)
+            continue;
+        found = i;
+        if (is_named_like_value(name))
+            break;
+    }
+    memory_free(looked);
+    if (found >= 0)
+        c->unused = memory_text(error, "%.*s", (int)c->format.name[found].length,
+                                c->format.name[found].text);
+    return error->status;
+}
+
 /* --- the order of names --- */
 
-struct ordered {
-    struct name name;
-    double value; /* 0 where the order is that of bytes */
-    uint32_t number;
-};
+#define SORT_BYTES 36 /* for each name: key, name and number below, and those of radix_sort() */
 
 static bool waits(const struct csv_mode *mode)
 {
-    return mode->order == CSV_SORTED || mode->order == CSV_BY_NUMBER;
+    return mode->order != CSV_APPEARANCE && mode->order != CSV_LISTED;
 }
 
 bool csv_columns_wait(const struct csv_columns *c)
@@ -296,14 +365,87 @@ bool csv_columns_wait(const struct csv_columns *c)
     return false;
 }
 
+unsigned csv_columns_kinds(unsigned kinds, struct name name)
+{
+    struct csv_value value;
+    if (kinds & CSV_NUMBERS && !csv_value_number(&value, name.text, name.length))
+        kinds &= ~(unsigned)CSV_NUMBERS;
+    if (kinds & CSV_DATES && !csv_value_date(&value, name.text, name.length))
+        kinds &= ~(unsigned)CSV_DATES;
+    return kinds;
+}
+
+/* What the order of the mode compares before the bytes of a name; 0 where it compares these only.
+ */
+static struct csv_value name_value(const struct csv_mode *mode, struct name name)
+{
+    struct csv_value value = {0};
+    if (mode->order == CSV_BY_VALUE && mode->kinds == CSV_DATES)
+        csv_value_date(&value, name.text, name.length);
+    else if (mode->order != CSV_SORTED)
+        csv_value_number(&value, name.text, name.length);
+    return value;
+}
+
+/* Whole numbers in the order of the doubles. */
+static uint64_t key_of(double number)
+{
+    const uint64_t sign = UINT64_C(1) << 63;
+    uint64_t bits;
+    number += 0.0; /* -0 is 0 */
+    memcpy(&bits, &number, sizeof bits);
+    return bits & sign ? ~bits : bits | sign;
+}
+
+/* One of several names with the same key. */
+struct tied {
+    struct name name;
+    double rest;
+    uint64_t number;
+};
+
 static int compare(const void *one, const void *other)
 {
-    const struct ordered *a = one, *b = other;
-    if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
+    const struct tied *a = one, *b = other;
+    if (a->rest != b->rest)
+        return a->rest < b->rest ? -1 : 1;
     const size_t shorter = a->name.length < b->name.length ? a->name.length : b->name.length;
     const int bytes = memcmp(a->name.text, b->name.text, shorter);
     return bytes ? bytes : a->name.length < b->name.length ? -1 : 1;
+}
+
+/* The end of the names with the key of name i. */
+static uint32_t ties_end(const uint64_t *key, uint32_t i, uint32_t count)
+{
+    const uint64_t same = key[i];
+    while (i < count && key[i] == same)
+        i++;
+    return i;
+}
+
+/* Sorts the names that have the same key; name[i] is the number of the name of key[i]. */
+static enum status sort_ties(const struct csv_mode *mode, const uint64_t *key, uint64_t *name,
+                             struct error *error)
+{
+    const uint32_t count = mode->names.count;
+    uint32_t most = 0;
+    for (uint32_t i = 0, end; i < count; i = end) {
+        end = ties_end(key, i, count);
+        most = end - i > most ? end - i : most;
+    }
+    struct tied *tied = most > 1 ? memory_array(most, sizeof *tied, error) : NULL;
+    for (uint32_t i = 0, end; i < count && tied; i = end) {
+        end = ties_end(key, i, count);
+        for (uint32_t k = i; k < end; k++) {
+            const struct name text = name_table_get(&mode->names, (uint32_t)name[k]);
+            tied[k - i] = (struct tied){text, name_value(mode, text).rest, name[k]};
+        }
+        qsort(tied, end - i, sizeof *tied, compare);
+        for (uint32_t k = i; k < end; k++)
+            name[k] = tied[k - i].number;
+    }
+    memory_free(tied);
+    return error->status;
 }
 
 /* Numbers the names of the mode in their new order, and renumbers index (nnz). */
@@ -311,31 +453,29 @@ static enum status order_mode(struct csv_mode *mode, uint32_t *index, uint64_t n
                               struct error *error)
 {
     const uint32_t count = mode->names.count;
-    struct name_table sorted = {0};
-    struct ordered *list = memory_array(count, sizeof *list, error);
+    bool in_order = true;
+    uint64_t *key = memory_array(count, sizeof *key, error);
+    uint64_t *name = memory_array(count, sizeof *name, error);     /* by the new number */
     uint32_t *number = memory_array(count, sizeof *number, error); /* by the number so far */
     TRY_OR(done, error->status);
     for (uint32_t i = 0; i < count; i++) {
-        list[i] = (struct ordered){.name = name_table_get(&mode->names, i), .number = i};
-        const char *text = list[i].name.text;
-        if (mode->order == CSV_BY_NUMBER)
-            number_parse(text, text + list[i].name.length, &list[i].value);
+        key[i] = key_of(name_value(mode, name_table_get(&mode->names, i)).whole);
+        name[i] = i;
+        in_order = in_order && (i == 0 || key[i - 1] < key[i]);
     }
-    qsort(list, count, sizeof *list, compare);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct name name = list[i].name;
-        TRY_OR(done, name_table_add(&sorted, name, name_hash(name.text, name.length),
-                                    &number[list[i].number], error));
-    }
+    if (in_order)
+        goto done;
+    TRY_OR(done, radix_sort(key, name, count, error));
+    TRY_OR(done, sort_ties(mode, key, name, error));
+    for (uint32_t i = 0; i < count; i++)
+        number[name[i]] = i;
+    TRY_OR(done, name_table_renumber(&mode->names, number, error));
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < nnz; i++)
         index[i] = number[index[i]];
-    name_table_free(&mode->names);
-    mode->names = sorted;
-    sorted = (struct name_table){0};
 done:
-    name_table_free(&sorted);
-    memory_free(list);
+    memory_free(key);
+    memory_free(name);
     memory_free(number);
     return error->status;
 }
@@ -359,6 +499,16 @@ uint64_t csv_columns_bytes(const struct csv_columns *c)
     return bytes;
 }
 
+uint64_t csv_columns_sort_bytes(const struct csv_columns *c)
+{
+    uint64_t bytes = 0;
+    for (int n = 0; n < c->modes; n++) {
+        const uint64_t names = waits(&c->mode[n]) ? c->mode[n].names.count : 0;
+        bytes = names * SORT_BYTES > bytes ? names * SORT_BYTES : bytes;
+    }
+    return bytes;
+}
+
 void csv_columns_free(struct csv_columns *c)
 {
     for (int n = 0; n < c->modes; n++)
@@ -366,5 +516,6 @@ void csv_columns_free(struct csv_columns *c)
     memory_free(c->format.slot);
     memory_free(c->format.name);
     memory_free(c->text);
+    memory_free(c->unused);
     *c = (struct csv_columns){0};
 }

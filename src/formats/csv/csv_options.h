@@ -8,7 +8,7 @@
 struct csv_options {
     const char *columns;          /* --columns: the modes' columns, a row of CSV; NULL: not given */
     const char *value;            /* --value: the column of values; NULL: rows are counted        */
-    const char *order[MAX_ORDER]; /* (orders) --order, COLUMN=sorted|number|FILE each             */
+    const char *order[MAX_ORDER]; /* (orders) --order, COLUMN=sorted|number|appearance|FILE each  */
     const char *bin[MAX_ORDER];   /* (bins) --bin, COLUMN=WIDTH each                              */
     int orders, bins;
 };

@@ -146,6 +146,7 @@ void labels_take(struct labels *l, struct tensor_names *names)
         l->mode[n].names = names->index[n];
         name_table_seal(&l->mode[n].names);
     }
+    memory_free(names->unused);
     *names = (struct tensor_names){0};
 }
 

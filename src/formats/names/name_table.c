@@ -158,6 +158,22 @@ enum status name_table_add(struct name_table *t, struct name name, uint32_t hash
     return STATUS_OK;
 }
 
+enum status name_table_renumber(struct name_table *t, const uint32_t *number, struct error *error)
+{
+    uint64_t *place = memory_array(t->count, sizeof *place, error);
+    if (!place)
+        return error->status;
+    for (uint32_t k = 0; k < t->count; k++)
+        place[number[k]] = t->place[k];
+    for (uint64_t s = 0; s < t->slots; s++)
+        if (t->slot[s].next != 0)
+            t->slot[s].next = number[t->slot[s].next - 1] + 1;
+    memory_free(t->place);
+    t->place = place;
+    t->place_room = t->count;
+    return STATUS_OK;
+}
+
 void name_table_seal(struct name_table *t)
 {
     memory_free(t->slot);
@@ -194,5 +210,6 @@ void tensor_names_free(struct tensor_names *names)
 {
     for (int n = 0; n < MAX_ORDER; n++)
         name_table_free(&names->index[n]);
+    memory_free(names->unused);
     *names = (struct tensor_names){0};
 }

@@ -17,7 +17,7 @@ struct name_slot;
 
 struct name_table {
     uint32_t count;
-    char *text;          /* the names one after the other, each terminated; owned  */
+    char *text;          /* the names as they were added, each terminated; owned   */
     uint64_t used, room; /* bytes of `text`                                        */
     uint64_t *place;     /* (place_room) of each name: where it begins in `text` and
                           * its length, as name_at() unpacks them; owned           */
@@ -57,6 +57,10 @@ enum status name_table_add(struct name_table *t, struct name name, uint32_t hash
  * text. STATUS_MEMORY. */
 enum status name_table_append(struct name_table *t, struct name name, struct error *error);
 
+/* Name k gets the number number[k]; `number` is a permutation. STATUS_MEMORY leaves the table as it
+ * was. */
+enum status name_table_renumber(struct name_table *t, const uint32_t *number, struct error *error);
+
 /* Ends the adding and finding of names by their text, and frees what these need. */
 void name_table_seal(struct name_table *t);
 
@@ -77,6 +81,7 @@ struct tensor_names {
     int order; /* 0: there are no names of indices */
     struct mode_names modes;
     struct name_table index[MAX_ORDER]; /* (order) name k is that of index k; owned */
+    char *unused; /* a column of numbers that is neither a mode nor the value, or NULL; owned */
 };
 
 /* Accepts empty names. */

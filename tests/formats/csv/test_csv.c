@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -92,7 +93,8 @@ static void orders_names(void **state)
 {
     (void)state;
     static const char text[] = "a,b\n10,x\n9,é\n-1e1,y\n10,b\n";
-    const struct csv_options appearance = {.columns = "a,b"};
+    const struct csv_options appearance = {
+        .columns = "a,b", .order = {"a=appearance"}, .orders = 1};
     const struct csv_options sorted = {
         .columns = "a,b", .order = {"a=number", "b=sorted"}, .orders = 2};
     struct result r = read_text(text, &appearance, &usual);
@@ -106,6 +108,126 @@ static void orders_names(void **state)
     assert_row(&r, 0, "10", "x", 1);
     assert_row(&r, 2, "-1e1", "y", 1);
     free_result(&r);
+}
+
+/* Reads the names in the order i * step modulo their number as a column, each with "x" beside it,
+ * and finds that they are numbered as listed (`by_value`), or as they appear. */
+static void assert_numbers(const char *const *name, size_t count, size_t step, bool by_value)
+{
+    static const struct tns_sizes sizes[] = {{1 << 20, 1 << 16}, {128, 7}};
+    const int threads = omp_get_max_threads();
+    const struct csv_options plain = {.columns = "a,b"};
+    const struct csv_options appearance = {
+        .columns = "a,b", .order = {"a=appearance"}, .orders = 1};
+    char text[4096] = "a,b\n";
+    for (size_t i = 0; i < count; i++)
+        sprintf(text + strlen(text), "\"%s\",x\n", name[i * step % count]);
+    for (int run = 0; run < 8; run++) {
+        omp_set_num_threads(run & 1 ? 3 : 1);
+        struct result r = read_text(text, run & 4 ? &appearance : &plain, &sizes[run >> 1 & 1]);
+        assert_string_equal(r.error.message, "");
+        assert_int_equal(r.x.shape.dims[0], count);
+        for (size_t i = 0; i < count; i++) {
+            assert_name(&r, 0, (uint32_t)i, name[by_value && !(run & 4) ? i : i * step % count]);
+            assert_name(&r, 0, r.x.index[0][i], name[i * step % count]);
+        }
+        free_result(&r);
+    }
+    omp_set_num_threads(threads);
+}
+
+/* Steps without a common factor with 11, the number of names of each case. */
+#define CASE_NAMES 11
+static const size_t steps[] = {1, 4, 10};
+
+static void orders_numbers_and_dates_by_value(void **state)
+{
+    (void)state;
+    static const char *const cases[][CASE_NAMES] = {
+        {"-30", "-4", "0", "+7", "07", "7", "7.0", "11", "47", "108", "109"},
+        {"-1e3", "-.5", "-0.25", "0", "1e-9", "0.1", "0.10", ".3", "0.5", "1e2", "99999999999"},
+        /* more digits than a double has */
+        {"-10000000000000000000", "-9007199254740994", "-9007199254740993", "-9007199254740992",
+         "9007199254740992", "09007199254740993", "9007199254740993", "9007199254740994",
+         "99999999999999999", "100000000000000000", "18446744073709551616"},
+        {"1969-12-31T23", "2026-11-22", "2026-11-23T01:00+02:00", "2026-11-23",
+         "2026-11-23T00:00:00.001", "2026-11-23 00:00:00,25", "2026-11-23T00.00015",
+         "2026-11-23T14:05:59Z", "2026-11-23T14:05:59.5Z", "2026-11-23T17:06:00+03:00",
+         "2026-11-23T14:06:01"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
+            assert_numbers(cases[i], CASE_NAMES, steps[k], true);
+}
+
+static void keeps_the_order_of_other_names(void **state)
+{
+    (void)state;
+    static const char *const cases[][CASE_NAMES] = {
+        {"9", "8", "7", "6", "5", "4", "3", "2", "1", "0", "none"},
+        {"2026-11-23", "2026-11-22", "8", "6", "5", "4", "3", "2", "1", "0", "7"},
+        {"2026-11-23", "2026-11-22", "2026-11-21", "2026-11", "5", "4", "3", "2", "1", "0", "7"},
+        {"9", "8", "7", "6", "nan", "4", "3", "2", "1", "0", "5"},
+        {"9", "8", "7", "6", " 5", "4", "3", "2", "1", "0", "5"},
+        {"2026-11-23", "2026-11-22T25:00", "2026-02-30", "8", "6", "4", "3", "2", "1", "0", "7"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
+            assert_numbers(cases[i], CASE_NAMES, steps[k], false);
+}
+
+/* With `memory` too small for the rows, the file is read twice: the same entries and names. */
+static void orders_by_value_in_any_memory(void **state)
+{
+    (void)state;
+    enum { ROWS = 60000 };
+    char *text = malloc(32 * ROWS + 64), *to = text;
+    assert_non_null(text);
+    to += sprintf(to, "a,b,c\n");
+    for (int i = 0; i < ROWS; i++) /* b ends with a name that is no number */
+        to += sprintf(to, "%d,%d,t%d\n", i * 7919 % 997 - 500, i * 31 % 1009, i * 13 % 101);
+    sprintf(to, "0,last,t0\n");
+    const struct csv_options options = {.columns = "a,b,c"};
+    const struct tns_options plain = {.sizes = {1 << 16, 1 << 12}};
+    struct result whole = read_text(text, &options, &plain.sizes);
+    assert_string_equal(whole.error.message, "");
+    for (uint32_t k = 0; k < 997; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", (int)k - 500);
+        assert_name(&whole, 0, k, name);
+    }
+    assert_name(&whole, 1, 0, "0");
+    assert_name(&whole, 1, 1, "31");
+    assert_name(&whole, 2, 1, "t13");
+    struct tensor_reader reader = {.path = scratch_text("x.csv", text),
+                                   .tns = &plain,
+                                   .csv = &options,
+                                   .format = &tensor_csv,
+                                   .cut = TENSOR_PIECES,
+                                   .memory = 1 << 20};
+    struct error error = {0};
+    uint64_t at = 0, pieces = 0;
+    assert_int_equal(tensor_reader_open(&reader, &error), STATUS_OK);
+    for (; !reader.over; pieces++) {
+        assert_int_equal(tensor_reader_next(&reader, &error), STATUS_OK);
+        for (int n = 0; n < 3; n++)
+            assert_memory_equal(reader.piece.index[n], whole.x.index[n] + at,
+                                reader.piece.nnz * sizeof *whole.x.index[n]);
+        at += reader.piece.nnz;
+    }
+    assert_int_equal(at, whole.x.nnz);
+    assert_true(pieces > 1);
+    assert_int_equal(tensor_reader_end(&reader, &error), STATUS_OK);
+    struct tensor_names names;
+    tensor_csv.names(&reader, &names);
+    tensor_reader_close(&reader);
+    for (int n = 0; n < 3; n++) {
+        assert_int_equal(names.index[n].count, whole.names.index[n].count);
+        assert_memory_equal(names.index[n].text, whole.names.index[n].text, names.index[n].used);
+    }
+    tensor_names_free(&names);
+    free_result(&whole);
+    free(text);
 }
 
 static void takes_numbers_from_a_file(void **state)
@@ -143,6 +265,29 @@ static void reads_unknown_values(void **state)
     assert_int_equal(r.x.nnz, 2);
     assert_true(isnan(r.x.value[0]) && isnan(r.x.value[1]));
     free_result(&r);
+}
+
+static void finds_a_column_of_numbers_that_is_not_used(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {/* text, --value, found */
+                                           {"a,b,x,y\nu,v,1,2\n", NULL, "y"},
+                                           {"a,b,x,y\nu,v,1,2\n", "x", NULL},
+                                           {"a,b,Rating,y\nu,v,1,2\n", NULL, "Rating"},
+                                           {"n,a,b,rating\n,u,v,2\n7,u,w,nan\n", NULL, "n"},
+                                           {"a,b,n,y\nu,v,1,2\nu,v,1x,2\n", NULL, "y"},
+                                           {"a,b,n,y\nu,v,,\nu,v,nan,NA\n", NULL, NULL},
+                                           {"a,b,,y\nu,v,1,2026-11-23\n", NULL, NULL},
+                                           {"a,b\n1,2\n", NULL, NULL},
+                                           {"a,b,\"x;\"\"\"\n\"1\n\",2,\"3\"\n", NULL, "x;\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct csv_options options = {.columns = "a,b", .value = cases[i][1]};
+        struct result r = read_text(cases[i][0], &options, &usual);
+        assert_string_equal(r.error.message, "");
+        assert_string_equal(r.names.unused ? r.names.unused : "(none)",
+                            cases[i][2] ? cases[i][2] : "(none)");
+        free_result(&r);
+    }
 }
 
 static void explains_bad_rows(void **state)
@@ -264,23 +409,13 @@ static void does_not_depend_on_sizes_or_threads(void **state)
     free(text);
 }
 
-static void every_allocation_may_fail(void **state)
+static void check_allocations(const char *text, const struct csv_options *options)
 {
-    (void)state;
-    const struct csv_options options = {.columns = "a,b",
-                                        .value = "n",
-                                        .order = {"a=sorted"},
-                                        .orders = 1,
-                                        .bin = {"b=1d"},
-                                        .bins = 1};
     static const struct tns_sizes sizes = {64, 7};
     int fired = 1;
     for (long k = 0; fired; k++) {
         memory_hook_set(k);
-        struct result r =
-            read_text("a,b,n\n\"x\"\"\",2026-11-23,1\nz,2026-11-24T00:00,2\n\"new\n\n\n\n\n\n\n\n\n"
-                      "line of more than a window\n\n\n\",0,2\ny,1,3\n",
-                      &options, &sizes);
+        struct result r = read_text(text, options, &sizes);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         /* arrays that become shorter need no memory: that they stay long is no failure */
@@ -290,14 +425,35 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    const struct csv_options sorted = {.columns = "a,b",
+                                       .value = "n",
+                                       .order = {"a=sorted"},
+                                       .orders = 1,
+                                       .bin = {"b=1d"},
+                                       .bins = 1};
+    const struct csv_options plain = {.columns = "a,b"};
+    check_allocations("a,b,n\n\"x\"\"\",2026-11-23,1\nz,2026-11-24T00:00,2\n\"new\n\n\n\n\n\n\n\n\n"
+                      "line of more than a window\n\n\n\",0,2\ny,1,3\n",
+                      &sorted);
+    check_allocations("a,b,n\n7,2026-11-23,1\n07,2026-11-24,2\n7.0,2026-11-22,2\n-1,2026-11-22,3\n",
+                      &plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_quotes_and_line_ends),
         cmocka_unit_test(knows_separators),
         cmocka_unit_test(orders_names),
+        cmocka_unit_test(orders_numbers_and_dates_by_value),
+        cmocka_unit_test(keeps_the_order_of_other_names),
+        cmocka_unit_test(orders_by_value_in_any_memory),
         cmocka_unit_test(takes_numbers_from_a_file),
         cmocka_unit_test(reads_unknown_values),
+        cmocka_unit_test(finds_a_column_of_numbers_that_is_not_used),
         cmocka_unit_test(explains_bad_rows),
         cmocka_unit_test(shows_columns_where_none_are_named),
         cmocka_unit_test(refuses_long_names_of_modes),

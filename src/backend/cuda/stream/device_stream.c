@@ -522,11 +522,13 @@ static cudaError_t add_batch(void *context, const struct device_packed_tensor *o
     m->args.chunk = table->chunk;
     m->args.chunks = table->count;
     cudaError_t code = device_stream_workspace_ready(workspace);
-    return code == cudaSuccess
-               ? residual_nonzeros(&m->args,
-                                   m->sum + (workspace - m->stream->workspace) * RESIDUAL_BLOCKS,
-                                   workspace->product)
-               : code;
+    if (code != cudaSuccess)
+        return code;
+    if (m->args.components)
+        return residual_components(&m->args, workspace->product);
+    return residual_nonzeros(&m->args,
+                             m->sum + (workspace - m->stream->workspace) * RESIDUAL_BLOCKS,
+                             workspace->product);
 }
 
 /* From the ordering that the next iteration begins with. */

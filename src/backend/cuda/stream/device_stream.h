@@ -126,8 +126,9 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
                                  cudaStream_t stream, struct error *error);
 
 /* Adds the sums of residual_nonzeros for every batch to sum (PLAN_WORKSPACES x RESIDUAL_BLOCKS,
- * device). args has the weights, the rows of each mode's factor matrix, and the sizes; the other
- * members are set here. Asynchronous. */
+ * device), or where there is args->components, those of residual_components to that. args has the
+ * weights, the rows of each mode's factor matrix, and the sizes; the other members are set here.
+ * Asynchronous. */
 enum status device_stream_residual(struct device_stream *s, const struct residual_args *args,
                                    struct double_double *sum, cudaStream_t stream,
                                    struct error *error);
