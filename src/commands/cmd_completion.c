@@ -216,11 +216,13 @@ static const char *kind_of(const struct cli_option *o)
     return !o->argument ? "flag" : kinds[o->kind] ? kinds[o->kind] : "text";
 }
 
-static void put_option(struct json *j, const struct cli_option *o)
+static void put_option(struct json *j, const char *section, const struct cli_option *o)
 {
     char help[CLI_HELP_ROOM], letter[] = {(char)o->letter, '\0'};
     json_put_object(j, NULL);
     json_put_string(j, "name", o->name + 2);
+    json_put_string(j, "section", section);
+    json_put_bool(j, "used_most", o->used_most);
     json_put_string(j, "letter", o->letter ? letter : NULL);
     json_put_string(j, "kind", kind_of(o));
     json_put_string(j, "argument", o->argument);
@@ -250,7 +252,7 @@ static enum status print_json(struct error *error)
         json_put_array(&j, "options");
         for (const struct cli_section *s = (*c)->sections; s->title; s++)
             for (const struct cli_option *o = s->options; o->name; o++)
-                put_option(&j, o);
+                put_option(&j, s->title, o);
         json_end(&j);
         json_end(&j);
     }

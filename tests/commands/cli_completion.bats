@@ -30,6 +30,9 @@ offers() {
     [ "$(jq -r '.commands | length' table.json)" -ge 12 ]
     [ "$(jq -c '.commands[0].options[] | select(.name == "accelerate") | [.kind, .argument, .default, .words]' table.json)" = '["word","HOW","auto",["auto","off","momentum"]]' ]
     [ "$(jq -c '.commands[0].options[] | select(.name == "iters") | [.kind, .letter]' table.json)" = '["integer","i"]' ]
+    [ "$(jq -c '.commands[0].options[] | select(.name == "grid") | [.section, .used_most]' table.json)" = '["Several GPUs or processes",false]' ]
+    jq -r '.commands[0].options[] | select(.used_most) | "--" + .name' table.json | sort >most
+    "$BLCO" cpd --help | grep -oE '^  (-.,|   ) --[a-z-]+' | grep -oE -- '--[a-z-]+' | sort | diff - most
     [ "$(jq -c '.commands[0].options[] | select(.name == "nonneg") | [.kind, .argument]' table.json)" = '["text","[MODES]"]' ]
 }
 

@@ -31,8 +31,17 @@ def read_tns(name):
     return lines[:, :-1].astype(np.int64) - 1, lines[:, -1]
 
 
+def rows_of(table):
+    """The rows of a table, which is a list of them without pandas."""
+    return table if isinstance(table, list) else table.reset_index().to_dict("records")
+
+
 class Module(unittest.TestCase):
     def setUp(self):
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.simplefilter("ignore", blco.Warning)  # short runs have not converged
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.coords, self.values = read_tns("planted")
@@ -99,8 +108,8 @@ class TestModel(Module):
         parameters = {name.replace("_", "-") for name in inspect.signature(blco.cpd).parameters}
         self.assertEqual(options - parameters,
                          {"help", "version", "quiet", "verbose", "json", "record", "nowrite"} & options)
-        self.assertLessEqual(parameters - options, {"x", "rank", "columns", "value", "progress"})
-        words = blco._run.words_of({"ridge": {1: .5, 3: 2}, "bin": {"a": "1h", "b": 10}, "nonneg": True, "fix": None,
+        self.assertLessEqual(parameters - options, {"x", "rank", "columns", "value", "mask", "progress"})
+        words = blco._program.words_of({"ridge": {1: .5, 3: 2}, "bin": {"a": "1h", "b": 10}, "nonneg": True, "fix": None,
                                     "time_limit": "10m", "dims": (3, np.int64(4)), "core_consistency": False})
         self.assertEqual(words, ["--ridge=1=0.5,3=2", "--bin=a=1h", "--bin=b=10", "--nonneg", "--time-limit=10m",
                                  "--dims=3,4"])
@@ -117,21 +126,32 @@ class TestModel(Module):
             (blco.InputError, "coords.npy: entry [0, ", lambda: blco.cpd((c - 50, v), 2)),
             (blco.InputError, "absent.tns: No such file or directory", lambda: blco.cpd("absent.tns", 2)),
             (blco.InputError, "values.npy: 5 x 1 values, expected", lambda: blco.cpd((c, v[:5]), 2)),
-            (ValueError, "--precision: 'half', expected double, single or auto", lambda: blco.cpd((c, v), 2, precision="half")),
-            (blco.InputError, "rank: 1:4, expected one number", lambda: blco.cpd((c, v), "1:4")),
+            (ValueError, "precision: 'half', expected double, single or auto", lambda: blco.cpd((c, v), 2, precision="half")),
+            (ValueError, "unlisted: '2.0', expected zero, unknown, or a weight from 0 to 1", lambda: blco.cpd((c, v), 2, unlisted=2.0)),
+            (ValueError, "fade=0.5: only where unlisted is unknown or a weight", lambda: blco.cpd((c, v), 2, fade=.5)),
+            (ValueError, 'solver="mu": only with loss="poisson"', lambda: blco.cpd((c, v), 2, solver="mu")),
+            (TypeError, "rank: 2.5, expected a whole number from 1, or a range", lambda: blco.cpd((c, v), 2.5)),
+            (TypeError, "rank: None, expected", lambda: blco.cpd((c, v), None)),
+            (TypeError, "rank: True, expected", lambda: blco.cpd((c, v), True)),
+            *((ValueError, f"rank: {rank!r}, expected a whole number from 1, or a range",
+               lambda rank=rank: blco.cpd((c, v), rank)) for rank in (0, "two", "2:", "3:3", "3:2", "1:9999999999", [2, 3, 5], [3, 2], [3], [])),
+            (TypeError, "mask: of tuple, expected a dense array", lambda: blco.cpd((c, v), 2, mask=v > 0)),
+            (ValueError, "mask: bool of shape (3,), expected bool of shape (2, 3)",
+             lambda: blco.cpd(np.ones((2, 3)), 2, mask=np.ones(3, bool))),
             (blco.MemoryLimitError, "do not fit", lambda: blco.cpd((c, v), 100000, host_memory="2M", **HOST)),
             (MemoryError, "do not fit", lambda: blco.cpd((c, v), 100000, host_memory="2M", **HOST)),
             (blco.OutputError, "no folder", lambda: blco.cpd((c, v), 2, stem="no folder/m")),
             (TypeError, "coords: float64, expected integers", lambda: blco.cpd((c * 1.5, v), 2)),
             (TypeError, "values: complex128, expected numbers", lambda: blco.cpd((c, v * 1j), 2)),
-            (TypeError, "of ndarray, expected a path, ", lambda: blco.cpd(np.ones((2, 2)), 2)),
+            (TypeError, "of int, expected a path, ", lambda: blco.cpd(3, 2)),
             (ValueError, "expected (entries, modes)", lambda: blco.cpd((c[:, 0], v), 2)),
         ]
         for kind, message, call in cases:
             with self.assertRaises(kind) as caught:
                 call()
             self.assertIn(message, str(caught.exception))
-            self.assertNotIn(tempfile.gettempdir(), str(caught.exception))
+            for word in (tempfile.gettempdir(), "--", "exit status", "\n"):
+                self.assertNotIn(word, str(caught.exception))
         with self.assertRaises(blco.NotConverged) as caught:
             blco.cpd((c, v), 2, iters=1, require_converged=True, **HOST)
         self.assertEqual(caught.exception.model.rank, 2)
@@ -145,13 +165,271 @@ class TestModel(Module):
         model.save(self.path("m"))
         lines = run_program("predict", self.path("m"), f"{DATA}/planted.tns", "-q").split("\n")[:-1]
         np.testing.assert_allclose([float(line.split()[-1]) for line in lines], predicted, rtol=1e-9, atol=1e-12)
-        top = model.top(2, mode=1)
-        first = top["components"][0]["modes"][0]["entries"][0]
-        self.assertEqual(first["index"], int(abs(model.factors[0][:, 0]).argmax()))
-        model.report(self.path("page.html"))
+        top = rows_of(model.top(2, mode=1))
+        self.assertEqual((len(top), top[0]["component"], top[0]["mode"]), (8, 1, "mode 1"))
+        self.assertEqual(top[0]["name"], int(abs(model.factors[0][:, 0]).argmax()))
+        self.assertEqual([row["component"] for row in rows_of(model.top(1, component=3))], [3, 3, 3])
+        page = model.report(self.path("page.html"))
         with open(self.path("page.html"), encoding="utf-8") as file:
-            self.assertIn("</html>", file.read())
-        self.assertTrue(model._repr_html_().startswith("<iframe srcdoc=") and "<script" not in model._repr_html_())
+            text = file.read()
+        self.assertEqual(text, page.text)
+        self.assertIn("<h1>CP model array</h1>", text)
+        self.assertTrue("</html>" in text and tempfile.gettempdir() not in text)
+        self.assertTrue(page._repr_html_().startswith("<iframe srcdoc=") and "<script" not in page._repr_html_())
+
+    def test_a_notebook_shows_components(self):
+        factor = np.array([[.1, .2, -.9, 0, .3], [0, 0, 0, 0, 1]]).T
+        model = blco.Model(np.ones(2), [factor, np.ones((4, 2))], names=[["a", "b", "<c>", "d", "e"], None])
+        shown = model._repr_html_()
+        self.assertIn("&lt;c&gt;  -0.9<br>e  0.3<br>b  0.2</td>", shown)
+        self.assertIn(">e  1</td>", shown)
+        self.assertLess(len(shown), 2000)
+        for word in ("<iframe", "<c>", "a  0.1", "d  "):
+            self.assertNotIn(word, shown)
+
+    def test_range_of_ranks(self):
+        x, single = (self.coords, self.values), blco.cpd((self.coords, self.values), 3, starts=2, **HOST)
+        for rank in (range(1, 5), "1:4", [1, 2, 3, 4], (1, 2, 3, 4), np.arange(1, 5)):
+            ranks = blco.cpd(x, rank, starts=2, **HOST)
+            self.assertEqual(list(ranks.models), [1, 2, 3, 4])
+        rows = rows_of(ranks.table)
+        self.assertEqual([row["rank"] for row in rows], [1, 2, 3, 4])
+        self.assertEqual([row["fit"] for row in rows], [model.fit for model in ranks.models.values()])
+        self.assertGreater(min(row["core_consistency"] for row in rows), 80)
+        self.assertTrue(all(row["other_starts"] == 1 and "stem" not in row for row in rows))
+        self.assert_same(ranks.models[3], single)
+        self.assertEqual(ranks.suggested, 4)
+        self.assertIs(ranks.best, ranks.models[4])
+        self.assertTrue(ranks.suggestion.startswith("rank 4 is suggested") and ranks.suggestion in repr(ranks))
+        self.assertIn(ranks.suggestion, ranks._repr_html_())
+        page = ranks.report().text
+        self.assertTrue("<title>Ranks of array</title>" in page and tempfile.gettempdir() not in page)
+        self.assertEqual(list(blco.cpd(x, range(1, 6, 2), iters=2, **HOST).models), [1, 3, 5])
+        kept = blco.cpd(x, range(1, 3), stem=self.path("k"), iters=2, **HOST)
+        ranks.save(self.path("s"))
+        self.assertTrue({f"{stem}.{part}" for stem in "ks" for part in ("ranks.json", "r1.mode1.npy", "r2.mode3.npy")}
+                        <= set(self.files()))
+        self.assertFalse([name for name in self.files() if ".json-" in name])
+        self.assertEqual(kept.record["ranks"][0]["stem"], self.path("k.r1"))
+        run_program("report", self.path("s"), "-q")
+        with self.assertRaises(blco.NotConverged) as caught:
+            blco.cpd(x, range(1, 3), iters=1, require_converged=True, **HOST)
+        self.assertEqual(list(caught.exception.model.models), [1, 2])
+
+    def test_a_rank_that_breaks_down_is_a_row(self):
+        x = (np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0]]), np.full(3, 6.9e307))  # three components cancel each other
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ranks = blco.cpd(x, range(2, 4), iters=30, tol=0, accelerate="off", stem=self.path("m"), **HOST)
+        failure = rows_of(ranks.table)[1]["failure"]
+        self.assertIn("a weight of the model", failure)
+        self.assertEqual(str(caught[-1].message), f"rank=3: {failure}")
+        self.assertEqual((list(ranks.models), ranks.models[2].rank), ([2], 2))
+        self.assertIn(failure, ranks._repr_html_())
+        ranks.save(self.path("s"))
+        with open(self.path("s.ranks.json"), encoding="utf-8") as file:
+            self.assertEqual(["stem" in row for row in json.load(file)["ranks"]], [True, False])
+        with self.assertRaises(blco.NumericalError):
+            blco.cpd(x, 3, iters=30, tol=0, accelerate="off", **HOST)
+
+    def test_what_speaks_against_a_result_is_a_warning(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = blco.cpd((self.coords, self.values), 3, iters=2, tol=0, **HOST)
+            said = [(one.category, one.filename) for one in caught]
+            self.assertEqual({f["severity"] for f in model.record["findings"]}, {"note"})
+            self.assertEqual(said, [])
+            model = blco.cpd((self.coords, self.values), 3, iters=2, **HOST)
+        self.assertTrue(all(one.category is blco.Warning and one.filename == __file__ for one in caught))
+        self.assertTrue(issubclass(blco.Warning, UserWarning))
+        found = [f for f in model.record["findings"] if f["severity"] == "warning"]
+        self.assertEqual(len(caught), len(found))
+        self.assertIn("has not converged", str(caught[0].message))
+        self.assertIn("; iters allows more iterations", str(caught[0].message))
+
+    def test_tables_of_the_record(self):
+        model = blco.cpd((self.coords, self.values), 3, starts=2, holdout=.1, iters=9, tol=0, **HOST)
+        trace = rows_of(model.record.trace)
+        self.assertEqual([row["iteration"] for row in trace], list(range(1, 10)))
+        self.assertEqual([row["fit"] for row in trace], model.record["trace"]["fit"])
+        self.assertEqual(trace[-1]["held_out_rmse"], model.record["result"]["held_out"]["rmse"])
+        self.assertEqual([row["seed"] for row in rows_of(model.record.starts)], [1, 2])
+        operations = rows_of(model.record.operations)
+        self.assertEqual([(row["mode"], set(row)) for row in operations], [(n, {"mode", "mttkrp", "update"}) for n in (1, 2, 3)])
+        self.assertEqual({row["stage"] for row in rows_of(model.record.stages)}, set(model.record["seconds"]["stages"]))
+        self.assertEqual(len(model.record.findings), len(model.record["findings"]))
+        self.assertEqual((len(model.record.ranks), len(model.record.ridge_search), len(self.small(2).record.trace)), (0, 0, 0))
+        ridge = blco.cpd((self.coords, self.values), 3, holdout=.1, ridge="auto", unlisted="unknown", iters=9, **HOST)
+        self.assertEqual([row["ridge"] for row in rows_of(ridge.record.ridge_search)], ridge.record["ridge_search"]["ridge"])
+
+    def test_nothing_has_the_name_of_a_temporary_file(self):
+        x = (self.coords, self.values)
+        model = blco.cpd(x, 2, iters=2, init=blco.cpd(x, 2, iters=1, **HOST), **HOST)
+        found = [model.record, blco.info(x, backend="host"), blco.cpd(x, range(1, 3), iters=2, **HOST).record]
+        for text in map(json.dumps, found):
+            self.assertNotIn(tempfile.gettempdir(), text)
+        self.assertEqual([one["tensor"] for one in found[1:2]] + [found[0]["tensor"]["name"]], ["array", "array"])
+        self.assertEqual((model.record["files"], model.record["options"]["stem"]), ([], None))
+
+    def test_init_is_a_model(self):
+        x = (self.coords, self.values)
+        whole, half = blco.cpd(x, 3, iters=8, accelerate="off", tol=0, **HOST), blco.cpd(x, 3, iters=4, accelerate="off", tol=0, **HOST)
+        rest = blco.cpd(x, 3, iters=4, accelerate="off", tol=0, init=half, **HOST)
+        self.assertAlmostEqual(rest.fit, whole.fit, places=10)
+        self.assert_same(blco.cpd(x, 3, iters=1, init=half, fix=[1], **HOST).factors[:1] and half, half)
+
+    def test_residuals(self):
+        for loss in ("squares", "poisson"):
+            values = np.round(abs(self.values))
+            model = blco.cpd((self.coords, values), 3, loss=loss, iters=5, **HOST)
+            model.save(self.path("m"))
+            some = values.copy()
+            some[3] = np.nan
+            found = model.residuals((self.coords, some))
+            lines = run_program("predict", self.path("m"), "-q", "--residuals", "--loss", loss, self.write_tns("t", self.coords, some))
+            expected = np.array([[float(word) for word in line.split()[3:]] for line in lines.split("\n")[:-1]])
+            names = ["model", "residual", "pearson", "p"][: expected.shape[1]]
+            np.testing.assert_array_equal(np.stack([np.asarray(found[name]) for name in names], axis=1), expected)
+            np.testing.assert_array_equal(np.asarray(found["value"]), some)
+            for n in range(3):
+                np.testing.assert_array_equal(np.asarray(found[f"mode {n + 1}"]), self.coords[:, n])
+            file = model.residuals(self.path("t.tns"))
+            order = np.lexsort(self.coords.T[::-1])
+            np.testing.assert_array_equal(np.asarray(file["residual"]), expected[order, 1])
+        np.testing.assert_array_equal(np.asarray(model.residuals((self.coords + 1, values), index_base=1)["model"]),
+                                      np.asarray(model.residuals((self.coords, values))["model"]))
+        with self.assertRaises(IndexError):
+            model.residuals((self.coords + 50, values))
+        with self.assertRaises(ValueError):
+            model.residuals((self.coords, values[:-1]))
+        with self.assertRaises(ValueError) as caught:
+            model.residuals((self.coords[:, :2], values))
+        self.assertIn("a tensor of 2 modes, expected the 3 of the model", str(caught.exception))
+        changed = blco.cpd((self.coords, values), 3, values="log1p", iters=5, **HOST).residuals((self.coords, values))
+        np.testing.assert_allclose(np.sort(np.asarray(changed["value"])), np.sort(np.log1p(values[values > 0])))
+
+    def write_tns(self, name, coords, values):
+        with open(self.path(f"{name}.tns"), "w", encoding="utf-8") as file:
+            file.writelines(f"{' '.join(map(str, c + 1))} {v!r}\n" for c, v in zip(coords, map(float, values)))
+        return self.path(f"{name}.tns")
+
+    def test_compare(self):
+        a, b = (blco.cpd((self.coords, self.values), rank, iters=99, **HOST) for rank in (4, 3))
+        self.assertAlmostEqual(a.compare(a).score, 1)
+        found = a.compare(b, modes=[2, 3], weights=False)
+        a.save(self.path("a"))
+        b.save(self.path("b"))
+        expected = json.loads(run_program("compare", self.path("a"), self.path("b"), "--json", "--modes=2,3", "--no-weights"))
+        self.assertEqual((found.score, found.congruence, found.without_partner),
+                         (expected["score"], expected["congruence"], expected["without_partner"]))
+        rows = rows_of(found.pairs)
+        self.assertEqual([(row["a"], row["b"]) for row in rows], [(pair["a"], pair["b"]) for pair in expected["pairs"]])
+        self.assertEqual([row["mode 3"] for row in rows], [pair["cosines"][1] for pair in expected["pairs"]])
+        with self.assertRaises(TypeError):
+            a.compare("b")
+
+    def test_top_of_what_is_not_listed(self):
+        model = blco.cpd((self.coords, self.values), 3, iters=20, **HOST)
+        found = rows_of(model.top(4, unlisted={2: 0}, tensor=(self.coords, self.values)))
+        grid = np.stack(np.meshgrid(*map(np.arange, model.shape), indexing="ij"), axis=-1)[:, 0].reshape(-1, 3)
+        listed = set(map(tuple, self.coords.tolist()))
+        grid = np.array([one for one in grid.tolist() if tuple(one) not in listed])
+        values = model.predict(grid)
+        best = np.argsort(-values, kind="stable")[:4]
+        np.testing.assert_allclose([row["model"] for row in found], values[best])
+        self.assertEqual([[row[f"mode {n}"] for n in (1, 2, 3)] for row in found], grid[best].tolist())
+        dense = np.full(model.shape, np.nan)
+        dense[:, 1:] = 0
+        dense[tuple(self.coords.T)] = self.values
+        self.assertEqual(rows_of(model.top(4, unlisted={2: 0}, tensor=dense)), found)
+        for given in ({"unlisted": {2: 5}}, {"tensor": (self.coords, self.values)},
+                      {"unlisted": {2: 5}, "tensor": (self.coords, self.values), "mode": 1}):
+            with self.assertRaises(TypeError):
+                model.top(4, **given)
+        for unlisted in ({4: 0}, {"user": 1}, {1: 1000}, {1: "x"}):
+            with self.assertRaises(ValueError):
+                model.top(4, unlisted=unlisted, tensor=(self.coords, self.values))
+
+    def test_dense_arrays(self):
+        random = np.random.default_rng(3)
+        dense = np.einsum("ir,jr,kr->ijk", *(random.random((length, 2)) for length in (6, 5, 4)))
+        zeros = random.random(dense.shape) < .3
+        holes = random.random(dense.shape) < .2
+        sparse = np.where(zeros, 0, dense)
+        self.assert_same(blco.cpd(sparse, 2, iters=5, **HOST),
+                         blco.cpd((np.argwhere(sparse), sparse[sparse != 0]), 2, iters=5, dims=sparse.shape, **HOST))
+        unknown = np.where(holes, np.nan, sparse)
+        for unlisted in (None, "zero", "unknown", 0.1):
+            options = {"iters": 5, "unlisted": unlisted, **HOST}
+            model = blco.cpd(unknown, 2, **options)
+            listed = {"unknown": ~holes, 0.1: np.ones_like(holes)}.get(unlisted, holes | (sparse != 0))
+            self.assert_same(model, blco.cpd((np.argwhere(listed), unknown[listed]), 2, dims=dense.shape, **options))
+            self.assert_same(model, blco.cpd(sparse, 2, mask=~holes, **options))
+            self.assert_same(model, blco.cpd(np.ma.array(sparse, mask=holes), 2, **options))
+        known = blco.cpd(np.where(holes, np.nan, dense), 2, unlisted="unknown", iters=500, tol=1e-12, **HOST)
+        np.testing.assert_allclose(known.predict(np.argwhere(holes)), dense[holes], rtol=1e-3)
+        residuals = known.residuals(unknown)
+        self.assertEqual(len(np.asarray(residuals["value"])), dense.size)
+        self.assertEqual(int(np.isnan(np.asarray(residuals["residual"])).sum()), int(holes.sum()))
+        self.assertEqual(blco.info(unknown, backend="host")["unknown"], int(holes.sum()))
+        counts = (10 * sparse).astype(np.int32)
+        self.assertEqual(blco.cpd(counts, 2, loss="poisson", iters=2, **HOST).shape, dense.shape)
+        for x, kind in ((np.ones((1,) * 17), ValueError), (np.ones(()), ValueError), (np.array(["a"]), TypeError)):
+            with self.assertRaises(kind):
+                blco.cpd(x, 1)
+
+    def test_load(self):
+        blco.cpd((self.coords, self.values), 3, iters=4, stem=self.path("m"), format="text,npy,ktns,csv", **HOST)
+        model = blco.cpd((self.coords, self.values), 3, iters=4, **HOST)
+        for stem in ("m", "m.ktns"):
+            self.assert_same(model, blco.load(self.path(stem)))
+        self.assertEqual(blco.load(self.path("m")).record, {})
+        named = blco.Model(model.weights, model.factors, record=model.record, names=[None, None, [f"n{i}" for i in range(model.shape[2])]])
+        named.save(self.path("s"))
+        loaded = blco.load(self.path("s"))
+        self.assertEqual((loaded.fit, list(loaded.names[2])[:2], loaded.names[0], loaded.modes), (model.fit, ["n0", "n1"], None, None))
+        with self.assertRaises(FileNotFoundError):
+            blco.load(self.path("none"))
+
+    def test_help_has_no_words_of_the_shell(self):
+        text = inspect.getdoc(blco.cpd)
+        for word in ("--", " -r", " -o", "STEM", "exit", "FILE", "standard output", "repeatable"):
+            self.assertNotIn(word, text)
+        self.assertEqual(text.count("blco.cpd("), 3)
+        places = [text.index(f"\n    {name}: ") for name in ("iters", "starts", "nonneg", "require_converged", "threads", "grid")]
+        self.assertEqual(places, sorted(places))
+        for name in set(inspect.signature(blco.cpd).parameters) - {"x", "rank"}:
+            self.assertIn(f"\n    {name}: ", text)
+        self.assertIn('with loss="poisson"', text)
+
+    def test_messages_in_words_of_python(self):
+        for text, expected in {
+                "try --ridge 2e-05, or a lower rank": "try ridge=2e-05, or a lower rank",
+                "try a lower rank, or --holdout 0.1 --ridge auto": 'try a lower rank, or holdout=0.1, ridge="auto"',
+                "--tol 1e-12 is below": "tol=1e-12 is below", "a smaller --tol": "a smaller tol",
+                "--fix needs --init STEM": "fix needs init", "--time-limit: '5x'": "time_limit: '5x'",
+                "a range of -r and --loss poisson": 'a range of rank and loss="poisson"',
+                "blco convert --keep-zeros keeps them": "blco convert --keep-zeros keeps them",
+                "--early-stop 10; try blco cpd --help": "early_stop=10", "two-row a--b": "two-row a--b"}.items():
+            self.assertEqual(blco._words.in_python(text), expected)
+
+    def test_without_pandas(self):
+        script = textwrap.dedent(f"""
+            import sys
+            sys.modules["pandas"] = None
+            import blco, numpy as np
+            x = {DATA + '/ucb-admissions.tns'!r}
+            ranks = blco.cpd(x, range(1, 3), backend="host", starts=2)
+            model = ranks.models[2]
+            assert [row["rank"] for row in ranks.table] == [1, 2] and len(model.record.trace) == len(model.record["trace"]["fit"])
+            assert model.top(1)[0]["name"] in ("rejected", "admitted"), model.top(1)
+            found = model.residuals(x)
+            assert list(found) == ["admission", "gender", "department", "value", "model", "residual"] and len(found["gender"]) == 24
+            assert "rejected" in model._repr_html_() and "rank" in ranks._repr_html_()
+            assert model.compare(model).pairs[0]["score"] > .99
+            assert model.top(3, unlisted={{"gender": "male"}}, tensor=x) == []
+            """)
+        subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True)
 
     def small(self, *shape, **options):
         return blco.Model(np.ones(2), [np.full((length, 2), length) for length in shape], **options)
@@ -242,21 +520,26 @@ class TestModel(Module):
         self.assertTrue({"kept.mode1.mat", "kept.mode1.npy", "kept.lambda.mat"} <= set(os.listdir(self.folder.name)))
 
     def test_leaves_nothing(self):
-        before = set(os.listdir(tempfile.gettempdir())), len(os.listdir("/proc/self/fd"))
+        self.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
+        tempfile.tempdir = self.folder.name  # others write into the usual one
+        before = len(os.listdir("/proc/self/fd"))
         for progress in (False, True):
             blco.cpd((self.coords, self.values), 2, iters=2, progress=progress, **HOST)
         with self.assertRaises(blco.InputError):
             blco.cpd((self.coords - 1, self.values), 2)
-        left = {name for name in set(os.listdir(tempfile.gettempdir())) - before[0] if name.startswith("blco-")}
-        self.assertEqual((left, len(os.listdir("/proc/self/fd"))), (set(), before[1]))
+        self.assertEqual((self.files(), len(os.listdir("/proc/self/fd"))), ([], before))
 
     def test_progress(self):
-        script = f"import blco\nblco.cpd({DATA + '/planted.tns'!r}, 2, iters=3, backend='host', progress=True)\n"
-        shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        self.assertIn("iterations", shown.stderr)
-        self.assertEqual(shown.stdout, "")
-        quiet = subprocess.run([sys.executable, "-c", script.replace("True", "None")], capture_output=True, text=True, check=True)
-        self.assertEqual((quiet.stdout, quiet.stderr), ("", ""))
+        script = f"import blco\nblco.cpd({DATA + '/planted.tns'!r}, 2, iters=3, tol=0, backend='host', progress=True)\n"
+        shown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+        self.assertIn(b"3 iterations, fit ", shown.stderr)
+        self.assertEqual((shown.stderr.count(b"\n"), shown.stdout), (1, b""))  # one line, which is rewritten
+        script = script.replace("True", "None")
+        quiet = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+        self.assertEqual((quiet.stdout, quiet.stderr), (b"", b""))
+        script = "import sys; sys.modules['tqdm'] = None\n" + script.replace("None)", "True)")
+        plain = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        self.assertRegex(plain.stderr, r"\Adecomposing: 100 %, 3 iterations, fit [^\n]*\n\Z")
 
     def test_peak_memory_is_that_of_the_program(self):
         mine = np.ones(40000000)  # 320 MB
@@ -339,13 +622,16 @@ class TestModel(Module):
 class TestTqdm(Module):
     def test_a_notebook_shows_a_bar(self):
         script = (f"import sys, types; sys.modules['ipykernel'] = types.ModuleType('ipykernel'); import blco\n"
-                  f"blco.cpd({DATA + '/planted.tns'!r}, 4, iters=3000, tol=0, backend='host')\n")
-        shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        self.assertRegex(shown.stderr, r"decomposing:\s+\d+%\|.*\|, iteration \d+ of 3000, fit ")
-        self.assertRegex(shown.stderr, r"decomposing: 100%\|.*\|, 3000 iterations, fit .*, iteration limit")
-        self.assertIn("\nwarning: rounding leaves", shown.stderr)
-        for word in ("\x1b[K", "wrote", "total", "peak memory"):
-            self.assertNotIn(word, shown.stderr)
+                  f"blco.cpd({DATA + '/planted.tns'!r}, 4, starts=2, iters=30000, tol=0, backend='host')\n")
+        shown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stderr.decode()
+        self.assertRegex(shown, r"decomposing:\s+\d+%\|.*\|, iteration \d+ of 30000, fit ")
+        self.assertRegex(shown, r"decomposing: 100%\|.*\|, 30000 iterations, fit .*, iteration limit")
+        self.assertIn("Warning: rounding leaves", shown)
+        bar, rest = shown.split("\n", 1)  # one, which ends
+        self.assertRegex(bar, r"decomposing: 100%\|\S+\|, 30000 iterations, [^|]*$")
+        self.assertNotIn("%|", rest)
+        for word in ("\x1b[K", "wrote", "total", "peak memory", "warning:", tempfile.gettempdir()):
+            self.assertNotIn(word, shown)
 
 
 class TestPandas(Module):
@@ -359,14 +645,31 @@ class TestPandas(Module):
         self.assertEqual(list(model.factors[0].index), list(frame["a"].unique()))
         self.assertEqual(model.factors[2].index.name, "c")
         self.assertLess(abs(model.predict(frame) - self.values).max(), 1e-3)
-        with self.assertRaises(KeyError) as caught:
-            model.predict(frame.assign(a="nobody"))
-        self.assertIn("'nobody' is no name", str(caught.exception))
-        self.assertIn(model.top(1)["components"][0]["modes"][0]["entries"][0]["label"], set(frame["a"]))
-        self.assertIn(frame["a"][0], model._repr_html_())
-        self.assertIn("&lt;caption&gt;&lt;bdi&gt;b&lt;/bdi&gt;", model._repr_html_())
+        some = model.predict(frame.assign(a=frame["a"].where(frame.index != 3, "nobody"), b=frame["b"].where(frame.index != 4)))
+        self.assertEqual(list(np.flatnonzero(np.isnan(some))), [3, 4])
+        with self.assertRaises(ValueError) as caught:
+            model.predict(frame[["a", "b"]])
+        self.assertEqual(str(caught.exception), "no column 'c': the DataFrame has a, b")
+        self.assertEqual(len(model.predict(frame[:0])), 0)
+        top = model.top(1)
+        self.assertEqual(list(top.columns), ["component", "mode", "name", "value"])
+        self.assertTrue(set(top[top["mode"] == "a"]["name"]) <= set(frame["a"]) and set(top["mode"]) == {"a", "b", "c"})
+        self.assertIn(top["name"][0], model._repr_html_())
+        self.assertIn("<caption><bdi>b</bdi>", model.report().text)
+        residuals = model.residuals(pandas.concat([frame.assign(b=frame["b"] + 1)[:1], frame]))
+        self.assertEqual(list(residuals.columns), ["a", "b", "c", "value", "model", "residual"])
+        merged = frame.merge(residuals, on=["a", "b", "c"])
+        np.testing.assert_array_equal(merged["value_x"], merged["value_y"])
+        np.testing.assert_array_equal(merged["residual"], merged["value_y"] - merged["model"])
+        np.testing.assert_allclose(merged["model"], model.predict(frame), rtol=1e-9, atol=1e-12)
+        self.assertEqual((len(merged), len(residuals), residuals["model"].isna().sum()), (len(frame), len(frame) + 1, 1))
+        day = pandas.Timestamp("2026-01-03")
+        unlisted = model.top(3, unlisted={"c": day, "b": int(frame["b"][0])}, tensor=frame)
+        self.assertEqual((set(unlisted["c"]), set(unlisted["b"])), ({day}, {frame["b"][0]}))
+        self.assertFalse(len(unlisted.merge(frame, on=["a", "b", "c"])))
+        np.testing.assert_allclose(model.predict(unlisted), unlisted["model"], rtol=1e-9)
         for change in ({"columns": ["a", "x"]}, {"columns": ["a"], "value": "x"}):
-            with self.assertRaises(KeyError):
+            with self.assertRaises(ValueError):
                 blco.cpd(frame, 2, **change)
         with self.assertRaises(ValueError) as caught:
             blco.cpd(frame.assign(a=frame["a"].where(frame.index != 5)), 2, columns=["a", "b"])
@@ -395,7 +698,7 @@ class TestPandas(Module):
                 self.assertTrue(message in str(caught.exception) or (order and "e" in columns["columns"]))
         model = blco.cpd(frame, 1, columns='"u",i', value="n", iters=2, **HOST)
         self.assertEqual((model.modes, [list(names) for names in model.names]), (["u", "i"], [["a", "b"], ["c", "d"]]))
-        with self.assertRaises(KeyError):
+        with self.assertRaises(ValueError):
             blco.cpd(frame, 1, columns="u,x", **HOST)
 
     def test_rows_are_counted(self):
@@ -457,12 +760,73 @@ class TestPandas(Module):
             blco.cpd(frame.assign(user=frame["user"].where(frame.index != 3)), 2, columns=["user", "item"], order={"user": "sorted"})
         self.assertIn("frame.csv:5: column 1 (user): is empty, expected a name", str(caught.exception))
 
+    def test_what_was_binned_is_binned_again(self):
+        import pandas
+
+        path, columns = f"{DATA}/events.csv", ["user", "item", "time"]
+        frame = pandas.read_csv(path)
+        dates = frame.assign(time=pandas.to_datetime(frame["time"]))
+        model = blco.cpd(frame, 2, columns=columns, bin={"time": "1h"}, order={"item": "sorted"}, iters=9, **HOST)
+        hours = frame.assign(time=frame["time"].str[:13] + ":00").groupby(columns, as_index=False).size()
+        expected = [float(model.weights @ np.prod([model.factors[n].loc[row[n]] for n in range(3)], axis=0))
+                    for row in frame.assign(time=frame["time"].str[:13] + ":00")[columns].itertuples(index=False)]
+        for x in (frame, dates):
+            np.testing.assert_allclose(model.predict(x), expected, rtol=1e-12, atol=1e-14)
+        later = pandas.concat([frame, frame.assign(time="2027-01-01T00:00"), frame.assign(user="new")])
+        self.assertEqual(list(np.isnan(model.predict(later))), [False] * 8 + [True] * 16)
+        for x in (frame, dates, path):
+            found = model.residuals(x).merge(hours, on=columns)
+            self.assertEqual((len(found), list(found["value"])), (len(hours), list(found["size"])))
+        new = [frame[["user", "item"]], frame[["item"]].assign(time=frame["time"].str[:13])]
+        self.assertEqual(model.residuals(later)["model"].isna().sum(), sum(len(some.drop_duplicates()) for some in new))
+        self.assertEqual(list(model.residuals(frame, value="amount")["value"]), [3, 1, 1, 1, 3, 1, 2])
+        for tensor in (frame, path):
+            found = model.top(3, unlisted={"user": "cem"}, tensor=tensor)
+            self.assertEqual(set(found["user"]), {"cem"})
+            self.assertFalse(len(found.merge(hours, on=columns)))
+            np.testing.assert_allclose(model.predict(found.assign(time=found["time"])), found["model"], rtol=1e-9)
+        with self.assertRaises(ValueError) as caught:
+            model.top(3, unlisted={"user": "nobody"}, tensor=frame)
+        self.assertEqual(str(caught.exception), "unlisted: 'nobody', expected a name of mode 'user'")
+        numbers = pandas.DataFrame({"row": ["a", "b", "a", "c"], "n": [1, 12, 25, 7]})
+        model = blco.cpd(numbers, 1, columns=["row", "n"], bin={"n": 10}, iters=2, **HOST)
+        self.assertEqual(list(model.names[1]), ["0", "10", "20"])
+        np.testing.assert_allclose(model.predict(numbers.assign(n=[9, 19, 29, 0])), model.predict(numbers))
+        model = blco.cpd(dates, 1, columns=["user", "time"], bin={"time": "hour-of-week"}, iters=2, **HOST)
+        self.assertEqual(model.predict(dates.assign(time=["Mon 14", *dates["time"][1:]]))[0], model.predict(dates)[0])
+
+    def test_names_of_other_types_are_compared_as_texts(self):
+        import pandas
+
+        frame = pandas.DataFrame({"who": [3, 1, 3, 2], "day": pandas.to_datetime(["2026-03-01", "2026-01-01"] * 2)})
+        model = blco.cpd(frame, 1, columns=["who", "day"], iters=99, tol=1e-12, **HOST)
+        expected = model.predict(frame)
+        frame.to_csv(self.path("f.csv"), index=False)
+        text = blco.cpd(self.path("f.csv"), 1, columns=["who", "day"], iters=99, tol=1e-12, **HOST)
+        texts = frame.astype(str)
+        for one, other in ((model, texts), (text, frame), (text, texts), (blco.load(self.saved(model)), frame)):
+            np.testing.assert_allclose(one.predict(other), expected, rtol=1e-6, atol=1e-6)
+        for x in (frame, texts, self.path("f.csv")):
+            found = model.residuals(x)
+            self.assertEqual((len(found), int(found["model"].isna().sum())), (3, 0))
+        self.assertEqual(list(np.isnan(model.predict(frame.assign(who=[1, 9, 2, 3])))), [False, True, False, False])
+
+    def saved(self, model):
+        model.save(self.path("saved"))
+        return self.path("saved")
+
+    def test_labels_that_several_indices_have(self):
+        model = blco.Model(np.ones(1), [np.array([[1.], [2.], [3.], [4.]])], names=[["x", "", "x", "y"]], modes=["m"])
+        import pandas
+
+        np.testing.assert_array_equal(model.predict(pandas.DataFrame({"m": ["y", "x", "z"]})), [4, 1, np.nan])
+
     def test_csv(self):
         model = blco.cpd(f"{DATA}/events.csv", 2, columns=["user", "item", "time"], bin={"time": "1h"}, **HOST)
         self.assertEqual(model.modes, ["user", "item", "time"])
         self.assertEqual(list(model.factors[0].index), ["ann", "bob", "cem", "dora"])
         self.assertEqual(model.factors[1].index.name, "item")
-        self.assertEqual(model.top(1, mode=1)["components"][0]["modes"][0]["entries"][0]["label"] in model.names[0], True)
+        self.assertEqual(model.top(1, mode=1)["name"][0] in model.names[0], True)
         self.assertEqual(blco.info(f"{DATA}/events.csv", columns=["user", "item"])["modes"], ["user", "item"])
 
     def test_files_of_the_model_have_the_names(self):
@@ -483,7 +847,7 @@ class TestPandas(Module):
         model = blco.cpd((self.coords, self.values), 2, iters=2, stem=self.path("m"), **HOST)
         self.assertEqual(list(model.factors[1].index[:2]), ["b0", "b1"])
         self.assertIsInstance(model.factors[0], np.ndarray)
-        self.assertTrue(model.top(1, mode=2)["components"][0]["modes"][0]["entries"][0]["label"].startswith("b"))
+        self.assertTrue(model.top(1, mode=2)["name"][0].startswith("b"))
         self.assertEqual(len(model.predict(self.coords)), len(self.values))
 
 

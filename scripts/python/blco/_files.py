@@ -31,8 +31,15 @@ def name_maps(modes: Sequence[Any] | None, names: Sequence[Any] | None) -> dict[
     return {suffix: _lines(some) for suffix, some in maps.items()}
 
 
+def texts_of(names: Any) -> Any:
+    """Names as texts: a list, or of an Index of pandas an Index, whose dates have a time only where one of them has."""
+    if not hasattr(names, "get_indexer"):
+        return [str(name) for name in names]
+    return names if names.inferred_type == "string" else names.astype(str)
+
+
 def _lines(names: Sequence[Any]) -> bytes:
-    texts = [str(name) for name in names]
+    texts = list(texts_of(names))
     for text in texts:
         if "\0" in text:
             raise ValueError(f"the name {text!r} has a character of value 0, which files of names cannot have")

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
-from typing import Any, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from . import _files, _program
+from . import _files, _load, _names, _program
+from ._notebook import Page, html_table
+from ._tables import Record, table
+from ._tensor import Tensor
 
 CHUNK = 1 << 22  # numbers that predict() makes at a time
+SHOWN = 3  # names of a component and mode in a notebook
+MOST_SHOWN = 20  # components
 
 
-def _index(names: Any, mode: str | None) -> Any:
-    """The names as an Index of pandas, where there is pandas."""
-    if names is None or hasattr(names, "get_indexer"):
-        return names
-    try:
-        import pandas
-    except ImportError:
-        return names
-    return pandas.Index(names, name=mode)
+class Comparison(NamedTuple):
+    """How alike two models are: blco-compare(1)."""
+
+    score: float  # the mean of the pairs' scores, 1 for equal models
+    congruence: float  # the mean absolute congruence
+    pairs: Any  # a table: a row for each pair of components, a and b, which count from 1
+    without_partner: dict[str, list[int]]  # the components of a and of b that are in no pair
 
 
 class Model:
@@ -34,19 +36,23 @@ class Model:
     fit       1 - ||X - model|| / ||X||
     explained (R) the share of the tensor that each component explains alone
     lost      (R) the share that the model loses without it; None for a model of counts
-    record    what the program says about the run, a dictionary: blco-record(5)
+    record    what the program says about the run, a dictionary: blco-record(5); its tables are attributes, as
+              record.trace
     names     None, or of each mode the names of its indices, or None
     modes     the names of the modes, or None
+    reading   how the columns of its tensor were read: the arguments columns, value and bin of cpd()
     """
 
     def __init__(self, weights: np.ndarray, factors: Sequence[np.ndarray], *, record: dict[str, Any] | None = None,
-                 names: Sequence[Any] | None = None, modes: Sequence[str] | None = None) -> None:
+                 names: Sequence[Any] | None = None, modes: Sequence[str] | None = None,
+                 reading: Mapping[str, Any] | None = None) -> None:
         self.weights = weights
-        self.record: dict[str, Any] = record or {}
+        self.record = Record(record or {})
         self.modes = list(modes) if modes is not None else None
         self.names: list[Any] | None = None
         if names is not None and any(some is not None for some in names):
-            self.names = [_index(some, self.modes[n] if self.modes else None) for n, some in enumerate(names)]
+            self.names = [_names.as_index(some, self.modes[n] if self.modes else None) for n, some in enumerate(names)]
+        self.reading = {name: reading[name] for name in _names.COLUMNS if reading and reading.get(name) is not None}
         self._arrays = list(factors)
         self.factors: list[Any] = [self._framed(n) for n in range(len(factors))]
 
@@ -89,12 +95,36 @@ class Model:
         fit = f", fit {self.fit:.6g}" if self.record else ""
         return f"<blco.Model of {self.rank} component{'' if self.rank == 1 else 's'}, {lengths}{fit}>"
 
-    # --- values and tables ---
+    def _repr_html_(self) -> str:
+        """The components: of each mode the strongest entries."""
+        rows = [[str(r + 1), f"{self.weights[r]:.4g}",
+                 *([f"{self._name(n, i)}  {factor[i, r]:.3g}" for i in _strongest(factor[:, r], SHOWN)]
+                   for n, factor in enumerate(self._arrays))]
+                for r in range(min(self.rank, MOST_SHOWN))]
+        more = f"; the first {MOST_SHOWN} components" if self.rank > MOST_SHOWN else ""
+        return html_table(repr(self)[1:-1] + more, ["component", "weight", *map(self._mode, range(len(self.shape)))], rows)
+
+    def _mode(self, n: int) -> str:
+        return self.modes[n] if self.modes and self.modes[n] else f"mode {n + 1}"
+
+    def _name(self, n: int, i: int) -> Any:
+        return i if self.names is None or self.names[n] is None else self.names[n][i]
+
+    # --- values ---
 
     def predict(self, coords: Any) -> np.ndarray:
         """The values of the model at coordinates: an array of indices (entries x modes), from 0; or, of a model
-        with names, a DataFrame that has the columns of the modes."""
-        index = self._indices(coords)
+        with names, a DataFrame that has the columns of the modes, as the one that was decomposed: values are put into
+        its bins. Where a name is none of the model, the value is nan."""
+        if self.modes is not None and hasattr(coords, "columns") and hasattr(coords, "loc"):
+            index, least = _names.rows_of(self, coords), -1
+        else:
+            index, least = np.asarray(coords), 0
+        if index.ndim != 2 or index.shape[1] != len(self._arrays) or index.dtype.kind not in "iu":
+            raise ValueError(f"coords: {index.dtype} of shape {index.shape}, expected integers of shape "
+                             f"(entries, {len(self._arrays)})")
+        for n in range(len(self.shape)):
+            self._check_range(n, index[:, n], least)
         values = np.empty(len(index))
         step = max(CHUNK // max(self.rank, 1), 1)
         for first in range(0, len(index), step):
@@ -103,36 +133,116 @@ class Model:
             for n in range(1, len(self._arrays)):
                 product *= self._arrays[n][some[:, n]]
             values[first : first + step] = product.sum(axis=1)
+        values[(index < 0).any(axis=1)] = np.nan
         return values
 
-    def _indices(self, coords: Any) -> np.ndarray:
-        if self.names is not None and self.modes is not None and hasattr(coords, "columns"):
-            found = [coords[mode].to_numpy() if names is None else names.get_indexer(coords[mode])
-                     for names, mode in zip(self.names, self.modes)]
-            index = np.stack(found, axis=1)
-            for n, mode in enumerate(self.modes):
-                if len(index) and index[:, n].min() < 0:
-                    name = coords[mode].iloc[int(np.argmin(index[:, n]))]
-                    raise KeyError(f"column {mode!r}: {name!r} is no name of the model")
-            return index
-        index = np.asarray(coords)
-        if index.ndim != 2 or index.shape[1] != len(self._arrays) or index.dtype.kind not in "iu":
-            raise ValueError(f"coords: {index.dtype} of shape {index.shape}, expected integers of shape "
-                             f"(entries, {len(self._arrays)})")
-        for n, length in enumerate(self.shape):
-            if len(index) and not (0 <= index[:, n].min() and index[:, n].max() < length):
-                raise IndexError(f"coords: mode {n + 1}: expected indices from 0 to {length - 1}")
-        return index
+    def _check_range(self, n: int, index: np.ndarray, least: int = 0) -> None:
+        if len(index) and not (least <= index.min() and index.max() < self.shape[n]):
+            raise IndexError(f"coords: mode {n + 1}: expected indices from 0 to {self.shape[n] - 1}")
 
-    def top(self, count: int = 10, *, component: int | None = None, mode: int | None = None) -> Any:
-        """The strongest entries of each component in each mode, as `blco top` shows them: what it prints with
-        --json, a dictionary. Components and modes count from 1, as in the program, indices from 0."""
-        words = [f"--count={count}", "--index-base=0", "--json"]
+    def residuals(self, x: Any, **reading: Any) -> Any:
+        """How far the entries of a tensor are from the model: a table with the name or index of each mode, value, model and
+        residual, for counts (loss="poisson") also pearson and p, as blco-predict(1) explains; without pandas a
+        dictionary of arrays. `x` as of cpd(); names that are none of the model have the values nan. The arguments are those
+        of cpd() that say how a tensor is read: columns, value, bin, mask, index_base. A DataFrame or CSV file is read as
+        the tensor of the model, unless they say otherwise."""
+        index, values, columns = self._entries(x, reading)
+        loss = self.record.get("options", {}).get("loss", "squares")
+        known = (index >= 0).all(axis=1)
+        found = np.full((len(index), 4 if loss == "poisson" else 2), np.nan)
+        if known.any():
+            with Tensor((index[known], values[known].astype(np.float64))) as tensor:
+                path = tensor.folder + "residuals.npy"
+                words = [tensor.path, "--residuals", f"--loss={loss}", f"--output={path}"]
+                self._run("predict", words, tensor.folder, tensor.fds)
+                found[known] = np.load(path)
+        columns.update(value=values, **dict(zip(("model", "residual", "pearson", "p"), found.T)))
+        try:
+            import pandas
+        except ImportError:
+            return columns
+        return pandas.DataFrame(columns)
+
+    def _entries(self, x: Any, reading: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """The entries of a tensor: their indices in the model, -1 where a name is none of it; values; of each mode the
+        names, or the indices."""
+        is_table = hasattr(x, "loc") or (isinstance(x, (str, os.PathLike)) and os.fspath(x).endswith(_names.TABLES))
+        own = {**({"columns": self.modes} if self.modes else {}), **self.reading} if is_table else {}
+        changed = self.record.get("options", {}).get("values")
+        coords, values, names = _names.entries_of(x, {**own, **reading}, changed)
+        if coords.shape[1] != len(self.shape):
+            raise ValueError(f"a tensor of {coords.shape[1]} modes, expected the {len(self.shape)} of the model")
+        index, columns = coords.astype(np.int64), {}
+        for n, found in enumerate(names):
+            if self.names is not None and self.names[n] is not None and found is not None:
+                index[:, n] = _names.find(_names.as_index(found, None), self.names[n])[coords[:, n]]
+                columns[self._mode(n)] = _names.taken(found, coords[:, n])
+            else:
+                self._check_range(n, index[:, n])
+                columns[self._mode(n)] = _names.taken(self.names and self.names[n], index[:, n])
+        return index, values, columns
+
+    # --- what it says ---
+
+    def top(self, n: int = 10, *, component: int | None = None, mode: int | None = None,
+            unlisted: Mapping[Any, Any] | None = None, tensor: Any = None) -> Any:
+        """The n strongest entries of each component in each mode: a table of component, mode, index or name, and value.
+        Components and modes count from 1, indices from 0.
+
+        unlisted: instead, of the entries that have these names (or indices), as {"user": "ann"}, and that `tensor` does
+        not list, the n where the model is largest, with the model's value: what to recommend, which links to expect.
+        Modes are named or numbered; the tensor is as of cpd(), a DataFrame or CSV read as the model's. A dense array
+        lists what is neither 0 nor unknown."""
+        words = [f"--count={n}", "--index-base=0", "--json"]
+        if (unlisted is None) != (tensor is None):
+            raise TypeError("unlisted and tensor: expected both or none: entries that the tensor lists are left out")
+        if unlisted is not None:
+            if component is not None or mode is not None:
+                raise TypeError("unlisted, and component or mode: expected one of them")
+            return self._top_unlisted(words, unlisted, tensor)
         words += [] if component is None else [f"--component={component}"]
         words += [] if mode is None else [f"--mode={mode}"]
-        found = json.loads(self._run("top", words).output)
-        del found["model"]
-        return found
+        with _program.Folder() as folder:
+            found = self._run("top", words, folder.path, folder.fds)
+        return table([{"component": one["component"], "mode": self._mode(some["mode"] - 1),
+                       "name": self._name(some["mode"] - 1, entry["index"]), "value": entry["value"]}
+                      for one in found["components"] for some in one["modes"] for entry in some["entries"]])
+
+    def _top_unlisted(self, words: list[str], unlisted: Mapping[Any, Any], x: Any) -> Any:
+        for mode, name in unlisted.items():
+            places = [n for n in range(len(self.shape)) if mode == n + 1 or (self.modes and self.modes[n] == mode)]
+            if not places:
+                raise ValueError(f"unlisted: mode {mode!r}, expected one of {self.modes or list(range(1, len(self.shape) + 1))}")
+            n = places[0]
+            names = None if self.names is None else self.names[n]
+            index = name if names is None else int(_names.find(_names.as_index([name], None), names)[0])
+            if not isinstance(index, (int, np.integer)) or not 0 <= index < self.shape[n]:
+                raise ValueError(f"unlisted: {name!r}, expected "
+                                 + (f"an index from 0 to {self.shape[n] - 1}" if names is None else "a name")
+                                 + f" of mode {mode!r}")
+            words.append(f"--unlisted={n + 1}={index if names is None else _files.texts_of(names)[index]}")
+        index, values, _ = self._entries(x, {"value": None})
+        if isinstance(x, np.ndarray):  # which lists all entries
+            index = index[(values != 0) & (values == values)]
+        index = index[(index >= 0).all(axis=1)]
+        with Tensor((index, np.ones(len(index)))) as tensor:
+            found = self._run("top", [tensor.path.split(",")[0], *words], tensor.folder, tensor.fds)
+        return table([{**{self._mode(n): self._name(n, i) for n, i in enumerate(entry["indices"])}, "model": entry["model"]}
+                      for entry in found["unlisted"]])
+
+    def compare(self, other: Model, *, modes: Sequence[int] | None = None, weights: bool = True) -> Comparison:
+        """How alike two models are, and which components belong together: blco-compare(1). modes: these alone, as [2, 3];
+        the others may have other lengths. weights: whether weights count, and not the columns alone."""
+        if not isinstance(other, Model):
+            raise TypeError(f"a model to compare with: of {type(other).__name__}, expected a blco.Model")
+        words = _program.words_of({"json": True, "modes": modes, "no_weights": not weights})
+        with _program.Folder() as folder:
+            other.save(folder.path + "other")
+            found = self._run("compare", [folder.path + "other", *words], folder.path, folder.fds)
+        pairs = [{**{name: value for name, value in pair.items() if name != "cosines"},
+                  **{self._mode(n - 1): cosine for n, cosine in zip(found["compared"], pair["cosines"])}}
+                 for pair in found["pairs"]]
+        return Comparison(found["score"], found["congruence"], table(pairs), found["without_partner"])
 
     # --- files and pages ---
 
@@ -147,25 +257,21 @@ class Model:
             files["json"] = json.dumps(self.record).encode()
         _files.write(os.fspath(stem), {**files, **_files.name_maps(self.modes, self.names)})
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page of `blco report`, one file of HTML."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self._page())
+    def report(self, path: str | os.PathLike[str] | None = None) -> Page:
+        """The page of blco-report(1), which a notebook shows; with a path it is also written there, as one file."""
+        return page_of(self, self.title, path)
 
-    def _run(self, command: str, words: list[str]) -> _program.Result:
-        with _program.Folder() as folder:
-            self.save(folder.path + "model")
-            result = _program.run(command, [folder.path + "model", *words], pass_fds=folder.fds, hide=folder.path)
-        if result.status:
-            raise result.error()
-        return result
+    @property
+    def title(self) -> str:
+        """What the model is of, in few words: the name of a file without endings, or of a type."""
+        name = os.path.basename(str(self.record.get("tensor", {}).get("name", "")))
+        return name.split(".")[0][:50] or "model"
 
-    def _page(self) -> str:
-        return self._run("report", ["--output=-"]).output.decode("utf-8", "replace")
-
-    def _repr_html_(self) -> str:
-        page = html.escape(self._page(), quote=True)
-        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 1px solid #ccc"></iframe>'
+    def _run(self, command: str, words: list[str], folder: str, fds: list[int]) -> Any:
+        """What a command prints, as JSON, about the model, whose files go to a temporary folder."""
+        self.save(folder + "model")
+        output = _program.output_of(command, [folder + "model", *words], pass_fds=fds, hide=folder)
+        return json.loads(output) if output else None
 
     # --- other packages ---
 
@@ -180,3 +286,37 @@ class Model:
         from tensorly.cp_tensor import CPTensor
 
         return CPTensor((self.weights.copy(), [factor.copy() for factor in self._arrays]))
+
+
+def page_of(saved: Any, title: str, path: str | os.PathLike[str] | None) -> Page:
+    """The page of what has a method save."""
+    with _program.Folder() as folder:
+        saved.save(folder.path + title)
+        output = _program.output_of("report", [folder.path + title, "--output=-"], pass_fds=folder.fds, hide=folder.path)
+        page = Page(_program.without(folder.path, output.decode("utf-8", "replace")))
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page.text)
+    return page
+
+
+def _strongest(column: np.ndarray, count: int) -> list[int]:
+    """The indices of the entries of largest magnitude, the strongest first; a thousandth of that one is the least."""
+    size = abs(column)
+    some = np.argpartition(-size, count)[:count] if count < len(size) else np.arange(len(size))
+    return [int(i) for i in some[np.argsort(-size[some], kind="stable")] if size[i] > size.max() / 1000]
+
+
+def load(stem: str | os.PathLike[str]) -> Model:
+    """The model whose files begin with `stem`, in any format, with its names, and the record of its run from STEM.json."""
+    stem = os.fspath(stem)
+    weights, factors = _load.load_blco(stem)
+    modes, names = _load.load_names(stem)
+    names = [*names, *[None] * (len(factors) - len(names))]
+    path = (stem[: -len(".ktns")] if stem.endswith(".ktns") else stem) + ".json"
+    record = None
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            record = json.load(file)
+    return Model(weights, factors, record=record, names=names,
+                 modes=[mode or "" for mode in modes] if any(modes) else None)

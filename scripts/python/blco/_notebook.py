@@ -1,39 +1,39 @@
-"""Progress in a notebook: a bar of tqdm for each stage of the program, where tqdm is installed."""
+"""What a notebook shows: the progress of a run, of which terminals have a line as well, and tables of models."""
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 import warnings
-from typing import Any
+from typing import Any, Sequence
 
 # "decomposing: iteration 3 of 50, fit 0.8, change 1e-3, 6 %, 2 s left"
 STATE = re.compile(r"(\w+)\b.*?: (.*?), (\d+) %(.*)")
+LAST = re.compile(r"(decomposing): (\d+ iterations?, .*)")
 
 
 class Bar:
-    """Shows what the program writes on its terminal: states as a bar and warnings as text. The summary is left
-    out: the model has it."""
+    """One bar for all stages of a run: of tqdm where that is installed, else a line. It ends with the last
+    decomposition, and a run without one leaves nothing."""
 
-    def __init__(self, tqdm: Any) -> None:
-        self._tqdm = tqdm
+    def __init__(self) -> None:
         self._bar: Any = None
 
-    def show(self, text: str) -> None:
-        for line in text.replace("\x1b[K", "").splitlines():
-            state = STATE.fullmatch(line.strip())
-            if state:
-                self._move(*state.groups())
-            elif line.startswith("warning:"):
-                print(line, file=sys.stderr)
-            elif self._bar is not None and line.startswith(self._bar.desc):
-                self._move(self._bar.desc, line.partition(": ")[2], "100", "")
-                self.close()
+    def show(self, line: str) -> None:
+        """Shows what the program has written on its terminal; warnings and the summary are left to the model."""
+        state, last = STATE.fullmatch(line), LAST.fullmatch(line)
+        if sys.stderr is None:
+            return
+        if state:
+            self._move(*state.groups())
+        elif last:
+            self._move(last[1], last[2], "100", "")
 
     def _move(self, stage: str, about: str, percent: str, left: str) -> None:
-        if self._bar is None or self._bar.desc != stage:
-            self.close()
-            self._bar = self._tqdm(total=100, desc=stage, bar_format="{desc}: {percentage:3.0f}%|{bar:20}|{postfix}")
+        if self._bar is None:
+            self._bar = _new_bar(stage)
+        self._bar.set_description_str(stage, refresh=False)
         self._bar.n = int(percent)
         self._bar.set_postfix_str(about + left)
 
@@ -43,14 +43,54 @@ class Bar:
         self._bar = None
 
 
-def new_bar() -> Bar | None:
-    """A bar, in a notebook that has tqdm."""
-    if "ipykernel" not in sys.modules:
-        return None
+def _new_bar(stage: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tqdm misses widgets, and then writes text
         try:
             from tqdm.auto import tqdm
         except ImportError:
-            return None
-    return Bar(tqdm)
+            return _Line()
+    return tqdm(total=100, desc=stage, bar_format="{desc}: {percentage:3.0f}%|{bar:20}|{postfix}")
+
+
+class _Line:
+    """What Bar needs of tqdm, as a line that is rewritten on a terminal and in a notebook, and else is written once."""
+
+    def __init__(self) -> None:
+        self.n, self._stage, self._text = 0, "", ""
+        self._rewrites = "ipykernel" in sys.modules or bool(sys.stderr and sys.stderr.isatty())
+
+    def set_description_str(self, stage: str, refresh: bool) -> None:
+        self._stage = stage
+
+    def set_postfix_str(self, about: str) -> None:
+        self._text, older = f"{self._stage}: {self.n} %, {about}", self._text
+        if self._rewrites:
+            print(f"\r{self._text:{len(older)}}", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        print("" if self._rewrites else self._text, file=sys.stderr, flush=True)
+
+
+def html_table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A small table. A cell is a text, or a sequence of texts, one below the other."""
+    def cell(value: Any) -> str:
+        return "<br>".join(html.escape(part) for part in ([value] if isinstance(value, str) else value))
+
+    def row(cells: Sequence[Any], tag: str) -> str:
+        style = ' style="text-align: left; vertical-align: top"'
+        return "<tr>" + "".join(f"<{tag}{style}>{cell(value)}</{tag}>" for value in cells) + "</tr>"
+
+    body = "".join(row(cells, "td") for cells in rows)
+    return f"<table><caption>{html.escape(caption)}</caption><thead>{row(heads, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+class Page:
+    """A page of HTML, which a notebook shows in a frame."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.text, quote=True)
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 1px solid #ccc"></iframe>'

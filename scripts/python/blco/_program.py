@@ -14,13 +14,20 @@ import tempfile
 import termios
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Mapping, Sequence
+
+import numpy as np
 
 from . import _notebook
+from ._words import in_python
+
+
+class Warning(UserWarning):
+    """A finding that speaks against a result."""
 
 
 class Error(Exception):
-    """The program has failed; the message is its sentence, `status` its exit status."""
+    """The program has failed; the message is its sentence, `status` the number with which it ended."""
 
     status = 1
 
@@ -113,9 +120,42 @@ class Result:
 
     def error(self) -> Error:
         kind = _ERRORS.get(self.status, Error)
-        error = kind(self.message or f"blco ended with exit status {self.status}")
+        error = kind(in_python(self.message) or f"the program blco ended with status {self.status}")
         error.status = self.status
         return error
+
+
+def words_of(options: Mapping[str, Any]) -> list[str]:
+    """Options as words of a command line; None and False are options that are not given."""
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):  # given once for each
+            words += [f"{option}={key}={text_of(part)}" for key, part in value.items()]
+        else:
+            words.append(option if value is True else f"{option}={text_of(value)}")
+    return words
+
+
+def text_of(value: Any) -> str:
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={text_of(part)}" for key, part in value.items())
+    if isinstance(value, (list, tuple, np.ndarray, range)):
+        return ",".join(text_of(part) for part in value)
+    return str(value.item() if isinstance(value, np.generic) else value)
+
+
+def without(folder: str, value: Any) -> Any:
+    """A text, or what JSON has, without the name of a temporary folder."""
+    if isinstance(value, str):
+        return value.replace(folder, "")
+    if isinstance(value, dict):
+        return {name: without(folder, part) for name, part in value.items()}
+    return [without(folder, part) for part in value] if isinstance(value, list) else value
 
 
 def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_fds: Iterable[int] = (),
@@ -125,8 +165,8 @@ def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_
     KeyboardInterrupt as ever. The program ends when this process does. `hide`, the name of a temporary folder
     with a slash, is left out of messages."""
     words = [program(), command, *arguments] + ([] if progress else ["-q"])
-    bar = _notebook.new_bar() if progress else None
-    master, slave = _terminal(wide=bar is not None) if progress else (-1, subprocess.PIPE)
+    bar = _notebook.Bar() if progress else None
+    master, slave = _terminal() if progress else (-1, subprocess.PIPE)
     environment = {**os.environ, "BLCO_PARENT": str(os.getpid())}
     if progress:
         environment["TERM"] = environment.get("TERM") or "xterm"
@@ -151,16 +191,23 @@ def run(command: str, arguments: Sequence[str], *, progress: bool = False, pass_
     return Result(status if status >= 0 else 128 - status, reader.output, lines[-1] if lines else reader.last)
 
 
-def _terminal(wide: bool) -> tuple[int, int]:
-    """A terminal of the program's own, as wide as the user's, on which it rewrites a line; a wide one cuts none."""
+def output_of(command: str, arguments: Sequence[str], *, pass_fds: Iterable[int], hide: str) -> bytes:
+    """What a command prints. Raises Error where it fails."""
+    result = run(command, arguments, pass_fds=pass_fds, hide=hide)
+    if result.status:
+        raise result.error()
+    return result.output
+
+
+def _terminal() -> tuple[int, int]:
+    """A terminal of the program's own, on which it rewrites a line, so wide that it cuts none."""
     master, slave = pty.openpty()
-    size = shutil.get_terminal_size()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", size.lines, 1000 if wide else size.columns, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 25, 1000, 0, 0))
     return master, slave
 
 
 class _Reader:
-    """Reads both outputs of the program to their ends; progress goes on to sys.stderr."""
+    """Reads both outputs of the program to their ends; a bar shows its progress."""
 
     def __init__(self, process: subprocess.Popen[bytes], terminal: int, hide: str, bar: _notebook.Bar | None) -> None:
         import selectors
@@ -209,31 +256,27 @@ class _Reader:
             self._chunks.append(data)
 
     def _take_message(self, data: bytes) -> None:
-        """Whole lines are kept, in case one is the error; what rewrites a line is shown at once."""
+        """Whole lines are kept, in case one is the error; of a line that is rewritten the last text is."""
         *lines, self._line = (self._line + data).split(b"\n")
         for line in lines:
             self._end_line(line + b"\n")
-        if self.terminal >= 0 and self._line and not self._line.lstrip(b"\r\x1b[K ").startswith(b"blco "):
-            self._show(self._line)
-            self._line = b""
+        self._line = self._line[max(self._line.rfind(b"\r", 0, -1), 0):]
+        self._show(self._line)
 
     def _end_line(self, line: bytes) -> None:
         line, self._line = (self._line, b"") if not line else (line, self._line)
-        text = line.decode("utf-8", "replace")
-        plain = text.replace("\x1b[K", "").strip().rsplit("\r", 1)[-1]
-        if self.hide:
-            plain = plain.replace(self.hide, "")
+        plain = _plain(line, self.hide)
         if plain:
             self.last = plain
             self.errors.append(plain)
-        if self.terminal >= 0 and not plain.startswith("blco "):
-            self._show(line)
+        self._show(line)
 
-    def _show(self, data: bytes) -> None:
-        text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-        text = text.replace(self.hide, "") if self.hide else text
+    def _show(self, line: bytes) -> None:
         if self.bar:
-            self.bar.show(text)
-        elif sys.stderr is not None:
-            sys.stderr.write(text)
-            sys.stderr.flush()
+            self.bar.show(_plain(line, self.hide))
+
+
+def _plain(line: bytes, hide: str) -> str:
+    """The text of a line that was perhaps rewritten, without the name of a folder."""
+    text = line.decode("utf-8", "replace").replace("\x1b[K", "").strip().rsplit("\r", 1)[-1]
+    return text.replace(hide, "") if hide else text

@@ -29,9 +29,10 @@ class Tensor:
     """A tensor as an argument of the program: a file's name, or arrays. Arrays are written to memory that
     the program opens as files; its names are links in a temporary folder. Use it in a `with` block."""
 
-    def __init__(self, x: Any, columns: Sequence[str] | None = None, value: str | None = None,
-                 as_text: bool = False) -> None:
-        """as_text: a DataFrame goes to the program as CSV, so that the program numbers its names."""
+    def __init__(self, x: Any, columns: Sequence[str] | None = None, value: str | None = None, *,
+                 as_text: bool = False, mask: Any = None, unlisted: Any = None) -> None:
+        """as_text: a DataFrame goes to the program as CSV, so that the program numbers its names. mask: where a dense
+        array is known. unlisted: as of cpd(); entries of a dense array that this describes are not listed."""
         self.names: list[Any] | None = None  # of the indices of each mode: an Index of pandas
         self.modes: list[str] | None = None  # names of the modes
         self.shape: tuple[int, ...] | None = None  # of arrays that know theirs
@@ -41,14 +42,19 @@ class Tensor:
         self._coords: list[np.ndarray] = []
         self._values: np.ndarray | None = None
         self._frame: Any = None  # that goes to the program as CSV
+        self.title = type(x).__name__  # for records and pages
         if columns is None and value is not None:
             raise TypeError("value names a column: expected columns, too")
+        if mask is not None and not isinstance(x, np.ndarray):
+            raise TypeError(f"mask: of {type(x).__name__}, expected a dense array")
         self.options: dict[str, Any] = {}  # of the program, that say the same
         if isinstance(x, (str, os.PathLike)):
-            self.path = os.fspath(x)
+            self.path = self.title = os.fspath(x)
             self.options = _of_csv(columns, value)
         elif columns is not None:
             self._take_frame(x, _list_of(columns), value, as_text)
+        elif isinstance(x, np.ndarray):
+            self._take_dense(x, mask, unlisted)
         else:
             self._take_arrays(x)
 
@@ -63,7 +69,7 @@ class Tensor:
         for i, name in enumerate(used):
             places = [n for n, other in enumerate(frame.columns, 1) if other == name]
             if not places:
-                raise KeyError(f"no column {name!r}: the DataFrame has {', '.join(map(str, frame.columns))}")
+                raise ValueError(f"no column {name!r}: the DataFrame has {', '.join(map(str, frame.columns))}")
             if len(places) > 1:
                 raise ValueError(f"columns {places[0]} and {places[1]} have the name {name!r}, expected one such column")
             if name in used[:i]:
@@ -92,9 +98,31 @@ class Tensor:
         self.shape = tuple(max(len(found), 1) for found in self.names)
         self._values = None if value is None else frame[value].to_numpy()
 
+    def _take_dense(self, x: np.ndarray, mask: Any, unlisted: Any) -> None:
+        """An array with a value for each entry; those that are nan or masked are unknown."""
+        if not 1 <= x.ndim <= MAX_ORDER:
+            raise ValueError(f"an array of {x.ndim} modes, expected 1 to {MAX_ORDER}")
+        if x.dtype.kind not in "fiub":
+            raise TypeError(f"values: {x.dtype}, expected numbers")
+        known = ~np.ma.getmaskarray(x)
+        x = np.asarray(x)
+        if mask is not None:
+            mask = np.asarray(mask)
+            if mask.shape != x.shape or mask.dtype != bool:
+                raise ValueError(f"mask: {mask.dtype} of shape {mask.shape}, expected bool of shape {x.shape}")
+            known &= mask
+        known &= x == x
+        listed = np.ones(x.shape, bool) if unlisted not in (None, "zero", "unknown") else known
+        if unlisted in (None, "zero"):
+            listed = ~known | (x != 0)
+        self._coords, self.shape = list(np.nonzero(listed)), x.shape
+        self._values = (x if known.all() else np.where(known, x, np.nan))[listed]
+        self.title = "array"
+
     def _take_arrays(self, x: Any) -> None:
         """A pair (coords, values), or an object of SciPy, pydata/sparse or pyttb."""
         if isinstance(x, (tuple, list)) and len(x) == 2:
+            self.title = "array"
             coords = np.asarray(x[0])
             if coords.ndim != 2:
                 raise ValueError(f"coords: an array of shape {coords.shape}, expected (entries, modes)")
@@ -117,7 +145,19 @@ class Tensor:
             raise TypeError("a DataFrame: expected columns=[...], the columns that are modes")
         else:
             raise TypeError(f"a tensor: of {type(x).__name__}, expected a path, (coords, values), a DataFrame with columns=, "
-                            "or a sparse tensor of SciPy, pydata/sparse or pyttb")
+                            "a dense array, or a sparse tensor of SciPy, pydata/sparse or pyttb")
+
+    # --- as arrays ---
+
+    @property
+    def entries(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Coordinates and values, where they are here and not with the program, in the order that they have."""
+        if self.names is not None or not self._coords or self._values is None:
+            return None
+        coords = self._coords[0] if self._coords[0].ndim == 2 else np.stack(self._coords, axis=1)
+        if self._values.size != len(coords):
+            raise ValueError(f"{self._values.size} values, expected {len(coords)}, one for each of the coordinates")
+        return coords, self._values.reshape(-1)
 
     # --- as files ---
 

@@ -1,0 +1,117 @@
+"""Names of a model: which of its indices names of a DataFrame or of another tensor have. All matching of names is
+here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
+import numpy as np
+
+from . import _load, _program
+from ._files import texts_of
+from ._tensor import Tensor
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+COLUMNS = ("columns", "value", "bin")  # how a model's tensor was read: as arguments of cpd()
+TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def as_index(names: Any, mode: str | None) -> Any:
+    """The names as an Index of pandas, where there is pandas."""
+    if names is None or hasattr(names, "get_indexer"):
+        return names
+    try:
+        import pandas
+    except ImportError:
+        return names
+    return pandas.Index(names, name=mode)
+
+
+def find(found: Any, names: Any) -> np.ndarray:
+    """The index of each name among `names`, -1 where it is none of them. Names that are texts in one are compared as
+    texts; of equal names the first counts."""
+    if _are_texts(found) != _are_texts(names):
+        found, names = texts_of(found), texts_of(names)
+    if hasattr(names, "get_indexer"):
+        if names.is_unique:
+            index: np.ndarray = names.get_indexer(found)
+            return index
+        first = np.flatnonzero(~names.duplicated())
+        index = np.append(first, -1)[names[first].get_indexer(found)]
+        return index
+    places = {name: i for i, name in reversed(list(enumerate(names)))}
+    return np.array([places.get(name, -1) for name in found], dtype=np.int64)
+
+
+def taken(names: Any, index: np.ndarray) -> Any:
+    """The names of indices; where there are no names, the indices."""
+    names = as_index(names, None)
+    return index if names is None else names.take(index) if hasattr(names, "take") else [names[i] for i in index]
+
+
+def _are_texts(names: Any) -> bool:
+    if hasattr(names, "inferred_type"):
+        return bool(names.inferred_type == "string")
+    return all(isinstance(name, str) for name in names)
+
+
+def rows_of(model: Model, frame: Any) -> np.ndarray:
+    """The indices (rows x modes) that the rows of a DataFrame have in the model, by its columns that are named as the
+    modes; -1 where a name is none of the model."""
+    import pandas
+
+    assert model.modes is not None
+    index = np.full((len(frame), len(model.modes)), -1, dtype=np.int64)
+    for n, mode in enumerate(model.modes):
+        if mode not in frame.columns:
+            raise ValueError(f"no column {mode!r}: the DataFrame has {', '.join(map(str, frame.columns))}")
+        names = model.names[n] if model.names else None
+        codes, found = pandas.factorize(frame[mode])
+        if names is None:
+            places = np.asarray(found)
+            if places.dtype.kind not in "iu":
+                raise TypeError(f"column {mode!r}: {places.dtype}, expected integers: the mode has no names")
+        else:
+            found = pandas.Index(found)
+            places = find(found, names)
+            width = (model.reading.get("bin") or {}).get(mode)
+            if width is not None and (rest := places < 0).any():  # names of bins are those of the model
+                places[rest] = find(_binned(found[rest], mode, width), names)
+        index[:, n] = np.append(places, -1)[codes]
+    return index
+
+
+def _binned(found: Any, mode: str, width: Any) -> Any:
+    """The names of the bins of values, one for each."""
+    import pandas
+
+    row = "row" if mode != "row" else "row of the table"
+    frame = pandas.DataFrame({row: np.arange(len(found)), mode: found})
+    coords, _, names = entries_of(frame, {"columns": [row, mode], "bin": {mode: width}})
+    bins = np.empty(len(found), dtype=np.int64)
+    bins[np.asarray(names[0], dtype=np.int64)[coords[:, 0]]] = coords[:, 1]
+    return pandas.Index(names[1]).take(bins)
+
+
+def entries_of(x: Any, reading: Mapping[str, Any], values: str | None = None) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    """Coordinates (entries x modes), values, and of each mode its names or None, of a tensor that is read as `reading`
+    says. Arrays have their order; of files and DataFrames the program sums duplicates. values: as of cpd(), what becomes
+    of them."""
+    options = dict(reading)
+    columns, value, mask = (options.pop(name, None) for name in ("columns", "value", "mask"))
+    with Tensor(x, columns, value, as_text=bool(options.get("bin") or options.get("order")), mask=mask,
+                unlisted="listed") as tensor:
+        if tensor.entries is not None and values is None:
+            coords, listed = tensor.entries
+            return coords - int(options.get("index_base") or 0), listed, [None] * coords.shape[1]
+        path = tensor.folder + "entries.blco"
+        words = _program.words_of(tensor.words({**options, "values": values}))
+        words = [tensor.path, path, "--keep-zeros", *words]
+        _program.output_of("convert", words, pass_fds=tensor.fds, hide=tensor.folder)
+        coords, listed, shape = _load.load_blco(path)
+        names = tensor.names if tensor.names is not None else _load.load_names(path)[1]
+        names = [*names, *[None] * (len(shape) - len(names))]
+    order = np.lexsort(coords.T[::-1])
+    return coords[order], listed[order], names
