@@ -178,7 +178,7 @@ static const struct cli_option model_options[] = {
      CMD_UNLISTED},
     {"--fade", 0, "X",
      "with --unlisted: begin with zeros of weight 1, and\nmultiply that by X after each iteration; "
-     "0: begin\nwithout ({default})",
+     "0: begin\nwithout ({default}; 0 with --init STEM)",
      CLI_NUMBER(struct cpd_settings, common.options.problem.unlisted.fade), .initial = "0.8",
      CLI_GIVEN(struct cpd_settings, fade_given)},
     {"--ridge-scale", 0, "HOW",
@@ -398,7 +398,8 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
         return error_set(error, STATUS_INPUT,
                          "--ridge-scale %s: only where --unlisted is unknown or a weight",
                          word_of(ridge_scale_words, (int)p->ridge_scale));
-    p->unlisted.fade = weighed ? fade : 0;
+    const bool fits = s->init_stem && !s->fade_given; /* a start that knows what is unlisted */
+    p->unlisted.fade = weighed && !fits ? fade : 0;
     s->common.tns.zeros = weighed ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
     if (s->als.max_iterations == 0)
         s->als.max_iterations = problem_by_rows(p) ? BY_ROWS_ITERATIONS : ITERATIONS;

@@ -32,10 +32,16 @@ static const char *write_named(const struct mode_names *modes)
 static void keeps_names(void **state)
 {
     (void)state;
-    struct mode_names modes = {{""}};
+    struct mode_names modes = {.of = {""}};
     struct blco_file f;
     struct error error = {0};
     mode_names_set(&modes, 1, "hour", 4, &error);
+    strcpy(modes.bin[1], "1h");
+    strcpy(modes.order[1], "sorted");
+    strcpy(modes.value, "n");
+    mode_names_add_change(&modes, "log1p");
+    mode_names_add_change(&modes, "binary");
+    assert_string_equal(modes.change, "log1p,binary");
     assert_int_equal(blco_file_open(&f, write_named(&modes), &error), STATUS_OK);
     assert_int_equal(f.header->version, BLCO_FORMAT_VERSION);
     assert_memory_equal(f.modes, &modes, sizeof modes);
@@ -51,8 +57,14 @@ static void refuses_wrong_names(void **state)
     static const struct {
         size_t at;
         char byte;
-    } wrong[] = {{2 * MODE_NAME_BYTES, 'x'}, {5, 'x'}, {MODE_NAME_BYTES - 1, 'x'}};
-    struct mode_names modes = {{""}};
+    } wrong[] = {{offsetof(struct mode_names, of[2]), 'x'},
+                 {offsetof(struct mode_names, of) + 5, 'x'},
+                 {offsetof(struct mode_names, of) + MODE_NAME_BYTES - 1, 'x'},
+                 {offsetof(struct mode_names, bin[2]), 'x'}, /* the tensor has two modes */
+                 {offsetof(struct mode_names, order[0]) + SOURCE_TEXT - 1, 'x'},
+                 {offsetof(struct mode_names, value) + 3, 'x'},
+                 {offsetof(struct mode_names, change) + 3, 'x'}};
+    struct mode_names modes = {.of = {""}};
     struct error error = {0};
     mode_names_set(&modes, 0, "user", 4, &error);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -61,7 +73,7 @@ static void refuses_wrong_names(void **state)
         char *bytes = file_bytes(path, &size);
         bytes[BLCO_NAMES_OFFSET + wrong[i].at] = wrong[i].byte;
         sign(bytes, size);
-        assert_refused(bytes, size, "in the header is not in order");
+        assert_refused(bytes, size, "not in order");
         free(bytes);
     }
 }

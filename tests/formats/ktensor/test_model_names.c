@@ -1,4 +1,5 @@
 /* Names of a model: written with its files, in maps and CSV, and found again. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,6 +83,87 @@ static void test_names_are_found_again(void **state)
 }
 
 /* A name that the struct has no room for is not cut. */
+/* Facts of a model of a table, written and read. */
+static void test_facts_are_found_again(void **state)
+{
+    (void)state;
+    struct ktensor k = model_small(), back;
+    struct labels names = some_names("ann", "bob"), found = {0};
+    const struct model_facts facts = {true, "poisson", .25, 12, 3, true, UINT64_MAX - 7};
+    struct model_facts read;
+    struct stem_lock lock;
+    struct ktensor_files files = {0};
+    struct error error = {0};
+    strcpy(names.modes.bin[1], "7d");
+    strcpy(names.modes.order[0], "listed");
+    strcpy(names.modes.value, "n, \"m\"");
+    strcpy(names.modes.change, "log1p");
+    for (uint64_t r = 0; r < k.rank; r++)
+        k.explained[r] = 1. / (double)(r + 3);
+    assert_int_equal(outfile_set_lock(&lock, scratch_path("m"), &error), STATUS_OK);
+    ktensor_write(&(struct ktensor_source){.k = &k}, &names, &facts, &lock, KTENSOR_NPY, &files,
+                  &error);
+    stem_lock_release(&lock);
+    ktensor_files_free(&files);
+    assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
+    assert_int_equal(model_facts_read(&read, &back, &found, scratch_path("m"), &error), STATUS_OK);
+    assert_true(read.known && read.hashed);
+    assert_string_equal(read.loss, "poisson");
+    assert_true(read.unlisted == .25 && read.nnz == 12 && read.unknown == 3);
+    assert_true(read.hash == facts.hash);
+    assert_memory_equal(&found.modes, &names.modes, sizeof names.modes);
+    assert_string_equal(labels_get(&found, 0, 1), "bob");
+    for (uint64_t r = 0; r < k.rank; r++) {
+        assert_true(back.explained[r] == k.explained[r]);
+        assert_true(isnan(back.lost[r]));
+    }
+    labels_free(&found);
+    labels_free(&names);
+    ktensor_free(&back);
+    ktensor_free(&k);
+}
+
+/* A file of facts that is damaged, or of another model. */
+static void test_wrong_facts_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"{", "m.model.json"},
+        {"{}", "not a description of a model that this blco knows"},
+        {"{\"format\": 2}", "not a description of a model that this blco knows"},
+        {"{\"format\": 1, \"rank\": 2, \"modes\": []}", "of another model: expected rank 3"},
+        {"{\"format\": 1, \"rank\": 3, \"modes\": [{}, {}]}", "mode 1: length"},
+        {"{\"format\": 1, \"rank\": 3, \"modes\": [{\"length\": 2, \"names\": \"mode1.map\"}, "
+         "{\"length\": 1}], \"unlisted\": 1}",
+         "mode 1: the names of its indices, mode1.map, are not beside the model"},
+        {"{\"format\": 1, \"rank\": 3, \"modes\": [{\"length\": 2, \"bin\": 3}, {\"length\": 1}], "
+         "\"unlisted\": 1}",
+         "\"bin\": expected a text of at most 31 bytes"},
+        {"{\"format\": 1, \"rank\": 3, \"modes\": [{\"length\": 2}, {\"length\": 1}]}",
+         "\"unlisted\", expected a weight from 0 to 1"},
+        {"{\"format\": 1, \"rank\": 3, \"modes\": [{\"length\": 2}, {\"length\": 1}], "
+         "\"unlisted\": 1, \"entries\": -1}",
+         "\"entries\": expected a whole number"},
+        {"{\"format\": 1, \"rank\": 3, \"modes\": [{\"length\": 2}, {\"length\": 1}], "
+         "\"unlisted\": 1, \"lost\": [1]}",
+         "\"lost\": expected 3 numbers"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ktensor k = model_small();
+        struct labels found = {0};
+        struct model_facts facts;
+        struct error error = {0};
+        scratch_file("m.model.json", rows[i].text, strlen(rows[i].text));
+        assert_int_equal(model_facts_read(&facts, &k, &found, scratch_path("m"), &error),
+                         STATUS_INPUT);
+        if (!strstr(error.message, rows[i].message))
+            fail_msg("%s: '%s', expected '%s'", rows[i].text, error.message, rows[i].message);
+        labels_free(&found);
+        ktensor_free(&k);
+    }
+}
+
 static void test_long_mode_names_are_refused(void **state)
 {
     (void)state;
@@ -280,6 +362,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {TEST(test_names_are_found_again),
                                        TEST(test_long_mode_names_are_refused),
+                                       TEST(test_facts_are_found_again),
+                                       TEST(test_wrong_facts_are_refused),
                                        TEST(test_older_names_go),
                                        TEST(test_names_of_a_tensor_stay),
                                        TEST(test_every_allocation_may_fail),
