@@ -9,8 +9,10 @@
 namespace
 {
 
-constexpr uint32_t JOIN_NUMBERS = 64, JOIN_RANGES = 4, LEAST_THREADS = 64;
-constexpr uint32_t MANY_PARTS = 32; /* of a join: its chunks are cut into ranges */
+constexpr uint32_t JOIN_NUMBERS = 64, JOIN_RANGES = 16, LEAST_THREADS = 64;
+constexpr uint32_t JOIN_AT_ONCE = 16; /* parts that a thread reads at once                       */
+constexpr uint32_t JOIN_ROOM = 1 << 13; /* ranges of all thread blocks at most, where the longest
+                                         * join has more parts than are read at once              */
 constexpr int NUMBERS = sizeof(row_numbers) / sizeof(double);
 
 /* The numbers, b, q, and the upper half of G by rows. */
@@ -274,7 +276,7 @@ __global__ void __launch_bounds__(threads_of_row<BLOCKS>, blocks_at_once<BLOCKS>
 __global__ void __launch_bounds__(JOIN_RANGES *JOIN_NUMBERS)
     join_parts(const __grid_constant__ row_systems_args a, uint32_t length)
 {
-    constexpr uint32_t AT_ONCE = 16;
+    constexpr uint32_t AT_ONCE = JOIN_AT_ONCE;
     __shared__ double sums[JOIN_RANGES][JOIN_NUMBERS];
     const uint32_t column = threadIdx.x % JOIN_NUMBERS, range = threadIdx.x / JOIN_NUMBERS;
     const uint32_t ranges = blockDim.x / JOIN_NUMBERS;
@@ -418,7 +420,10 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
     if (args->joins == 0)
         return cudaSuccess;
     const uint32_t blocks = (length + JOIN_NUMBERS - 1) / JOIN_NUMBERS;
-    const uint32_t ranges = args->chunks / args->joins > MANY_PARTS ? JOIN_RANGES : 1;
+    uint32_t ranges = 1;
+    while (ranges < JOIN_RANGES && ranges * JOIN_AT_ONCE < args->most_parts &&
+           2 * ranges * args->joins * blocks <= JOIN_ROOM)
+        ranges *= 2;
     void *list[] = {&pass, const_cast<uint32_t *>(&length)};
     cudaError_t code = cudaLaunchKernel(join_parts, dim3(args->joins * blocks),
                                         dim3(ranges * JOIN_NUMBERS), list, 0, stream);

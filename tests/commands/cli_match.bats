@@ -86,9 +86,9 @@ sorted() { "$BLCO" "$@" | sort; }
     "$BLCO" compare one two --at-least .999999
     "$BLCO" compare one three --at-least .998 # sweeps go through the modes in another order
     # rows of new users beside fixed items and hours; CSV has the model's rows
-    cpd -q few.csv --unlisted unknown -r 2 -i 5 --init m --fix 2,3 -o few --backend host
-    cmp m.mode2.map few.mode2.map
-    "$BLCO" compare m few --at-least .999 --no-weights
+    cpd -q few.csv --unlisted unknown -r 2 -i 5 --init m --fix 2,3 -o fold --backend host
+    cmp m.mode2.map fold.mode2.map
+    "$BLCO" compare m fold --at-least .999 --no-weights
     "$BLCO" convert -q few.csv few.tns "${COLUMNS[@]}"
     fails 2 "--fix 2: few.tns lacks 3 names that --init m has" cpd -q few.tns --unlisted unknown -r 2 --init m --fix 2,3 -o x
     { cat few.csv && echo 'u1,new,3,1'; } >new.csv
@@ -96,13 +96,13 @@ sorted() { "$BLCO" "$@" | sort; }
     cpd new.csv --unlisted unknown -r 2 -i 3 --init m -o new --backend host
     grep -q 'mode 2 (item): 1 name of new.csv that m lacks' messages
     needs_mpirun
-    for x in "columns.csv -o two3" "modes.tns -o three3" "few.csv --fix 2,3 -o few3"; do
+    for x in "columns.csv -o two3" "modes.tns -o three3" "few.csv --fix 2,3 -o fold3"; do
         # shellcheck disable=SC2086
         processes 3 "$BLCO" cpd -q $x --unlisted unknown -r 2 -i 3 --init m --backend host 2>messages || { cat messages && false; }
     done
     "$BLCO" compare two two3 --at-least .999999
     "$BLCO" compare three three3 --at-least .999999
-    "$BLCO" compare few few3 --at-least .999 --no-weights
+    "$BLCO" compare fold fold3 --at-least .999 --no-weights
 }
 
 @test "match: names beside none, and other modes, are refused" {

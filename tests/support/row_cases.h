@@ -241,6 +241,7 @@ static inline void row_case_make_chunks(struct row_pass *p)
         if (last == s || (p->continued[s] && p->at[p->chunk[s]][0] == row))
             continue;
         p->join[a->joins++] = (struct row_join){row, 2 * s + 1, last};
+        a->most_parts = last - s + 1 > a->most_parts ? last - s + 1 : a->most_parts;
     }
 }
 

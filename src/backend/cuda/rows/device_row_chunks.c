@@ -166,6 +166,8 @@ static void join_all(struct device_row_chunks *d, struct chunks *s)
         p->first_join = s->joins;
         p->joins = find_joins(s->continued + p->first, s->after + p->first, p->chunks, join);
         s->joins += p->joins;
+        for (uint32_t j = 0; j < p->joins; j++)
+            p->most_parts = larger(p->most_parts, join[j].last - join[j].first / 2 + 1);
         p->enters = s->continued[p->first];
         p->leaves = s->continued[end] && !(p->enters && first_row == last_row);
         p->leaving = 2 * (p->chunks - 1) + 1;
@@ -345,6 +347,7 @@ void device_row_chunks_args(const struct device_row_chunks *d, uint64_t p,
     args->continued = d->continued + piece->first;
     args->join = d->join + piece->first_join;
     args->joins = piece->joins;
+    args->most_parts = piece->most_parts;
     args->first_is_part = piece->first_is_part;
     args->last_is_part = piece->last_is_part;
 }

@@ -22,6 +22,7 @@ struct device_row_piece {
     bool enters;                      /* its first row begins in a piece before: part 0     */
     bool leaves;                      /* its last row, another one, ends in a piece after   */
     uint32_t leaving;                 /* its part of that row                               */
+    uint32_t most_parts;              /* of a join                                    */
     bool first_is_part, last_is_part; /* of its joins: as in struct row_systems_args  */
 };
 

@@ -212,6 +212,7 @@ static void set_chunks(const struct device_row_systems *s, int mode, uint32_t p,
         args->chunks = d->pieces;
         args->join = d->shared;
         args->joins = d->shared_rows;
+        args->most_parts = d->pieces;
         args->first_is_part = args->last_is_part = 0;
         room_args(&s->stream.pieces, args);
         return;
