@@ -59,9 +59,9 @@ static const struct cli_option compare_options[] = {
     {"--modes", 0, "MODES", "compare these modes alone, as 2,3; the others may\nhave other lengths",
      CLI_SETTINGS(set_modes)},
     {"--match", 0, "HOW",
-     "how rows of B find those of A: by names, where there\nare any, and those of both are "
-     "compared; "
-     "all: A has to\nhave all names of B; or index ({default})",
+     "how rows of B find those of A: {words};\nby names, where there are any: those of both "
+     "count;\n"
+     "all: A has to have all of B; index: they agree\n({default})",
      CLI_CHOICE(struct settings, how, match_words), .initial = "names"},
     {"--json", 0, NULL, "print JSON in place of a table", CLI_FLAG(struct settings, json)},
     {.name = NULL}};

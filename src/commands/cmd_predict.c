@@ -39,8 +39,8 @@ static const struct cli_option input_options[] = {
      "({default}, where COORDS is .npy 0)",
      CMD_INDEX_BASE},
     {"--match", 0, "HOW",
-     "how indices of COORDS find those of the model: by\nnames, where there are any: nan where the "
-     "model lacks\na name; all: the model has to have all; or index\n({default})",
+     "how indices of COORDS find those of the model:\n{words}; by names, where there are\nany, "
+     "nan where the model lacks one; all: it has to\nhave all; index: they agree ({default})",
      CLI_CHOICE(struct job, match, match_words), .initial = "names"},
     {.name = NULL}};
 
@@ -250,10 +250,9 @@ const struct command cmd_predict = {
         "each of the coordinates in COORDS, in their\norder: text lines i j k value. STEM is the "
         "beginning of the names of a model's\nfiles, as given to blco cpd -o, or a .ktns file. "
         "COORDS is text (.tns), plain or\ngzip, with values or without, a .blco file, COORDS.npy, "
-        "COORDS.npy,VALUES.npy,\nor - for text from standard input; or CSV with the columns of the "
-        "model's tensor. With --residuals, COORDS has "
-        "values, and -n\nshows those that the model explains worst. COORDS may be larger than "
-        "memory.\n",
+        "COORDS.npy,VALUES.npy,\n- for text from standard input, or CSV with the columns of the "
+        "model's table.\nWith --residuals, COORDS has values, and -n shows those that the model\n"
+        "explains worst. COORDS may be larger than memory, unless it is CSV.\n",
     .ending =
         "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. More in\nblco-predict(1).\n",
     .sections = sections,

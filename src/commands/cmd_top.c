@@ -58,9 +58,9 @@ static const struct cli_option top_options[] = {
      CLI_OWN(set_given, struct given_indices, struct settings, given),
      .excludes = "--component --mode"},
     {"--match", 0, "HOW",
-     "how indices of TENSOR find those of the model: by\nnames, where there are any; all: the "
-     "model "
-     "has to have\nall of its names; or index ({default})",
+     "how indices of TENSOR find those of the model:\n{words}; by names, where there are\nany; "
+     "all: "
+     "the model has to have all; index: they\nagree ({default})",
      CLI_CHOICE(struct settings, match, match_words), .initial = "names", .needs = "--unlisted"},
     {"--index-base", 0, "0|1", "the number of the first index ({default}, where TENSOR\nis .npy 0)",
      CMD_INDEX_BASE},

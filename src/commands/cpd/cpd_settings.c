@@ -159,8 +159,9 @@ static const struct cli_option model_options[] = {
      "the STEM of\na model to start from ({default})",
      CLI_SETTINGS(set_init), .words = cpd_init_words, .initial = "random"},
     {"--match", 0, "HOW",
-     "how rows of --init STEM find those of the tensor:\nby names, where both have names, or by "
-     "index ({default})",
+     "how rows of --init STEM find those of the tensor:\n{words}; by names, where both "
+     "have\nnames; "
+     "all: the model has to have all; index: they\nagree ({default})",
      CLI_CHOICE(struct cpd_settings, match, match_words), .initial = "names",
      CLI_GIVEN(struct cpd_settings, match_given), .needs = "--init"},
     {"--core-consistency", 0, NULL,

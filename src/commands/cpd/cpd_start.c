@@ -98,7 +98,8 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
     s->runs.choose_ridge = s->runs.choose_ridge && !s->resume;
     const struct shape *from = s->init_stem ? &in->start.shape : &in->resume.about.tensor.shape;
     struct labels beside = {0}; /* a tensor with names has their number of indices */
-    TRY_OR(done, labels_find_tensor(&beside, s->tensor, from->order, error));
+    if (s->init_stem)
+        TRY_OR(done, labels_find_tensor(&beside, s->tensor, from->order, error));
     for (int n = 0; n < from->order; n++) {
         const bool named = s->init_stem && s->match != MATCH_INDEX && beside.mode[n].path;
         if (!fixed[n] || tns->dims[n] || named)

@@ -54,6 +54,7 @@ enum status labels_add(struct labels *l, const char *text, struct error *error)
                              "--labels: mode %" PRIu64 " twice, expected one file for each mode",
                              mode);
         *path = memory_text(error, "%.*s", (int)(end - name), name);
+        l->mode[mode - 1].given = true;
         TRY(error->status);
         at = end + 1;
     } while (*end);

@@ -17,6 +17,7 @@
 /* The labels of one mode. */
 struct mode_labels {
     char *path; /* of the file; NULL: the labels are from no file, or there are none; owned */
+    bool given; /* by --labels: they are shown, and are those of a tensor that has none, too */
     struct name_table names; /* I_n once the file is read, none before; sealed, owned       */
 };
 

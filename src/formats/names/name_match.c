@@ -74,6 +74,8 @@ static enum status match_indices(struct name_match *m, const struct named_side *
                             *other = &b->names->mode[m->mode[n]].names;
     struct name_table found = {0}, distinct = {0};
     m->count[n] = other->count;
+    if (other->count == 0 && a->names->mode[n].given)
+        return STATUS_OK;
     if ((mine->count > 0) != (other->count > 0))
         return error_set(
             error, STATUS_INPUT,

@@ -32,9 +32,10 @@ struct name_match {
 };
 
 /* *m = the match of two sides that have so many modes. STATUS_INPUT where one side has names of a
- * mode's indices and the other has none, where a mode is named that the other side lacks, or where
- * a name stands for several indices, unless both sides have all names in the same order. With
- * MATCH_INDEX nothing is asked. The caller frees *m, which is empty on failure. STATUS_MEMORY. */
+ * mode's indices and the other has none (but for labels that were given for a), where a mode is
+ * named that the other side lacks, or where a name stands for several indices, unless both sides
+ * have all names in the same order. With MATCH_INDEX nothing is asked. The caller frees *m, which
+ * is empty on failure. STATUS_MEMORY. */
 enum status name_match_find(struct name_match *m, const struct named_side *a,
                             const struct named_side *b, int order, enum match how,
                             struct error *error);

@@ -243,7 +243,7 @@ static void takes_numbers_from_a_file(void **state)
     free_result(&r);
     r = read_text("a,b\nx,1\nw,1\n", &options, &usual);
     assert_non_null(strstr(r.error.message, "x.csv:3: column 1 (a): 'w', expected a name that the "
-                                            "file of --order lists"));
+                                            "file of --order, or the model, has"));
     free_result(&r);
     scratch_text("a.map", "z\ny\nz\n");
     r = read_text("a,b\nx,1\n", &options, &usual);
