@@ -136,8 +136,7 @@ static enum status prepare_model(struct job *job, struct error *error)
         TRY(json_read(&job->json, job->record_path, error));
         TRY(page_check_record(job->json, &job->model, job->record_path, error));
     }
-    TRY(ktensor_arrange(&job->model, error));
-    return mode_views_make(job->view, &job->model, job->order, job->top, error);
+    return mode_views_make(job->view, &job->model, &job->labels, job->order, job->top, error);
 }
 
 static enum status write_page(struct job *job, struct error *error)

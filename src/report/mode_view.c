@@ -7,6 +7,7 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "base/uint128.h"
+#include "formats/csv/csv_bin.h"
 
 #define PAIRS    16384 /* of rows that profile_smoothness looks at, at most */
 #define ROUNDING 1e-12 /* a column that differs from its mean by less is constant */
@@ -172,9 +173,50 @@ enum status peaks_find(struct top_entries *top, const double *a, uint64_t rows, 
     return STATUS_OK;
 }
 
+/* What all names of a mode may be: parts of dates, with what stands before and after them; hours of
+ * the week; numbers. */
+enum name_kind { NAME_DATE, NAME_MONTH, NAME_TIME, NAME_HOUR_OF_WEEK, NAME_NUMBER, NAME_KINDS };
+
+static bool name_value(enum name_kind kind, const char *name, struct csv_value *value)
+{
+    char text[2 * CSV_BIN_ROOM];
+    const size_t length = strlen(name);
+    if (length >= CSV_BIN_ROOM)
+        return false;
+    if (kind == NAME_NUMBER)
+        return csv_value_number(value, name, length);
+    if (kind != NAME_HOUR_OF_WEEK)
+        return csv_value_date(value, text,
+                              (size_t)snprintf(text, sizeof text, "%s%s%s",
+                                               kind == NAME_TIME ? "1970-01-01T" : "", name,
+                                               kind == NAME_MONTH ? "-01" : ""));
+    *value = (struct csv_value){0};
+    while (value->whole < CSV_BIN_HOURS &&
+           (csv_bin_hour((int)value->whole, text) != length || strcmp(text, name) != 0))
+        value->whole++;
+    return value->whole < CSV_BIN_HOURS;
+}
+
+bool names_ascend(const struct labels *labels, int n, uint64_t rows)
+{
+    for (enum name_kind kind = 0; kind < NAME_KINDS; kind++) {
+        struct csv_value last = {-INFINITY, 0}, value;
+        uint64_t i = 0;
+        for (const char *name; i < rows && (name = labels_get(labels, n, i)); i++) {
+            if (!name_value(kind, name, &value) || value.whole < last.whole ||
+                (value.whole == last.whole && value.rest <= last.rest))
+                break;
+            last = value;
+        }
+        if (i == rows)
+            return true;
+    }
+    return false;
+}
+
 enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktensor *model,
-                            const enum view_order order[MAX_ORDER], uint64_t top,
-                            struct error *error)
+                            const struct labels *labels, const enum view_order order[MAX_ORDER],
+                            uint64_t top, struct error *error)
 {
     uint64_t lines = 0;
     for (int n = 0; n < MAX_ORDER; n++)
@@ -185,7 +227,8 @@ enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktens
             view[n].kind = VIEW_AS_BARS;
         else if (order[n] == VIEW_ORDERED ||
                  (order[n] == VIEW_FIND_OUT &&
-                  profile_smoothness(model->factor[n], rows, model->rank) >= VIEW_SMOOTHNESS))
+                  (names_ascend(labels, n, rows) ||
+                   profile_smoothness(model->factor[n], rows, model->rank) >= VIEW_SMOOTHNESS)))
             view[n].kind = VIEW_AS_LINE;
         else
             view[n].kind = VIEW_AS_TOP;

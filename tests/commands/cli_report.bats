@@ -57,12 +57,14 @@ END
 @test "a page with the record of the run and labels" {
     cpd "$DATA/ucb-admissions.tns" -r 2 -o ucb --record ucb.json
     shown=$(fit)
+    cp messages messages.cpd
     page ucb --labels "$(labels)"
     [ "$(cat messages)" = "writing: ucb.html" ]
     sound ucb.html
-    explained=$(awk -v f="$shown" 'BEGIN { print substr(sprintf("%.9f", 1 - (1 - f) ^ 2), 1, 7) }')
-    for part in "<th scope=\"row\">Explained</th><td>$explained" 'Fit is 1 &#8722; ' 'Explained is 1 &#8722; ' \
-        'Distance to the best fit, ' '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged<' \
+    explained=$(awk -v f="$shown" 'BEGIN { printf "%.1f %% of the squared values", 100 * (1 - (1 - f) ^ 2) }')
+    grep -qF "fit $shown (explains $explained) after" messages.cpd
+    for part in "<th scope=\"row\">Explained</th><td>$explained" "which explains $explained of ucb-admissions.tns." 'Fit is 1 &#8722; ' \
+        'Distance to the best fit, ' '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged; the last one changed the fit by ' \
         '<h2>Convergence</h2>' '>iteration 1<' '>iteration 13<' '<h3 id="c2">Component 2<span>weight 785.7<' \
         '<bdi>department F</bdi>' '<bdi>department</bdi>: all 6 entries' 'Seconds of each stage' 'prefers-color-scheme:dark' '@media print'; do
         grep -qF -- "$part" ucb.html || { echo "not on the page: $part" && return 1; }
@@ -70,6 +72,28 @@ END
     # component 2: men admitted at A and B
     sed -n 's/.*href="#c2">2<.*<td>\(.*\)<\/td><td>\(.*\)<\/td><td>\(.*\)<\/td><\/tr>/\1 \2 \3/p' ucb.html |
         grep -qx '<bdi>admitted</bdi> <bdi>male</bdi> <bdi>department A</bdi>'
+}
+
+@test "components come first, then what tells how good the model is, then the run" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 --starts 2 -o m --record m.json -q
+    page m
+    [ "$(grep -o '<h2[^<]*' m.html | sed 's/.*>//' | paste -sd,)" = \
+        "Components,Each component,How good is the model?,Agreement of the starts,The run,Convergence,Time" ]
+}
+
+@test "numbers and scale are those of the model's files and of top: of counts, of foreign models" {
+    # numbers PAGE: component and weight, as top says them
+    numbers() { sed -n 's/.*>Component \([0-9]*\)<span>weight \([^<]*\)<.*/component \1, weight \2/p' "$1"; }
+    cpd "$DATA/ucb-admissions.tns" -r 2 --loss poisson -o counts --record counts.json -q
+    page counts
+    diff <(numbers counts.html) <("$BLCO" top counts | awk '/^component/ { printf "%s %s weight %.0f\n", $1, $2, $4 }')
+    [ "$(numbers counts.html | awk '{ total += $4 } END { print total }')" -eq 4526 ] # all applicants
+    grep -qF 'Columns add up to 1; the weight of a component is its number of counts.' counts.html
+    printf 'ktensor\n2\n2 2\n2\n1 7\nmatrix\n2\n2 2\n3 1\n4 0\nmatrix\n2\n2 2\n1 0\n0 1\n' >own.ktns
+    page own.ktns
+    diff <(numbers own.html) <("$BLCO" top own.ktns | grep component)
+    grep -qF '<th scope="row">2</th><td class="n">4.000</td>' own.html
+    grep -qF 'the columns have no norm in common' own.html
 }
 
 # The rules of the page's style for paper that name a selector, as "selector" or ",selector".
@@ -100,7 +124,7 @@ paper() { sed -n '/^@media print{/,/^}/p' "$1" | grep -E "(^|,)$2[,{]"; }
     grep -qF 'the best fit, 0.91, is that of iteration 40.' m.html
     for text in iteration\ 10 iteration\ 60 1 10⁻¹ 10⁻² 10⁻³; do grep -qF ">$text</text>" m.html; done
     [ "$(grep -o '<circle' m.html | wc -l)" -eq 4 ] # neither null nor the best fit has a distance
-    grep -qF '>Explained</th><td>0.990000000</td>' m.html
+    grep -qF '>Explained</th><td>99.0 % of the squared values</td>' m.html
     for fits in '' 0.9 '0.9, 0.9, null' 'null, "x"'; do
         record "$fits"
         run -1 grep -q Convergence m.html
@@ -143,7 +167,7 @@ paper() { sed -n '/^@media print{/,/^}/p' "$1" | grep -E "(^|,)$2[,{]"; }
     page m.ktns
     sound m.html
     grep -qF '<td colspan="3" class="rest">and 4 zeros</td>' m.html
-    grep -qF '<td colspan="3" class="rest">and 4 below 0.00005</td>' m.html
+    grep -qF '<td colspan="3" class="rest">and 4 below 0.0005</td>' m.html
     [ "$(grep -c '<th scope="row">[0-9]' m.html)" -eq 4 ]
     printf 'ktensor\n2\n3 2\n1\n1\nmatrix\n2\n3 1\n0.6\n-0\n0.8\nmatrix\n2\n2 1\n0\n0\n' >m.ktns
     page m.ktns
@@ -173,6 +197,19 @@ peaks() {
     grep -q '<p>Peaks: <bdi>day 40</bdi> (' m.html
 }
 
+@test "names that ascend make a curve of what is not smooth" {
+    awk 'BEGIN { print "ktensor\n2\n30 2\n1\n1\nmatrix\n2\n30 1"; for (i = 0; i < 30; i++) print i % 2
+                 print "matrix\n2\n2 1\n1\n0" }' >m.ktns
+    page m.ktns
+    grep -q 'Mode 1: the 10 strongest of 30 entries' m.html
+    seq 200 5 345 >nm
+    page m.ktns --labels 1=nm
+    grep -q '<figcaption>Mode 1: 30 entries</figcaption>' m.html
+    for text in 200 245 295 345; do grep -qE ">$text</text>" m.html; done
+    page m.ktns --labels 1=nm --ordered none
+    grep -q 'Mode 1: the 10 strongest of 30 entries' m.html
+}
+
 @test "an overlay of all components, on one scale, opens on request" {
     peaks
     page m.ktns
@@ -189,7 +226,7 @@ peaks() {
     "$BLCO" generate wide.tns -q --dims 30,4,5 --nnz 60
     cpd wide.tns -r 14 -i 2 -q -o wide
     page wide --ordered 1
-    grep -qF '<summary>Overlay: the 12 components with the largest weights on one scale</summary>' wide.html
+    grep -qF '<summary>Overlay: the first 12 components on one scale</summary>' wide.html
     [ "$(grep -o '<use ' wide.html | wc -l)" -eq 12 ]
     sound wide.html
     cpd wide.tns -r 1 -q -o one

@@ -107,11 +107,12 @@ static void test_views(void **state)
 {
     (void)state;
     struct ktensor k;
+    struct labels labels = {0};
     struct mode_view view[MAX_ORDER];
     struct error error = {0};
     enum view_order order[MAX_ORDER] = {VIEW_FIND_OUT};
     make_model(&k);
-    assert_int_equal(mode_views_make(view, &k, order, 12, &error), STATUS_OK);
+    assert_int_equal(mode_views_make(view, &k, &labels, order, 12, &error), STATUS_OK);
     assert_int_equal(view[0].kind, VIEW_AS_BARS);
     assert_int_equal(view[1].kind, VIEW_AS_LINE);
     assert_int_equal(view[2].kind, VIEW_AS_TOP);
@@ -124,13 +125,49 @@ static void test_views(void **state)
     mode_views_free(view);
     order[0] = order[2] = VIEW_ORDERED;
     order[1] = VIEW_UNORDERED;
-    assert_int_equal(mode_views_make(view, &k, order, 5000, &error), STATUS_OK);
+    assert_int_equal(mode_views_make(view, &k, &labels, order, 5000, &error), STATUS_OK);
     assert_int_equal(view[0].kind, VIEW_AS_BARS);
     assert_int_equal(view[1].kind, VIEW_AS_TOP);
     assert_int_equal(view[2].kind, VIEW_AS_LINE);
     assert_int_equal(view[1].top.count, ROWS);
     mode_views_free(view);
     ktensor_free(&k);
+}
+
+static void test_names_that_ascend(void **state)
+{
+    (void)state;
+    static const struct {
+        bool ascend;
+        const char *name[4]; /* NULL: an index without a name */
+    } cases[] = {
+        {true, {"Mon 00", "Mon 23", "Tue 00", "Sun 23"}},
+        {false, {"Mon 00", "Tue 00", "Mon 23", "Sun 23"}},
+        {true, {"2026-02-28", "2026-03-01", "2026-03-01T14:05", "2026-03-01T14:05:00.5"}},
+        {true, {"1999-12", "2000-01", "2000-02", "2001-01"}},
+        {true, {"08:00", "08:30", "17:00", "17:00:01"}},
+        {true, {"-3", "2.5", "10", "1e3"}}, /* as numbers, not as words */
+        {false, {"1", "10", "2", "3"}},
+        {false, {"1", "1", "2", "3"}},
+        {false, {"1", "2", NULL, "3"}},
+        {false, {"1", "2", "3", "2026-01-01"}},
+        {false, {"ann", "bob", "cem", "dora"}},
+        {false, {"Mon 24", "Tue 00", "Wed 00", "Thu 00"}},
+        {false, {"2026-02-28", "2026-02-29", "2026-03-01", "2026-03-02"}},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct labels labels = {0};
+        struct error error = {0};
+        for (int i = 0; i < 4; i++) {
+            const char *name = cases[c].name[i] ? cases[c].name[i] : "";
+            assert_int_equal(
+                name_table_append(&labels.mode[1].names, (struct name){name, strlen(name)}, &error),
+                STATUS_OK);
+        }
+        assert_true(names_ascend(&labels, 1, 4) == cases[c].ascend);
+        assert_false(names_ascend(&labels, 0, 4)); /* a mode without names */
+        labels_free(&labels);
+    }
 }
 
 static void test_many_lines_have_fewer_columns(void **state)
@@ -143,11 +180,12 @@ static void test_many_lines_have_fewer_columns(void **state)
     } cases[] = {{1, 240}, {1000, 80}, {4000, 40}};
     for (int i = 0; i < 3; i++) {
         struct ktensor k;
+        struct labels labels = {0};
         struct mode_view view[MAX_ORDER];
         struct error error = {0};
         assert_int_equal(ktensor_create(&k, &shape, cases[i].rank, &error), STATUS_OK);
         ktensor_randomise(&k, KTENSOR_RANDOM, 1);
-        assert_int_equal(mode_views_make(view, &k, order, 1, &error), STATUS_OK);
+        assert_int_equal(mode_views_make(view, &k, &labels, order, 1, &error), STATUS_OK);
         assert_int_equal(view[0].profile.columns, cases[i].columns);
         mode_views_free(view);
         ktensor_free(&k);
@@ -158,6 +196,7 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     struct ktensor k;
+    struct labels labels = {0};
     const enum view_order order[MAX_ORDER] = {VIEW_FIND_OUT};
     int count = 0, fired;
     make_model(&k);
@@ -165,7 +204,7 @@ static void test_failing_allocations(void **state)
         struct mode_view view[MAX_ORDER];
         struct error error = {0};
         memory_hook_set(count++);
-        mode_views_make(view, &k, order, 5, &error);
+        mode_views_make(view, &k, &labels, order, 5, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(error.status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -313,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_few_rows_and_no_numbers),
         cmocka_unit_test(test_smoothness),
         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_names_that_ascend),
         cmocka_unit_test(test_many_lines_have_fewer_columns),
         cmocka_unit_test(test_failing_allocations),
         cmocka_unit_test(test_by_hand),
