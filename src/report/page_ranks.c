@@ -1,6 +1,5 @@
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/shell_word.h"
@@ -188,18 +187,18 @@ static void put_link(FILE *to, const char *name, const char *shown)
 }
 
 /* A link to the page of the model if there is one, or the command that makes it. */
-static enum status put_page(FILE *to, const struct page_ranks *page, double rank,
+static enum status put_page(FILE *to, const struct page_ranks *page, double rank, bool made,
                             struct error *error)
 {
     char word[SHELL_WORD_ROOM(HTML_LINE)];
     char *path = NULL, *model = memory_text(error, "%s.r%.0f", page->stem, rank);
     if (!model)
         goto done;
-    path = memory_text(error, "%s.html", model);
+    path = memory_text(error, "%s.r%.0f.html", made ? page->base : "", rank);
     if (!path)
         goto done;
-    if (page->beside && access(path, F_OK) == 0) {
-        put_link(to, page_file_name(path), page_file_name(model));
+    if (made) {
+        put_link(to, path, page_file_name(model));
     } else {
         html_print(to, HTML_LINE, "<code>blco report %s</code>",
                    shell_word(model, word, sizeof word));
@@ -212,7 +211,7 @@ done:
 
 /* A row of the table: fit, held-out error or without one core consistency, the starts that agree,
  * the halves ("0.9929, 3 alike"), page and files. */
-static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
+static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank, bool made,
                             struct error *error)
 {
     const double number = json_number_at(rank, "rank"), noise = json_number_at(rank, "fit_noise"),
@@ -256,7 +255,7 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
             fputs("not known", to);
     }
     fputs("</td><td>", to);
-    TRY(put_page(to, page, number, error));
+    TRY(put_page(to, page, number, made, error));
     fputs("</td><td class=\"why\">", to);
     const json_t *files = json_object_get(rank, "files"), *file;
     size_t i;
@@ -303,7 +302,7 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
         any(page, holdout_error) ? "Held-out error" : "Core consistency",
         any(page, halves) ? "<th scope=\"col\" class=\"n\">Halves</th>" : "");
     json_array_foreach(ranks, i, rank)
-        TRY(put_rank(to, page, rank, error));
+        TRY(put_rank(to, page, rank, page->made && page->made[i], error));
     fputs("</tbody></table></div>\n</section>\n", to);
     page_end(to);
     return STATUS_OK;

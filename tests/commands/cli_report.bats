@@ -328,27 +328,44 @@ peaks() {
     "$BLCO" generate -q x.tns --dims 20,25,30 --nnz 15000 --planted-rank 3 --seed 4
     mkdir "o u" else
     cpd x.tns -q -r 2:4 -i 300 --tol 1e-7 --starts 3 -o "o u/m"
-    page "o u/m.r3" -q
+    page "o u/m.r3" -q -o alone.html
     page "o u/m"
-    [ "$(cat messages)" = "writing: o u/m.html" ]
+    [ "$(cat messages)" = "writing: o u/m.html and 3 pages of its models" ]
+    cmp alone.html "o u/m.r3.html"
     sound "o u/m.html" '\./m\.r[234]\.(html|mode[123]\.mat|lambda\.mat)'
     for part in '<h1>Ranks of m</h1>' 'rank 3 is suggested: the largest' '>3, <strong>suggested</strong></th>' \
-        '<a href="./m.r3.html">m.r3</a>' '<code>blco report &#39;o u/m.r4&#39;</code>' '<a href="./m.r2.mode1.mat">m.r2.mode1.mat</a>' \
+        '<a href="./m.r3.html">m.r3</a>' '<a href="./m.r4.html">m.r4</a>' '<a href="./m.r2.mode1.mat">m.r2.mode1.mat</a>' \
         '>rank 2<' '>rank 4<' '<title>Fit against rank</title>' '<title>Core consistency against rank</title>' \
         'Starts that agree with the best' 'about 50 is doubtful' '<td class="n">2 of 2</td>'; do
         grep -qF -- "$part" "o u/m.html" || { echo "not on the page: $part" && return 1; }
     done
     [ "$(grep -o 'role="img"' "o u/m.html" | wc -l)" -eq 3 ]
     run ! grep -q 'Not all ranks' "o u/m.html"
-    page "o u/m" -o else/where.html -q # the models are elsewhere
-    sound else/where.html 'no link'
-    grep -qF '<code>blco report &#39;o u/m.r3&#39;</code>' else/where.html
+    seq 20 >labels
+    page "o u/m" -o else/where.html -q --labels 1=labels --top 3 # the models are elsewhere
+    sound else/where.html '\./where\.r[234]\.html'
+    grep -qF '<a href="./where.r4.html">m.r4</a>' else/where.html
+    [ "$(ls else)" = "$(printf '%s\n' where.html where.r{2,3,4}.html)" ]
+    grep -qF 'the 3 strongest of 25 entries' else/where.r2.html
+    rm "o u"/m.r4.* # a model that is gone has no page
+    "$BLCO" report -q "o u/m" -o else/other.html
+    sound else/other.html '\./other\.r[23]\.html'
+    grep -qF '<code>blco report &#39;o u/m.r4&#39;</code>' else/other.html
+    "$BLCO" report -q "o u/m" -o - >out.html
+    sound out.html 'no link'
+    # all pages or none
+    echo 7 >>"o u/m.r3.mode2.mat"
+    fails 2 "o u/m.r3.mode2.mat" report "o u/m" -o else/none.html
+    run ! ls else/none*
     cpd x.tns -q -r 2:3 -i 3 -o one
     page one -q # one start each
     sound one.html '\./one\.r[23]\..*'
     [ "$(grep -o 'role="img"' one.html | wc -l)" -eq 2 ]
-    fails 2 "--labels is for the page of one model, but one has several ranks: one.rR expected" report one --labels 1=x
-    fails 2 "--ordered is for the page of one model" report one --ordered 1
+    fails 2 "--labels is for the page of one model, but one has several ranks: one.rR expected" report one --labels 1=x -o -
+    fails 2 "--ordered is for the page of one model" report one --ordered 1 -o -
+    fails 2 "--top is for the page of one model" report one --top 1 -o -
+    fails 2 "--ordered: mode 4, but the model has 3 modes" report one --ordered 4
+    fails 2 "the page one.r2.html is a file of labels that is read" report one --labels 1=one.r2.html
     fails 2 "--record is for the page of one model" report one --record x.json
     fails 2 "the page one.ranks.json is the table of ranks that is read" report one -o one.ranks.json
     rm one.ranks.json
