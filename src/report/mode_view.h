@@ -7,6 +7,7 @@
 
 #include "formats/names/labels.h"
 #include "model/ktensor.h"
+#include "report/plot.h"
 #include "report/top_entries.h"
 
 /* The columns of a factor matrix as lines that a page can show: however many rows there are, a
@@ -63,6 +64,10 @@ enum view_order { VIEW_FIND_OUT, VIEW_ORDERED, VIEW_UNORDERED };
 struct mode_view {
     enum view_kind kind;
     struct profile profile; /* of a line; else empty */
+    /* Of a line whose names ascend: where a round number, an hour, a day, a month begins, with the
+     * name or the part of a date that tells it; 0: none. */
+    struct plot_tick tick[PLOT_TICKS];
+    int ticks;
     /* The strongest entries: VIEW_NAMED peaks of a line, one entry of bars. */
     struct top_entries top;
 };
