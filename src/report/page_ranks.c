@@ -57,21 +57,19 @@ static bool any(const struct page_ranks *page, double (*value)(const json_t *ran
     return found;
 }
 
-/* --- what was run --- */
+/* --- the suggestion, and what was run --- */
 
 static void put_suggestion(FILE *to, const struct page_ranks *page)
 {
     const char *suggestion = json_string_value(at(page, "suggestion"));
     const json_t *complete = at(page, "complete");
-    const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
-    const size_t order = json_array_size(lengths);
     html_print(to, HTML_LINE, "<section>\n<h2>Which rank?</h2>\n<p><strong>%s</strong></p>\n",
                suggestion);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
     fprintf(to,
             "<p>The fit grows with every component, so that it cannot tell the right rank alone. "
-            "%s</p>\n<table class=\"facts\"><caption>What was run</caption><tbody>\n",
+            "%s</p>\n</section>\n",
             any(page, halves)
                 ? "The suggestion follows the halves of the tensor: what only one of them has is "
                   "no property of the whole."
@@ -82,6 +80,15 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
                 ? "The suggestion follows the core consistency; sparse counts often have "
                   "components that mean something although it is low."
                 : "The core consistency is not known, which a suggestion could follow.");
+}
+
+static void put_run(FILE *to, const struct page_ranks *page)
+{
+    const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
+    const size_t order = json_array_size(lengths);
+    fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was "
+          "run</caption><tbody>\n",
+          to);
     page_fact(to, "Tensor", json_text_at(at(page, "tensor"), "name"));
     if (order > 0)
         page_fact_begin(to, "Lengths");
@@ -304,6 +311,7 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
     json_array_foreach(ranks, i, rank)
         TRY(put_rank(to, page, rank, page->made && page->made[i], error));
     fputs("</tbody></table></div>\n</section>\n", to);
+    put_run(to, page);
     page_end(to);
     return STATUS_OK;
 }

@@ -27,6 +27,10 @@ for e in root.iter():
         assert name != "href" or re.fullmatch(sys.argv[2], value), value
 assert "url(" not in text and "@import" not in text
 assert re.sub("xmlns=\"http://www.w3.org/1999/xhtml\"", "", text).count("://") == 0, "a URL"
+parent = {child: e for e in root.iter() for child in e}
+for t in root.iter(x + "table"): # a wide one scrolls in its own box, not the page
+    assert t.get("class") == "facts" or set(parent[t].get("class", "").split()) & {"wide", "mode"}
+assert ".wide,.mode{overflow-x:auto}" in text
 for t in root.iter(x + "table"):
     assert t.find(x + "caption") is not None and "".join(t.find(x + "caption").itertext()).strip()
 for s in root.iter(x + "svg"):
@@ -333,6 +337,7 @@ peaks() {
     [ "$(cat messages)" = "writing: o u/m.html and 3 pages of its models" ]
     cmp alone.html "o u/m.r3.html"
     sound "o u/m.html" '\./m\.r[234]\.(html|mode[123]\.mat|lambda\.mat)'
+    [ "$(grep -o '<h2[^<]*' "o u/m.html" | sed 's/.*>//' | tail -1)" = 'The run' ]
     for part in '<h1>Ranks of m</h1>' 'rank 3 is suggested: the largest' '>3, <strong>suggested</strong></th>' \
         '<a href="./m.r3.html">m.r3</a>' '<a href="./m.r4.html">m.r4</a>' '<a href="./m.r2.mode1.mat">m.r2.mode1.mat</a>' \
         '>rank 2<' '>rank 4<' '<title>Fit against rank</title>' '<title>Core consistency against rank</title>' \
