@@ -260,7 +260,7 @@ void page_components(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
     char shares[SHARES_TEXT];
-    fputs("<section class=\"components\">\n<h2>Each component</h2>\n", to);
+    fputs("<section>\n<h2>Each component</h2>\n", to);
     put_overlay(to, page);
     for (uint64_t r = 0; r < k->rank; r++) {
         fprintf(to,

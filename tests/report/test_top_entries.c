@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -139,6 +140,16 @@ static void test_shares(void **state)
         k.explained[0] = cases[i].explained;
         k.lost[0] = cases[i].lost;
         assert_string_equal(shares_text(&k, 0, text), cases[i].expected);
+        struct json j;
+        char got[1024];
+        json_begin(&j, &error);
+        json_put_object(&j, NULL);
+        top_put_json(&j, &(struct top_view){.model = &k, .end_component = 1});
+        json_end(&j);
+        snprintf(got, sizeof got, "%.*s", (int)j.used, j.text);
+        assert_true((strstr(got, "\"explained\": ") != NULL) == isfinite(cases[i].explained));
+        assert_true((strstr(got, "\"lost\": ") != NULL) == isfinite(cases[i].lost));
+        json_free(&j);
     }
     ktensor_free(&k);
 }
