@@ -64,13 +64,13 @@ END
 @test "a fit near 1 is printed by its distance, or as far as it is known" {
     cpd "$DATA/planted.tns" -r 4 -i 400 --tol 1e-13 -o m --record m.json
     grep -qE '^decomposing: [0-9]+ iterations, fit 1-[0-9.]+e-1[0-9], ' messages
-    grep -qE '^fit 1-[0-9.]+e-1[0-9] after ' messages
+    grep -qE '^fit 1-[0-9.]+e-1[0-9] \(explains all of the squared values\) after ' messages
     expected=$(fit)
     "$BLCO" report -q m
     grep -qF "<strong>$expected</strong>" m.html
     grep -qE '"fit": 0.99999999999' m.json
     cpd "$DATA/planted.tns" -r 4 --init m -i 3 --tol 0 --nowrite
-    grep -qE '^fit 1\+-[1-9]e-0[789] after 3 iterations' messages
+    grep -qE '^fit 1\+-[1-9]e-0[789] \(explains all of the squared values\) after 3 iterations' messages
     cpd "$DATA/planted.tns" -r 4 -i 400 --tol 1e-13 --starts 2 -o m --record m.json
     grep -qE '^ +1 +[0-9]+ +1-[0-9.]+e-1[0-9] ' results
     "$BLCO" report -q m

@@ -118,9 +118,9 @@ load cli_helpers
 
 @test "the summary says why the run stopped, where the time went, and what was written" {
     cpd "$DATA/planted.tns" -r 2 -i 2 --tol 0 -o x
-    grep -qE '^fit 0\.[0-9]+ after 2 iterations, stopped at the limit of iterations \(last change ' messages
+    grep -qE '^fit 0\.[0-9]+ \(explains [0-9.]+ % of the squared values\) after 2 iterations, stopped at the limit of iterations \(last change ' messages
     cpd "$DATA/planted.tns" -r 2 --tol 0.5 -o x
-    grep -qE '^fit 0\.[0-9]+ after 2 iterations, converged \(last change ' messages
+    grep -qE '^fit 0\.[0-9]+ \(explains [0-9.]+ % of the squared values\) after 2 iterations, converged \(last change ' messages
     # stages of less than a hundredth of the total are shown with -v only
     grep -qE '^  total +[0-9.]+ s 100\.0 %$' messages
     awk '/^  [a-z]+ +[0-9.]+ s +[0-9.]+ %$/ { rows++; if ($4 < 1.0) exit 1 } END { exit rows < 2 || rows > 11 }' messages
