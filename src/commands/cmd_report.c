@@ -143,25 +143,24 @@ done:
     return error->status;
 }
 
-/* Reads the labels beside the first model; those of a range of ranks have the same. */
-static enum status read_labels(struct job *job, const char *stem, const struct shape *shape,
-                               struct error *error)
+/* Reads what is beside the model; models of a range of ranks have the same labels. */
+static enum status read_facts(struct job *job, const char *stem, struct ktensor *model,
+                              struct model_facts *facts, struct error *error)
 {
+    const struct shape *shape = &model->shape;
     if (job->shape.order == 0) {
         for (int n = shape->order; n < MAX_ORDER; n++)
             if (job->order[n] == VIEW_ORDERED)
                 return error_set(error, STATUS_INPUT,
                                  "--ordered: mode %d, but the model has %d mode%s", n + 1,
                                  shape->order, shape->order == 1 ? "" : "s");
-        TRY(ktensor_find_labels(&job->labels, stem, shape->order, error));
-        TRY(labels_read(&job->labels, shape, error));
         job->shape = *shape;
     }
     if (job->shape.order != shape->order ||
         memcmp(job->shape.dims, shape->dims, (size_t)shape->order * sizeof *shape->dims) != 0)
         return error_set(error, STATUS_INPUT,
                          "%s: the model has other lengths than those of other ranks", stem);
-    return STATUS_OK;
+    return model_facts_read(facts, model, &job->labels, stem, error);
 }
 
 /* The page of the model of a stem. `record_path` is NULL where there is no record. */
@@ -170,12 +169,13 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
 {
     struct ktensor model = {0};
     struct mode_view view[MAX_ORDER] = {0};
+    struct model_facts facts;
     json_t *record = NULL;
     struct page_text text;
     progress_stage(&job->common.progress, "reading %s", stem);
     TRY(check_output(job, stem, record_path, path, error));
     TRY_OR(done, ktensor_read(&model, stem, 0, error));
-    TRY_OR(done, read_labels(job, stem, &model.shape, error));
+    TRY_OR(done, read_facts(job, stem, &model, &facts, error));
     if (record_path) {
         TRY_OR(done, json_read(&record, record_path, error));
         TRY_OR(done, page_check_record(record, &model, record_path, error));
@@ -183,11 +183,14 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
     TRY_OR(done, mode_views_make(view, &model, &job->labels, job->order, job->top, error));
     progress_stage(&job->common.progress, "writing");
     TRY_OR(done, begin_text(&text, path, error));
-    page_write(
-        text.to,
-        &(struct page){
-            .stem = stem, .model = &model, .labels = &job->labels, .view = view, .record = record},
-        error);
+    page_write(text.to,
+               &(struct page){.stem = stem,
+                              .model = &model,
+                              .labels = &job->labels,
+                              .facts = &facts,
+                              .view = view,
+                              .record = record},
+               error);
     end_text(&text, job, path, error);
 done:
     mode_views_free(view);

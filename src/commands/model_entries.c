@@ -1,7 +1,8 @@
 #include "commands/model_entries.h"
 
-#include <math.h>
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/least.h"
 #include "base/memory.h"
@@ -110,6 +111,12 @@ enum status model_entries_open(struct model_entries *e, struct error *error)
         name_match_note(&e->matched, &model, &file, r->progress);
         return open_change(e, error);
     }
+    const int length = (int)name_maps_length(r->path); /* of COORDS.npy,VALUES.npy that of COORDS */
+    char *first = memory_text(error, "%.*s", length, r->path);
+    if (first && strcmp(first, "-") != 0 && access(first, F_OK) != 0) /* before names are missed */
+        error_set(error, STATUS_INPUT, "%s: %s", first, strerror(errno));
+    memory_free(first);
+    TRY(error->status);
     r->cut = TENSOR_PIECES;
     r->memory = least_of(r->memory / 2, MOST_MEMORY);
     if (r->format->is_clean) { /* which has names of modes */

@@ -57,7 +57,8 @@ void page_end(FILE *to)
 
 enum columns_norm { COLUMNS_ANY, COLUMNS_SUM, COLUMNS_LENGTH };
 
-/* What all columns but those of zeros have in common: 2-norm 1; the sum 1; nothing. */
+/* What all columns but those of zeros have in common: 2-norm 1; the sum 1; nothing. Columns of
+ * fixed modes may have another norm than STEM.model.json says. */
 static enum columns_norm columns_norm(const struct ktensor *k)
 {
     bool length = true, total = true;

@@ -9,6 +9,7 @@
 
 #include "base/json_read.h"
 #include "formats/names/labels.h"
+#include "formats/ktensor/model_facts.h"
 #include "report/mode_view.h"
 #include "report/plot.h"
 
@@ -19,8 +20,9 @@ struct page {
     const char *stem;            /* of the model                              */
     const struct ktensor *model; /* as in its files                           */
     const struct labels *labels;
-    const struct mode_view *view; /* [n] of mode n                            */
-    const json_t *record;         /* of the run, checked; NULL: there is none */
+    const struct model_facts *facts; /* what STEM.model.json says */
+    const struct mode_view *view;    /* [n] of mode n                            */
+    const json_t *record;            /* of the run, checked; NULL: there is none */
 };
 
 /* The member `name` of the member `object` of the record, or, where `name` is NULL, the member

@@ -240,6 +240,26 @@ static void put_iterations(FILE *to, const struct page *page)
     page_fact_end(to);
 }
 
+/* What STEM.model.json says of the tensor and the run, where there is no record. */
+static void put_facts(FILE *to, const struct page *page)
+{
+    const struct model_facts *facts = page->facts;
+    const struct mode_names *modes = &page->labels->modes;
+    if (!facts->known)
+        return;
+    page_fact_print(to, "Entries", "%" PRIu64, facts->nnz);
+    if (facts->unknown > 0)
+        page_fact_print(to, "Unknown", "%" PRIu64, facts->unknown);
+    page_fact(to, "Loss", facts->loss);
+    if (facts->unlisted < 1)
+        page_fact_print(to, "Unlisted entries",
+                        facts->unlisted > 0 ? "zeros of weight %g" : "unknown", facts->unlisted);
+    if (modes->value[0])
+        page_fact(to, "Column of values", modes->value);
+    if (modes->change[0])
+        page_fact(to, "Values", modes->change);
+}
+
 void page_run(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
@@ -259,6 +279,7 @@ void page_run(FILE *to, const struct page *page)
         put_iterations(to, page);
         put_machine(to, page);
     } else {
+        put_facts(to, page);
         page_fact(to, "Record", "none: blco cpd --record FILE writes one");
     }
     fputs("</tbody></table>\n</section>\n", to);

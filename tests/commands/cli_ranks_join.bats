@@ -47,6 +47,7 @@ same accelerate off momentum
 same seed 1 2
 same starts 2 3
 same init random normal
+same match index all
 same core-consistency
 same ridge 0 1e-3
 same ridge-scale balanced counted
@@ -118,7 +119,7 @@ some_rows() { awk -v step="$(sanitized && echo 6 || echo 1)" 'NR % step == 0'; }
         case $name in
         rank) base="cpd x.tns -q -i 3" ;;
         iters) base="cpd x.tns -q -r 3" ;;
-        fix) base="$base --init data" ;;
+        fix | match) base="$base --init data" ;;
         value | order | bin) base="$base --columns a,b" ;;
         fade) base="$base --unlisted unknown" ;;
         ridge-scale) base="$base --unlisted unknown --ridge 1" ;;

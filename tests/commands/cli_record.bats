@@ -56,7 +56,7 @@ END
         'r["seconds"]["stages"]["components"] > 0 and len(r["result"]["explained"]) == len(r["result"]["lost"]) == 3' \
         'all(0 < lost < explained < 1 for lost, explained in zip(r["result"]["lost"], r["result"]["explained"]))' \
         'r["seconds"]["stages"]["write"] > 0 and r["memory"]["peak_bytes"] > 1e6' \
-        'len(r["files"]) == 5 and all(__import__("os").path.exists(f) for f in r["files"])' \
+        'len(r["files"]) == 6 and all(__import__("os").path.exists(f) for f in r["files"])' \
         'len(r["built"]["conflict"]) == 3 and r["threads"] == 2 and r["backend"] == "host"'
     validates x.json
 }

@@ -171,9 +171,9 @@ refused_cpd() {
     args=(x.tns -r 2 -q --backend host --tol 0)
     "$BLCO" cpd "${args[@]}" -i 2 -o m --format npy --checkpoint c
     "$BLCO" cpd "${args[@]}" -i 4 -o m --format ktns --resume c --checkpoint ./c
-    [ "$(echo m.*)" = m.ktns ]
+    [ "$(echo m.*)" = "m.ktns m.model.json" ]
     "$BLCO" cpd "${args[@]}" -i 4 -o m --init m
-    [ "$(echo m.*)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat" ]
+    [ "$(echo m.*)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat m.model.json" ]
     "$BLCO" cpd "${args[@]}" -i 4 -o m --init m.lambda.mat --nowrite 2>messages && return 1
     "$BLCO" cpd "${args[@]}" -i 5 --nowrite --resume c --checkpoint c --record r.json
     [ -s r.json ]

@@ -93,7 +93,7 @@ core() { sed -nE 's/^(warning: )?core consistency ([^:]*):.*/\2/p' messages; }
         grep -q "seed 1$" messages
         grep -qE "^ +$rank +[^ ]+ [#.]{20} " results
     done
-    [ "$(ls m.* | grep -vc lock)" -eq 13 ]
+    [ "$(ls m.* | grep -vc lock)" -eq 16 ]
     [ "$(grep -c '^reading ' messages)" -eq 1 ]
     grep -q '^rank 3 is suggested: the largest of these with a core consistency of 80 or more and the agreement of at least half' results
     grep -qx 'the names of its files begin with m.r3' results

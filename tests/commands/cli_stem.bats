@@ -44,7 +44,7 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     "$BLCO" cpd x.tns -r 2 -i 1 -q -o out/m2 --backend host
     kill -TERM $pid
     ends 143
-    [ "$(LC_ALL=C && cd out && echo *)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat m2.lambda.mat m2.mode1.mat m2.mode2.mat m2.mode3.mat" ]
+    [ "$(LC_ALL=C && cd out && echo *)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat m.model.json m2.lambda.mat m2.mode1.mat m2.mode2.mat m2.mode3.mat m2.model.json" ]
     "$BLCO" cpd x.tns -r 3 --init out/m -i 1 -q -o out/m --backend host
 }
 
@@ -56,7 +56,7 @@ teardown() { [ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true; }
     ends 137
     [ "$(echo m.*)" = m.lock ]
     "$BLCO" cpd x.tns -r 2 -i 1 -q -o m --backend host
-    [ "$(echo m.*)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat" ]
+    [ "$(echo m.*)" = "m.lambda.mat m.mode1.mat m.mode2.mat m.mode3.mat m.model.json" ]
 }
 
 @test "a file that is no lock is not touched" {
@@ -126,7 +126,7 @@ files() { (LC_ALL=C && echo *); }
         cp "$DATA/planted.tns" m.mode4.npy
         processes 2 "$BLCO" cpd "$DATA/planted.tns" -r 2 -i 1 -q -t 1 -o m --backend host --format $format </dev/null
         extension=${format/text/mat}
-        [ "$(files)" = "m.lambda.$extension m.mode1.$extension m.mode2.$extension m.mode3.$extension" ]
+        [ "$(files)" = "m.lambda.$extension m.mode1.$extension m.mode2.$extension m.mode3.$extension m.model.json" ]
     done
 }
 
@@ -202,7 +202,7 @@ files() { (LC_ALL=C && echo *); }
             [ "$(grep -c '^blco cpd: out/m\..*: cannot be written: .*; the model went to the stem ' messages)" -eq 1 ]
             stem=$(sed -n 's/.*; the model went to the stem //p' messages)
             [[ $stem == "${where:-$PWD/tmp}"/blco-rescue-??????/m ]]
-            [ "$(find tmp rescue "a b" -type f | wc -l)" -eq 4 ]
+            [ "$(find tmp rescue "a b" -type f | wc -l)" -eq 5 ]
             [ "$(stat -c %a "$(dirname "$stem")")" = 700 ]
             "$BLCO" cpd x.tns -r 3 -i 1 -q --nowrite --init "$stem" --backend host
             case $fault in

@@ -69,8 +69,8 @@ END
     ends 0
     four --format $formats -o out/m "${small[@]}"
     ends 0
-    [ "$(grep -c '^wrote out/m\.' <<<"$output")" -eq 13 ]
-    [ "$(find out -type f | wc -l)" -eq 13 ]
+    [ "$(grep -c '^wrote out/m\.' <<<"$output")" -eq 14 ]
+    [ "$(find out -type f | wc -l)" -eq 14 ]
     for name in mode1 mode2 mode3 lambda; do same_arrays whole.$name.npy out/m.$name.npy; done
     same_text out/m
     four --nowrite "${small[@]}"
@@ -102,6 +102,6 @@ END
         [ "$(ls -A out)" = m.mode2.npy ] && [ "$(<out/m.mode2.npy)" = old ]
     done
     ends 0
-    [ "$(find out -type f | wc -l)" -eq 4 ]
+    [ "$(find out -type f | wc -l)" -eq 5 ]
     [ -z "$(ls -A other)" ]
 }

@@ -22,6 +22,7 @@ static void write_page(const json_t *record)
     struct mode_view view[MAX_ORDER];
     struct labels labels = {0};
     struct ktensor model;
+    const struct model_facts facts = {.known = true, .loss = "squares", .unlisted = .5};
     struct error error = {0};
     char *text = NULL;
     size_t size;
@@ -31,8 +32,12 @@ static void write_page(const json_t *record)
     ktensor_randomise(&model, KTENSOR_RANDOM, 1);
     if (mode_views_make(view, &model, &labels, order, 5, &error) != STATUS_OK)
         abort();
-    const struct page page = {
-        .stem = stem, .model = &model, .labels = &labels, .view = view, .record = record};
+    const struct page page = {.stem = stem,
+                              .model = &model,
+                              .labels = &labels,
+                              .facts = &facts,
+                              .view = view,
+                              .record = record};
     if (page_write(to, &page, &error) != STATUS_OK || fclose(to) != 0 || strstr(text, "<script"))
         abort();
     free(text);

@@ -77,7 +77,7 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
     for (int n = 0; n < shape->order; n++) {
         char thing[32];
         snprintf(thing, sizeof thing, "index of mode %d", n + 1);
-        if (l->mode[n].path)
+        if (l->mode[n].path && l->mode[n].names.count == 0)
             TRY(name_list_labels(&l->mode[n].names, l->mode[n].path,
                                  shape->dims[n] > 0 ? shape->dims[n] : ANY_LABELS, thing, error));
     }

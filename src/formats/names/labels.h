@@ -45,10 +45,11 @@ enum status labels_find(struct labels *l, const char *stem, int order, struct er
 enum status labels_find_tensor(struct labels *l, const char *path, int order, struct error *error);
 
 /* Reads the files of a tensor or a model of this shape, plain or gzip ("-": standard input); a mode
- * whose length is not known yet, 0, has any number of labels. Labels
- * may have any byte but 0, and stand in the files as name_list.h says. STATUS_INPUT, with file and
- * text line in the message, where a file cannot be read or the number of its labels is not the
- * length of its mode, and where *l has a mode that the shape does not have; STATUS_MEMORY. */
+ * whose length is not known yet, 0, has any number of labels. Files
+ * that have been read are not read again. Labels may have any byte but 0, and stand in the files as
+ * name_list.h says. STATUS_INPUT, with file and text line in the message, where a file cannot be
+ * read or the number of its labels is not the length of its mode, and where *l has a mode that the
+ * shape does not have; STATUS_MEMORY. */
 enum status labels_read(struct labels *l, const struct shape *shape, struct error *error);
 
 /* Takes the names of CSV over; *names is empty afterwards, and *l was. */
