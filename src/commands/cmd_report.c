@@ -1,4 +1,4 @@
-/* blco report: the page of a model. */
+/* blco report: the page of a model, or those of a range of ranks. */
 #include "commands/cmd.h"
 
 #include <stdlib.h>
@@ -16,18 +16,16 @@
 
 struct job {
     struct cmd_common common;
-    const char *stem, *output, *record; /* as given; borrowed                     */
-    char *output_path, *record_path;    /* as given, or by default; record_path NULL: there is no
-                                         * record. Owned                          */
+    const char *stem, *output, *record; /* as given; borrowed                              */
+    char *output_path;                  /* as given, or by default; owned                  */
     char *ranks_path;                   /* STEM.ranks.json, or NULL where there is none; owned */
     uint64_t top;
     const char *top_given; /* "--top", or NULL */
     enum view_order order[MAX_ORDER];
-    struct ktensor model;
-    struct labels labels;
-    json_t *json; /* the record, or the table of the ranks; owned */
-    struct mode_view view[MAX_ORDER];
-    struct outfile file;
+    struct labels labels; /* read with the first model */
+    struct shape shape;   /* of the first model        */
+    struct outfile *file; /* (files) the pages, of which the last is at output_path; owned */
+    int files;
 };
 
 /* The modes separated by commas, or none. */
@@ -65,11 +63,6 @@ static const struct cli_option report_options[] = {
 static const struct cli_section sections[] = {
     {"Page", report_options}, {"General", cmd_general_options}, {NULL, NULL}};
 
-static bool on_standard_output(const struct job *job)
-{
-    return strcmp(job->output_path, "-") == 0;
-}
-
 /* STEM.suffix; of a stem that is the name of a file, without the ending of this name. */
 static char *path_beside(const char *stem, const char *suffix, struct error *error)
 {
@@ -89,27 +82,126 @@ static char *found_beside(const char *stem, const char *suffix, struct error *er
     return NULL;
 }
 
-/* Refuses to replace what is read. */
-static enum status check_output(const struct job *job, struct error *error)
+/* Whether any file of a model of the stem is there. */
+static bool model_exists(const char *stem, struct error *error)
+{
+    struct ktensor_files files = {0};
+    bool found = false;
+    ktensor_files_name(&files, 1, stem, KTENSOR_FORMATS, error);
+    for (int i = 0; i < files.count; i++)
+        found = found || access(files.path[i], F_OK) == 0;
+    ktensor_files_free(&files);
+    return found;
+}
+
+/* Refuses to replace what is read for a page. `record` is NULL where there is none. */
+static enum status check_output(const struct job *job, const char *stem, const char *record,
+                                const char *path, struct error *error)
 {
     struct file_roles files = {0};
-    file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
-    file_roles_add(&files, FILE_RECORD_READ, job->record_path, error);
+    file_roles_add_stem(&files, FILE_MODEL_READ, stem, error);
+    file_roles_add(&files, FILE_RECORD_READ, record, error);
     file_roles_add(&files, FILE_RANKS_READ, job->ranks_path, error);
     for (int n = 0; n < MAX_ORDER; n++)
         file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
-    file_roles_add(&files, FILE_PAGE, job->output_path, error);
+    file_roles_add(&files, FILE_PAGE, path, error);
     file_roles_check(&files, error);
-    if (error->status != STATUS_OK || on_standard_output(job))
+    if (error->status != STATUS_OK || strcmp(path, "-") == 0)
         return error->status;
-    return outfile_check(job->output_path, error);
+    return outfile_check(path, error);
 }
 
-/* Reads the table of ranks. What is about one model has no place on the page of several. */
-static enum status prepare_ranks(struct job *job, struct error *error)
+/* A page that is made in memory, or on standard output. */
+struct page_text {
+    FILE *to;
+    char *text;
+    size_t size;
+};
+
+static enum status begin_text(struct page_text *t, const char *path, struct error *error)
 {
-    const char *option = job->record ? "--record" : job->top_given;
-    for (int n = 0; n < MAX_ORDER; n++)
+    *t = (struct page_text){.to = strcmp(path, "-") == 0 ? stdout : NULL};
+    if (!t->to && !memory_hook_fails())
+        t->to = open_memstream(&t->text, &t->size);
+    return t->to ? STATUS_OK : error_set(error, STATUS_MEMORY, "not enough memory to write a file");
+}
+
+/* Writes the page to a new file of the job, which gets its name at the end. */
+static enum status end_text(struct page_text *t, struct job *job, const char *path,
+                            struct error *error)
+{
+    if (t->to == stdout)
+        return error->status;
+    if (fclose(t->to) != 0 && error->status == STATUS_OK)
+        error_set(error, STATUS_MEMORY, "not enough memory to write a file");
+    TRY_OR(done, error->status);
+    TRY_OR(done, memory_resize(&job->file, (size_t)job->files + 1, sizeof *job->file, error));
+    TRY_OR(done, outfile_open(&job->file[job->files], path, error));
+    TRY_OR(done, outfile_write(&job->file[job->files++], t->text, t->size, error));
+done:
+    free(t->text);
+    return error->status;
+}
+
+/* Reads the labels beside the first model; those of a range of ranks have the same. */
+static enum status read_labels(struct job *job, const char *stem, const struct shape *shape,
+                               struct error *error)
+{
+    if (job->shape.order == 0) {
+        for (int n = shape->order; n < MAX_ORDER; n++)
+            if (job->order[n] == VIEW_ORDERED)
+                return error_set(error, STATUS_INPUT,
+                                 "--ordered: mode %d, but the model has %d mode%s", n + 1,
+                                 shape->order, shape->order == 1 ? "" : "s");
+        TRY(ktensor_find_labels(&job->labels, stem, shape->order, error));
+        TRY(labels_read(&job->labels, shape, error));
+        job->shape = *shape;
+    }
+    if (job->shape.order != shape->order ||
+        memcmp(job->shape.dims, shape->dims, (size_t)shape->order * sizeof *shape->dims) != 0)
+        return error_set(error, STATUS_INPUT,
+                         "%s: the model has other lengths than those of other ranks", stem);
+    return STATUS_OK;
+}
+
+/* The page of the model of a stem. `record_path` is NULL where there is no record. */
+static enum status make_page(struct job *job, const char *stem, const char *record_path,
+                             const char *path, struct error *error)
+{
+    struct ktensor model = {0};
+    struct mode_view view[MAX_ORDER] = {0};
+    json_t *record = NULL;
+    struct page_text text;
+    progress_stage(&job->common.progress, "reading %s", stem);
+    TRY(check_output(job, stem, record_path, path, error));
+    TRY_OR(done, ktensor_read(&model, stem, 0, error));
+    TRY_OR(done, read_labels(job, stem, &model.shape, error));
+    if (record_path) {
+        TRY_OR(done, json_read(&record, record_path, error));
+        TRY_OR(done, page_check_record(record, &model, record_path, error));
+    }
+    TRY_OR(done, mode_views_make(view, &model, &job->labels, job->order, job->top, error));
+    progress_stage(&job->common.progress, "writing");
+    TRY_OR(done, begin_text(&text, path, error));
+    page_write(
+        text.to,
+        &(struct page){
+            .stem = stem, .model = &model, .labels = &job->labels, .view = view, .record = record},
+        error);
+    end_text(&text, job, path, error);
+done:
+    mode_views_free(view);
+    json_decref(record);
+    ktensor_free(&model);
+    return error->status;
+}
+
+/* What is about one model has no place on the page of several, the only one on standard output; and
+ * a record is that of one run. */
+static enum status check_range(const struct job *job, bool pages, struct error *error)
+{
+    const char *option = job->record ? "--record" : pages ? NULL : job->top_given;
+    for (int n = 0; n < MAX_ORDER && !pages; n++)
         if (job->labels.mode[n].path || job->order[n] != VIEW_FIND_OUT)
             option = job->labels.mode[n].path ? "--labels" : "--ordered";
     if (option)
@@ -117,97 +209,119 @@ static enum status prepare_ranks(struct job *job, struct error *error)
             error, STATUS_INPUT,
             "%s is for the page of one model, but %s has several ranks: %s.rR expected", option,
             job->stem, job->stem);
-    TRY(json_read(&job->json, job->ranks_path, error));
-    return page_ranks_check(job->json, job->ranks_path, error);
+    return STATUS_OK;
 }
 
-/* Reads the model, its labels and its record. */
-static enum status prepare_model(struct job *job, struct error *error)
+/* PAGE.rR.html of the model STEM.rR, if it is there; *made says so. */
+static enum status make_page_of_rank(struct job *job, const char *base, double rank, bool *made,
+                                     struct error *error)
 {
-    progress_stage(&job->common.progress, "reading %s", job->stem);
-    TRY(ktensor_read(&job->model, job->stem, 0, error));
-    for (int n = job->model.shape.order; n < MAX_ORDER; n++)
-        if (job->order[n] == VIEW_ORDERED)
-            return error_set(error, STATUS_INPUT, "--ordered: mode %d, but the model has %d mode%s",
-                             n + 1, job->model.shape.order, job->model.shape.order == 1 ? "" : "s");
-    TRY(ktensor_find_labels(&job->labels, job->stem, job->model.shape.order, error));
-    TRY(labels_read(&job->labels, &job->model.shape, error));
-    if (job->record_path) {
-        TRY(json_read(&job->json, job->record_path, error));
-        TRY(page_check_record(job->json, &job->model, job->record_path, error));
-    }
-    TRY(ktensor_arrange(&job->model, error));
-    return mode_views_make(job->view, &job->model, job->order, job->top, error);
-}
-
-static enum status write_page(struct job *job, struct error *error)
-{
-    /* Whether the page is in the folder of the models, as far as their names tell. */
-    const char *page_end = strrchr(job->output_path, '/'), *stem_end = strrchr(job->stem, '/');
-    const size_t length = page_end ? (size_t)(page_end - job->output_path) : 0;
-    const bool beside = !page_end == !stem_end &&
-                        length == (stem_end ? (size_t)(stem_end - job->stem) : 0) &&
-                        strncmp(job->output_path, job->stem, length) == 0;
-    const struct page_ranks ranks = {.stem = job->stem, .file = job->json, .beside = beside};
-    const struct page page = {.stem = job->stem,
-                              .model = &job->model,
-                              .labels = &job->labels,
-                              .view = job->view,
-                              .record = job->json};
-    char *text = NULL;
-    size_t size = 0;
-    const bool to_stdout = on_standard_output(job);
-    progress_stage(&job->common.progress, "writing");
-    FILE *to = to_stdout ? stdout : memory_hook_fails() ? NULL : open_memstream(&text, &size);
-    if (to && job->ranks_path)
-        page_ranks_write(to, &ranks, error);
-    else if (to)
-        page_write(to, &page, error);
-    if (to_stdout)
-        return error->status;
-    if (!to || fclose(to) != 0)
-        error_set(error, STATUS_MEMORY, "not enough memory to write a file");
+    char *path = NULL, *record = NULL;
+    char *stem = memory_text(error, "%s.r%.0f", job->stem, rank);
     TRY_OR(done, error->status);
-    TRY_OR(done, outfile_open(&job->file, job->output_path, error));
-    TRY_OR(done, outfile_write(&job->file, text, size, error));
-    outfile_commit(&job->file, error);
+    *made = model_exists(stem, error);
+    TRY_OR(done, error->status);
+    if (!*made)
+        goto done;
+    path = memory_text(error, "%s.r%.0f.html", base, rank);
+    record = found_beside(stem, "json", error);
+    TRY_OR(done, error->status);
+    make_page(job, stem, record, path, error);
 done:
-    free(text);
+    memory_free(stem);
+    memory_free(path);
+    memory_free(record);
+    return error->status;
+}
+
+/* The page of a range of ranks, with links to those of the ranks, unless it goes to standard
+ * output. */
+static enum status make_pages_of_range(struct job *job, struct error *error)
+{
+    static const char ending[] = ".html";
+    const char *path = job->output_path;
+    const size_t length = strlen(path), rest = sizeof ending - 1;
+    const bool pages = strcmp(path, "-") != 0,
+               html = length > rest && strcmp(path + length - rest, ending) == 0;
+    /* Whether the page is in the folder of the models, as far as their names tell. */
+    const char *page_end = strrchr(path, '/'), *stem_end = strrchr(job->stem, '/');
+    const size_t folder = page_end ? (size_t)(page_end - path) : 0;
+    const bool beside = !page_end == !stem_end &&
+                        folder == (stem_end ? (size_t)(stem_end - job->stem) : 0) &&
+                        strncmp(path, job->stem, folder) == 0;
+    json_t *file = NULL;
+    bool *made = NULL;
+    struct page_text text;
+    char *base = memory_text(error, "%.*s", (int)(html ? length - rest : length), path);
+    TRY_OR(done, error->status);
+    TRY_OR(done, check_output(job, job->stem, NULL, path, error));
+    TRY_OR(done, check_range(job, pages, error));
+    TRY_OR(done, json_read(&file, job->ranks_path, error));
+    TRY_OR(done, page_ranks_check(file, job->ranks_path, error));
+    const json_t *ranks = json_object_get(file, "ranks"), *rank;
+    size_t i;
+    made = memory_zeros(json_array_size(ranks), sizeof *made, error);
+    TRY_OR(done, error->status);
+    json_array_foreach(ranks, i, rank)
+        if (pages && !json_text_at(rank, "failure"))
+            TRY_OR(done,
+                   make_page_of_rank(job, base, json_number_at(rank, "rank"), &made[i], error));
+    TRY_OR(done, begin_text(&text, path, error));
+    page_ranks_write(text.to,
+                     &(struct page_ranks){.stem = job->stem,
+                                          .file = file,
+                                          .beside = beside,
+                                          .base = page_file_name(base),
+                                          .made = made},
+                     error);
+    end_text(&text, job, path, error);
+done:
+    json_decref(file);
+    memory_free(made);
+    memory_free(base);
     return error->status;
 }
 
 static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
     struct job *job = settings;
-    job->file.fd = -1;
     TRY(cli_single_operand(line, "model", error));
     job->stem = line->operand[0];
     TRY(cmd_begin(&job->common, error));
     job->output_path =
         job->output ? memory_text(error, "%s", job->output) : path_beside(job->stem, "html", error);
-    job->record_path = job->record ? memory_text(error, "%s", job->record)
-                                   : found_beside(job->stem, "json", error);
     job->ranks_path = found_beside(job->stem, "ranks.json", error);
     TRY(error->status);
-    TRY(check_output(job, error));
-    TRY((job->ranks_path ? prepare_ranks : prepare_model)(job, error));
-    TRY(write_page(job, error));
-    progress_done(&job->common.progress, "%s",
-                  on_standard_output(job) ? "standard output" : job->output_path);
+    if (job->ranks_path) {
+        TRY(make_pages_of_range(job, error));
+    } else {
+        char *record = job->record ? memory_text(error, "%s", job->record)
+                                   : found_beside(job->stem, "json", error);
+        if (error->status == STATUS_OK)
+            make_page(job, job->stem, record, job->output_path, error);
+        memory_free(record);
+        TRY(error->status);
+    }
+    for (int i = 0; i < job->files; i++) /* the page with the links comes last */
+        TRY(outfile_commit(&job->file[i], error));
+    if (job->files == 0)
+        progress_done(&job->common.progress, "standard output");
+    else if (job->files == 1)
+        progress_done(&job->common.progress, "%s", job->output_path);
+    else
+        progress_done(&job->common.progress, "%s and %d pages of its models", job->output_path,
+                      job->files - 1);
     return STATUS_OK;
 }
 
 static void free_job(void *settings)
 {
     struct job *job = settings;
-    if (job->stem)
-        outfile_discard(&job->file);
-    mode_views_free(job->view);
-    json_decref(job->json);
+    for (int i = 0; i < job->files; i++)
+        outfile_discard(&job->file[i]);
+    memory_free(job->file);
     labels_free(&job->labels);
-    ktensor_free(&job->model);
     memory_free(job->output_path);
-    memory_free(job->record_path);
     memory_free(job->ranks_path);
 }
 
@@ -215,9 +329,9 @@ const struct command cmd_report = {
     .name = "report",
     .summary = "write a page about a model",
     .usage = "Usage: blco report STEM [-o FILE] [OPTION]...\n\nWrites a page (HTML) about the "
-             "model whose files begin with STEM: what was run,\nhow the fit converged, the "
-             "weights, and each component in each mode.\nFor a range of ranks (blco cpd -r A:B): "
-             "how the models compare.\nThe page is one file and needs no network.\n",
+             "model whose files begin with STEM: weights, each\ncomponent in each mode, how good "
+             "the model is, and what was run.\nFor a range of ranks (blco cpd -r A:B): how the "
+             "models compare, and a page of\neach. A page is one file and needs no network.\n",
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
     .sections = sections,
     .settings = sizeof(struct job),

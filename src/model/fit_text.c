@@ -22,3 +22,18 @@ const char *fit_text(double fit, double noise, int digits, char *text)
         snprintf(text, FIT_TEXT, "1");
     return text;
 }
+
+const char *fit_share_text(double fit, bool counts, char *text)
+{
+    const double rest = counts ? 1 - fit : (1 - fit) * (1 - fit);
+    const char *whole = counts ? "the deviance" : "the squared values";
+    if (!(rest <= 1))
+        snprintf(text, SHARE_TEXT, "nothing of %s", whole);
+    else if (rest >= 0.0005)
+        snprintf(text, SHARE_TEXT, "%.1f %% of %s", 100 * (1 - rest), whole);
+    else if (rest > DBL_EPSILON)
+        snprintf(text, SHARE_TEXT, "all but %.1e of %s", rest, whole);
+    else
+        snprintf(text, SHARE_TEXT, "all of %s", whole);
+    return text;
+}

@@ -2,11 +2,14 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/least.h"
 #include "base/memory.h"
 #include "base/uint128.h"
+#include "formats/csv/csv_bin.h"
 
 #define PAIRS    16384 /* of rows that profile_smoothness looks at, at most */
 #define ROUNDING 1e-12 /* a column that differs from its mean by less is constant */
@@ -172,9 +175,131 @@ enum status peaks_find(struct top_entries *top, const double *a, uint64_t rows, 
     return STATUS_OK;
 }
 
+/* What all names of a mode may be: parts of dates, with what stands before and after them; hours of
+ * the week; numbers. */
+enum name_kind { NAME_DATE, NAME_MONTH, NAME_TIME, NAME_HOUR_OF_WEEK, NAME_NUMBER, NAME_KINDS };
+
+static bool name_value(enum name_kind kind, const char *name, struct csv_value *value)
+{
+    char text[2 * CSV_BIN_ROOM];
+    const size_t length = strlen(name);
+    if (length >= CSV_BIN_ROOM)
+        return false;
+    if (kind == NAME_NUMBER)
+        return csv_value_number(value, name, length);
+    if (kind != NAME_HOUR_OF_WEEK)
+        return csv_value_date(value, text,
+                              (size_t)snprintf(text, sizeof text, "%s%s%s",
+                                               kind == NAME_TIME ? "1970-01-01T" : "", name,
+                                               kind == NAME_MONTH ? "-01" : ""));
+    *value = (struct csv_value){0};
+    while (value->whole < CSV_BIN_HOURS &&
+           (csv_bin_hour((int)value->whole, text) != length || strcmp(text, name) != 0))
+        value->whole++;
+    return value->whole < CSV_BIN_HOURS;
+}
+
+static enum name_kind names_kind(const struct labels *labels, int n, uint64_t rows)
+{
+    for (enum name_kind kind = 0; kind < NAME_KINDS; kind++) {
+        struct csv_value last = {-INFINITY, 0}, value;
+        uint64_t i = 0;
+        for (const char *name; i < rows && (name = labels_get(labels, n, i)); i++) {
+            if (!name_value(kind, name, &value) || value.whole < last.whole ||
+                (value.whole == last.whole && value.rest <= last.rest))
+                break;
+            last = value;
+        }
+        if (i == rows)
+            return kind;
+    }
+    return NAME_KINDS;
+}
+
+bool names_ascend(const struct labels *labels, int n, uint64_t rows)
+{
+    return names_kind(labels, n, rows) != NAME_KINDS;
+}
+
+/* --- the ticks of named entries --- */
+
+#define HOUR  3600.0
+#define DAY   (24 * HOUR)
+#define MONTH (30.436875 * DAY) /* the mean; longer steps are whole months */
+
+/* The shortest round step of which a range has so few that ticks can show them. */
+static double tick_step(enum name_kind kind, double range)
+{
+    static const double seconds[] = {1,        2,         5,         15,        30,        60,
+                                     120,      300,       900,       1800,      HOUR,      2 * HOUR,
+                                     3 * HOUR, 6 * HOUR,  12 * HOUR, DAY,       2 * DAY,   7 * DAY,
+                                     MONTH,    2 * MONTH, 3 * MONTH, 6 * MONTH, 12 * MONTH};
+    const double power = pow(10, floor(log10(range / PLOT_TICKS)));
+    if (kind == NAME_NUMBER)
+        for (int i = 0; i < 3; i++)
+            if (range < PLOT_TICKS * power * (i == 0 ? 1 : i == 1 ? 2 : 5))
+                return power * (i == 0 ? 1 : i == 1 ? 2 : 5);
+    if (kind == NAME_NUMBER)
+        return 10 * power;
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        if (range < PLOT_TICKS * seconds[i])
+            return seconds[i];
+    double years = 1;
+    while (range >= PLOT_TICKS * years * 12 * MONTH)
+        years *= 10;
+    return years * 12 * MONTH;
+}
+
+/* The number of the step that an entry is in. */
+static double step_of(enum name_kind kind, const char *name, const struct csv_value *value,
+                      double step)
+{
+    if (kind != NAME_NUMBER && step >= MONTH) /* "2026-11-23" */
+        return floor((12 * strtod(name, NULL) + strtod(name + 5, NULL) - 1) / round(step / MONTH));
+    const double monday = kind == NAME_DATE && step == 7 * DAY ? 3 * DAY : 0; /* 1970: Thursday */
+    return floor((value->whole + monday) / step + 1e-9);
+}
+
+static void name_ticks(struct mode_view *view, const struct labels *labels, int n, uint64_t rows)
+{
+    const enum name_kind kind = names_kind(labels, n, rows);
+    const double unit = kind == NAME_HOUR_OF_WEEK ? HOUR : 1;
+    struct csv_value first, last, value;
+    if (kind == NAME_KINDS || view->profile.columns < 2)
+        return;
+    name_value(kind, labels_get(labels, n, 0), &first);
+    name_value(kind, labels_get(labels, n, rows - 1), &last);
+    const double range = unit * (last.whole - first.whole);
+    if (!isfinite(range) || range <= 0)
+        return;
+    const double step = tick_step(kind, range);
+    double before = NAN;
+    for (uint64_t i = 0; i + 1 < rows && view->ticks < PLOT_TICKS; i++) {
+        const char *name = labels_get(labels, n, i);
+        name_value(kind, name, &value);
+        value.whole *= unit;
+        const double here = step_of(kind, name, &value, step);
+        struct plot_tick *tick = &view->tick[view->ticks];
+        plot_tick_at(tick, (double)i, rows, view->profile.columns);
+        if (i > 0 && here != before && tick->place > 0 && tick->place < 1) {
+            const bool date = kind == NAME_DATE, time = date && step < DAY && strlen(name) > 11;
+            snprintf(tick->number, sizeof tick->number, "%.*s",
+                     !date                ? 31
+                     : step >= 12 * MONTH ? 4
+                     : step >= MONTH      ? 7
+                                          : 5,
+                     name + (time                   ? 11
+                             : date && step < MONTH ? 5
+                                                    : 0));
+            view->ticks++;
+        }
+        before = here;
+    }
+}
+
 enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktensor *model,
-                            const enum view_order order[MAX_ORDER], uint64_t top,
-                            struct error *error)
+                            const struct labels *labels, const enum view_order order[MAX_ORDER],
+                            uint64_t top, struct error *error)
 {
     uint64_t lines = 0;
     for (int n = 0; n < MAX_ORDER; n++)
@@ -185,7 +310,8 @@ enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktens
             view[n].kind = VIEW_AS_BARS;
         else if (order[n] == VIEW_ORDERED ||
                  (order[n] == VIEW_FIND_OUT &&
-                  profile_smoothness(model->factor[n], rows, model->rank) >= VIEW_SMOOTHNESS))
+                  (names_ascend(labels, n, rows) ||
+                   profile_smoothness(model->factor[n], rows, model->rank) >= VIEW_SMOOTHNESS)))
             view[n].kind = VIEW_AS_LINE;
         else
             view[n].kind = VIEW_AS_TOP;
@@ -199,6 +325,7 @@ enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktens
         const uint64_t rows = model->shape.dims[n];
         if (view[n].kind == VIEW_AS_LINE) {
             TRY(profile_take(&view[n].profile, a, rows, model->rank, columns, error));
+            name_ticks(&view[n], labels, n, rows);
             TRY(peaks_find(&view[n].top, a, rows, model->rank, VIEW_NAMED, error));
         } else {
             TRY(top_entries_find(&view[n].top, a, rows, model->rank,

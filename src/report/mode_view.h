@@ -3,7 +3,11 @@
 #ifndef BLCO_MODE_VIEW_H
 #define BLCO_MODE_VIEW_H
 
+#include <stdbool.h>
+
+#include "formats/names/labels.h"
 #include "model/ktensor.h"
+#include "report/plot.h"
 #include "report/top_entries.h"
 
 /* The columns of a factor matrix as lines that a page can show: however many rows there are, a
@@ -60,17 +64,25 @@ enum view_order { VIEW_FIND_OUT, VIEW_ORDERED, VIEW_UNORDERED };
 struct mode_view {
     enum view_kind kind;
     struct profile profile; /* of a line; else empty */
+    /* Of a line whose names ascend: where a round number, an hour, a day, a month begins, with the
+     * name or the part of a date that tells it; 0: none. */
+    struct plot_tick tick[PLOT_TICKS];
+    int ticks;
     /* The strongest entries: VIEW_NAMED peaks of a line, one entry of bars. */
     struct top_entries top;
 };
 
+/* Whether the names of mode n's indices, `rows` of them, say that these have an order: all are
+ * numbers, dates, months, times of a day or hours of the week ("Mon 00"), ascending. */
+bool names_ascend(const struct labels *labels, int n, uint64_t rows);
+
 /* view[n] for each mode n of the model, all of whose rows are here. order[n] says whether the
- * indices of the mode have an order; VIEW_FIND_OUT: profile_smoothness says it. `top`: how many
- * entries are shown of a mode that is shown by its strongest. The caller frees the views with
- * mode_views_free, after a failure too. STATUS_MEMORY. */
+ * indices of the mode have an order; VIEW_FIND_OUT: names_ascend or profile_smoothness says it.
+ * `top`: how many entries are shown of a mode that is shown by its strongest. The caller frees the
+ * views with mode_views_free, after a failure too. STATUS_MEMORY. */
 enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktensor *model,
-                            const enum view_order order[MAX_ORDER], uint64_t top,
-                            struct error *error);
+                            const struct labels *labels, const enum view_order order[MAX_ORDER],
+                            uint64_t top, struct error *error);
 
 /* Accepts views that are all zero. */
 void mode_views_free(struct mode_view view[MAX_ORDER]);

@@ -33,6 +33,9 @@ struct page_ranks {
     const char *stem;   /* of the range: the models are those of STEM.r2, ...       */
     const json_t *file; /* STEM.ranks.json, checked                                       */
     bool beside; /* the page will stand in the folder of the models, to which it can have links */
+    const bool *made; /* (rows of the table) whether the model of a row, of rank R, has the page
+                       * BASE.rR.html beside this one; NULL: none has                        */
+    const char *base;
 };
 
 /* STATUS_INPUT where the file is not what a range of ranks writes (blco-record(5)). `path` is its

@@ -110,7 +110,7 @@ static void put_bars(FILE *to, const struct bars *b)
         rest += vanishes(b, i, decimals, &zeros);
     if (rest > 0)
         rest += rows - b->count;
-    fputs(overlay ? "<div class=\"wide\"><table><caption>" : "<table class=\"mode\"><caption>", to);
+    fprintf(to, "<div class=\"%s\"><table><caption>", overlay ? "wide" : "mode");
     page_mode(to, b->page, b->n);
     if (!overlay && b->count < rows && rest == 0)
         fprintf(to, ": the %" PRIu64 " strongest of %" PRIu64 " entries", b->count, rows);
@@ -138,7 +138,7 @@ static void put_bars(FILE *to, const struct bars *b)
         fputs(" zeros</td></tr>\n", to);
     else if (rest > 1)
         fprintf(to, " below %.*f</td></tr>\n", decimals + 1, 0.5 * pow(10, -decimals));
-    fputs(overlay ? "</tbody></table></div>\n" : "</tbody></table>\n", to);
+    fputs("</tbody></table></div>\n", to);
 }
 
 /* A line, and its peaks. */
@@ -224,7 +224,7 @@ static bool has(const struct page *page, enum view_kind kind)
 
 /* A switch that opens, for each mode that is drawn as a line, one plot with the lines of all
  * components over each other, and for each short mode a table with the bars of all side by side: of
- * those with the largest weights where there are more than PLOT_MOST_OVERLAID. Nothing where there
+ * the first ones where there are more than PLOT_MOST_OVERLAID. Nothing where there
  * is one component or no such mode. The lines are those of the components' own plots. */
 static void put_overlay(FILE *to, const struct page *page)
 {
@@ -233,7 +233,7 @@ static void put_overlay(FILE *to, const struct page *page)
         return;
     fputs("<details>\n<summary>Overlay: the ", to);
     if (page->model->rank > PLOT_MOST_OVERLAID)
-        fprintf(to, "%d components with the largest weights", PLOT_MOST_OVERLAID);
+        fprintf(to, "first %d components", PLOT_MOST_OVERLAID);
     else
         fputs("components", to);
     fputs(lines ? " on one scale</summary>\n<p class=\"keys\">" : " on one scale</summary>\n", to);
@@ -259,7 +259,8 @@ static void put_overlay(FILE *to, const struct page *page)
 void page_components(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
-    fputs("<section class=\"components\">\n<h2>Each component</h2>\n", to);
+    char shares[SHARES_TEXT];
+    fputs("<section>\n<h2>Each component</h2>\n", to);
     put_overlay(to, page);
     for (uint64_t r = 0; r < k->rank; r++) {
         fprintf(to,
@@ -267,7 +268,7 @@ void page_components(FILE *to, const struct page *page)
                 "<span>weight ",
                 r + 1, r + 1);
         html_number(to, k->lambda[r]);
-        fputs("</span></h3>\n<div class=\"modes\">\n", to);
+        fprintf(to, "%s</span></h3>\n<div class=\"modes\">\n", shares_text(k, r, shares));
         for (int n = 0; n < k->shape.order; n++) {
             const struct mode_view *view = &page->view[n];
             const bool all = view->kind == VIEW_AS_BARS;

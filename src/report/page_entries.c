@@ -130,7 +130,8 @@ static const char *end_text(const struct page *page, int n, uint64_t i, char num
 void page_line_make(struct page_line *line, const struct page *page, int n, uint64_t r)
 {
     const struct ktensor *k = page->model;
-    const struct profile *p = &page->view[n].profile;
+    const struct mode_view *view = &page->view[n];
+    const struct profile *p = &view->profile;
     uint64_t rows = k->shape.dims[n];
     line->plot = (struct plot_line){.first = end_text(page, n, 0, line->first),
                                     .last = end_text(page, n, rows - 1, line->last),
@@ -143,8 +144,13 @@ void page_line_make(struct page_line *line, const struct page *page, int n, uint
                                     .id = line->id};
     plot_scale_add(&line->plot.scale, 0);
     plot_scale_finish(&line->plot.scale);
-    line->plot.ticks = plot_inner_ticks(line->tick, 1, 1, rows, p->columns);
-    for (int i = 0; i < line->plot.ticks; i++)
-        line->tick[i].text = labels_get(page->labels, n, line->tick[i].entry);
+    if (view->ticks > 0) {
+        line->plot.tick = view->tick;
+        line->plot.ticks = view->ticks;
+    } else {
+        line->plot.ticks = plot_inner_ticks(line->tick, 1, 1, rows, p->columns);
+        for (int i = 0; i < line->plot.ticks; i++)
+            line->tick[i].text = labels_get(page->labels, n, line->tick[i].entry);
+    }
     snprintf(line->id, sizeof line->id, "c%" PRIu64 "m%d", r + 1, n + 1);
 }

@@ -17,7 +17,7 @@
 /* All is borrowed. */
 struct page {
     const char *stem;            /* of the model                              */
-    const struct ktensor *model; /* arranged (ktensor_arrange)                */
+    const struct ktensor *model; /* as in its files                           */
     const struct labels *labels;
     const struct mode_view *view; /* [n] of mode n                            */
     const json_t *record;         /* of the run, checked; NULL: there is none */
@@ -33,10 +33,17 @@ const char *page_text_at(const struct page *page, const char *object, const char
 /* Its number; NaN where there is none. */
 double page_number_at(const struct page *page, const char *object, const char *name);
 
+/* Whether the model is one of counts, with a Poisson likelihood. */
+bool page_has_likelihood(const struct page *page);
+
 /* The style of all pages, as CSS: for screens of any width, light and dark, and for paper. */
 extern const char page_style_screen[], page_style_paper[];
 
-/* What was run and its fit: a table of facts, and the findings. */
+/* How far the model can be trusted: the findings, and a table of fit, held-out error, core
+ * consistency and halves. Nothing without a record. */
+void page_trust(FILE *to, const struct page *page);
+
+/* What was run, how long and where: a table of facts. */
 void page_run(FILE *to, const struct page *page);
 
 /* A plot of the distance to the best fit after each iteration, by powers of ten; nothing where the

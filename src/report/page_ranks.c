@@ -1,6 +1,5 @@
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/shell_word.h"
@@ -58,21 +57,19 @@ static bool any(const struct page_ranks *page, double (*value)(const json_t *ran
     return found;
 }
 
-/* --- what was run --- */
+/* --- the suggestion, and what was run --- */
 
 static void put_suggestion(FILE *to, const struct page_ranks *page)
 {
     const char *suggestion = json_string_value(at(page, "suggestion"));
     const json_t *complete = at(page, "complete");
-    const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
-    const size_t order = json_array_size(lengths);
     html_print(to, HTML_LINE, "<section>\n<h2>Which rank?</h2>\n<p><strong>%s</strong></p>\n",
                suggestion);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
     fprintf(to,
             "<p>The fit grows with every component, so that it cannot tell the right rank alone. "
-            "%s</p>\n<table class=\"facts\"><caption>What was run</caption><tbody>\n",
+            "%s</p>\n</section>\n",
             any(page, halves)
                 ? "The suggestion follows the halves of the tensor: what only one of them has is "
                   "no property of the whole."
@@ -83,6 +80,15 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
                 ? "The suggestion follows the core consistency; sparse counts often have "
                   "components that mean something although it is low."
                 : "The core consistency is not known, which a suggestion could follow.");
+}
+
+static void put_run(FILE *to, const struct page_ranks *page)
+{
+    const json_t *lengths = json_object_get(at(page, "tensor"), "lengths");
+    const size_t order = json_array_size(lengths);
+    fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was "
+          "run</caption><tbody>\n",
+          to);
     page_fact(to, "Tensor", json_text_at(at(page, "tensor"), "name"));
     if (order > 0)
         page_fact_begin(to, "Lengths");
@@ -188,18 +194,18 @@ static void put_link(FILE *to, const char *name, const char *shown)
 }
 
 /* A link to the page of the model if there is one, or the command that makes it. */
-static enum status put_page(FILE *to, const struct page_ranks *page, double rank,
+static enum status put_page(FILE *to, const struct page_ranks *page, double rank, bool made,
                             struct error *error)
 {
     char word[SHELL_WORD_ROOM(HTML_LINE)];
     char *path = NULL, *model = memory_text(error, "%s.r%.0f", page->stem, rank);
     if (!model)
         goto done;
-    path = memory_text(error, "%s.html", model);
+    path = memory_text(error, "%s.r%.0f.html", made ? page->base : "", rank);
     if (!path)
         goto done;
-    if (page->beside && access(path, F_OK) == 0) {
-        put_link(to, page_file_name(path), page_file_name(model));
+    if (made) {
+        put_link(to, path, page_file_name(model));
     } else {
         html_print(to, HTML_LINE, "<code>blco report %s</code>",
                    shell_word(model, word, sizeof word));
@@ -212,7 +218,7 @@ done:
 
 /* A row of the table: fit, held-out error or without one core consistency, the starts that agree,
  * the halves ("0.9929, 3 alike"), page and files. */
-static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank,
+static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank, bool made,
                             struct error *error)
 {
     const double number = json_number_at(rank, "rank"), noise = json_number_at(rank, "fit_noise"),
@@ -256,7 +262,7 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
             fputs("not known", to);
     }
     fputs("</td><td>", to);
-    TRY(put_page(to, page, number, error));
+    TRY(put_page(to, page, number, made, error));
     fputs("</td><td class=\"why\">", to);
     const json_t *files = json_object_get(rank, "files"), *file;
     size_t i;
@@ -303,8 +309,9 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
         any(page, holdout_error) ? "Held-out error" : "Core consistency",
         any(page, halves) ? "<th scope=\"col\" class=\"n\">Halves</th>" : "");
     json_array_foreach(ranks, i, rank)
-        TRY(put_rank(to, page, rank, error));
+        TRY(put_rank(to, page, rank, page->made && page->made[i], error));
     fputs("</tbody></table></div>\n</section>\n", to);
+    put_run(to, page);
     page_end(to);
     return STATUS_OK;
 }

@@ -138,8 +138,7 @@ static void put_holdout_error(FILE *to, const struct page *page)
     page_fact_end(to);
 }
 
-/* Whether the model is one of counts, with a Poisson likelihood. */
-static bool has_likelihood(const struct page *page)
+bool page_has_likelihood(const struct page *page)
 {
     return isfinite(page_number_at(page, "result", "log_likelihood"));
 }
@@ -147,48 +146,24 @@ static bool has_likelihood(const struct page *page)
 /* Fit, and what else tells how good the model is. */
 static void put_fit(FILE *to, const struct page *page)
 {
-    static const char *const stops[][2] = {
-        {"converged", "converged"},
-        {"early", "stopped early"},
-        {"iteration_limit", "stopped at the limit of iterations"},
-        {"interrupted", "interrupted by a signal"},
-        {"time_limit", "stopped at the time limit"}};
-    static const struct {
-        const char *name, *member;
-        int digits;
-    } numbers[] = {{"Log-likelihood", "log_likelihood", 10},
-                   {"Deviance", "deviance", 10},
-                   {"KKT violation", "kkt_violation", 2}};
-    const double fit = page_number_at(page, "result", "fit"), misfit = 1 - fit,
-                 change = page_number_at(page, "result", "change"),
+    static const char *const numbers[][2] = {{"Log-likelihood", "log_likelihood"},
+                                             {"Deviance", "deviance"}};
+    const double fit = page_number_at(page, "result", "fit"),
                  noise = page_number_at(page, "result", "fit_noise"),
-                 iterations = page_number_at(page, "result", "iterations"),
                  core = page_number_at(page, "result", "core_consistency"),
                  core_error = page_number_at(page, "result", "core_consistency_error"),
                  halves = page_number_at(page, "split_half", "score");
-    const char *stop = page_text_at(page, "result", "stop");
-    char text[FIT_TEXT];
-    if (isfinite(fit) && isfinite(change)) {
-        page_fact_print(to, "Fit", "<strong>%s</strong>, last change <span class=\"n\">%.1e</span>",
-                        fit_text(fit, noise, 9, text), change + 0.0);
+    char text[FIT_TEXT], share[SHARE_TEXT];
+    if (isfinite(fit)) {
+        page_fact_print(to, "Fit", "<strong>%s</strong>", fit_text(fit, noise, 9, text));
+        page_fact(to, "Explained", fit_share_text(fit, page_has_likelihood(page), share));
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-            const double x = page_number_at(page, "result", numbers[i].member);
+            const double x = page_number_at(page, "result", numbers[i][1]);
             if (isfinite(x))
-                page_fact_print(to, numbers[i].name, "%.*g", numbers[i].digits, x);
+                page_fact_print(to, numbers[i][0], "%.10g", x);
         }
-        if (!has_likelihood(page))
-            page_fact_print(to, "Explained", "%s",
-                            fit_text(1 - misfit * misfit, (2 * misfit + noise) * noise, 9, text));
     }
     put_holdout_error(to, page);
-    if (isfinite(iterations)) { /* "27, converged" */
-        page_fact_begin(to, "Iterations");
-        fprintf(to, "%.0f", iterations);
-        for (size_t i = 0; stop && i < sizeof stops / sizeof stops[0]; i++)
-            if (strcmp(stop, stops[i][0]) == 0)
-                fprintf(to, ", %s", stops[i][1]);
-        page_fact_end(to);
-    }
     if (isfinite(core)) { /* "98.5", or of an estimate "87.2 &#177; 3.1, estimated" */
         page_fact_begin(to, "Core consistency");
         page_core(to, core, core_error);
@@ -202,14 +177,75 @@ static void put_fit(FILE *to, const struct page *page)
                         page_number_at(page, "split_half", "alike"), page->model->rank);
 }
 
+void page_trust(FILE *to, const struct page *page)
+{
+    const json_t *findings = page_at(page, "findings", NULL), *finding;
+    const bool fit = isfinite(page_number_at(page, "result", "fit"));
+    size_t i;
+    if (!page->record)
+        return;
+    fputs("<section>\n<h2>How good is the model?</h2>\n", to);
+    if (json_array_size(findings) > 0)
+        fputs("<ul>", to);
+    json_array_foreach(findings, i, finding) {
+        const char *severity = json_text_at(finding, "severity");
+        const char *advice = json_text_at(finding, "advice");
+        fputs("<li>", to);
+        if (severity && strcmp(severity, "warning") == 0)
+            fputs("<strong>Warning:</strong> ", to);
+        html_print(to, HTML_LINE, advice ? "%s; %s</li>\n" : "%s%s</li>\n",
+                   json_text_at(finding, "sentence"), advice);
+    }
+    fputs(json_array_size(findings) > 0 ? "</ul>\n" : "<p>The run has no warnings.</p>\n", to);
+    fputs("<table class=\"facts\"><caption>Fit and tests of the model</caption><tbody>\n", to);
+    put_fit(to, page);
+    fputs("</tbody></table>\n", to);
+    if (fit && page_has_likelihood(page))
+        fputs("<p class=\"about\">Fit is the part that the model explains of the deviance of the "
+              "simplest model, in which the modes are independent (or, where some entries are "
+              "unknown or weigh less, all rates are equal).</p>\n",
+              to);
+    else if (fit)
+        fputs(
+            "<p class=\"about\">Fit is 1 &#8722; &#8214;X &#8722; model&#8214; / &#8214;X&#8214;, "
+            "with X the tensor and &#8214;&#183;&#8214; the square root of the sum of squares. "
+            "The part of the squared values that the model explains is 1 &#8722; (1 &#8722; "
+            "fit)&#178;.</p>\n",
+            to);
+    fputs("</section>\n", to);
+}
+
+/* "27, converged; the last one changed the fit by 1.3e-06" */
+static void put_iterations(FILE *to, const struct page *page)
+{
+    static const char *const stops[][2] = {
+        {"converged", "converged"},
+        {"early", "stopped early"},
+        {"iteration_limit", "stopped at the limit of iterations"},
+        {"interrupted", "interrupted by a signal"},
+        {"time_limit", "stopped at the time limit"}};
+    const double iterations = page_number_at(page, "result", "iterations"),
+                 change = page_number_at(page, "result", "change");
+    const char *stop = page_text_at(page, "result", "stop");
+    if (!isfinite(iterations))
+        return;
+    page_fact_begin(to, "Iterations");
+    fprintf(to, "%.0f", iterations);
+    for (size_t i = 0; stop && i < sizeof stops / sizeof stops[0]; i++)
+        if (strcmp(stop, stops[i][0]) == 0)
+            fprintf(to, ", %s", stops[i][1]);
+    if (isfinite(change))
+        fprintf(to, "; the last one changed the fit by <span class=\"n\">%.1e</span>",
+                change + 0.0);
+    page_fact_end(to);
+}
+
 void page_run(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
     const double nonzeros = page_number_at(page, "tensor", "nonzeros");
-    const json_t *findings = page_at(page, "findings", NULL), *finding;
-    size_t i;
-    fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and the "
-          "result</caption><tbody>\n",
+    fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and "
+          "where</caption><tbody>\n",
           to);
     page_fact(to, "Tensor", page_text_at(page, "tensor", "name"));
     page_fact_begin(to, "Lengths");
@@ -220,38 +256,12 @@ void page_run(FILE *to, const struct page *page)
         page_fact_print(to, "Nonzeros", "%.0f", nonzeros);
     page_fact_print(to, "Components", "%" PRIu64, k->rank);
     if (page->record) {
-        put_fit(to, page);
+        put_iterations(to, page);
         put_machine(to, page);
     } else {
         page_fact(to, "Record", "none: blco cpd --record FILE writes one");
     }
-    fputs("</tbody></table>\n", to);
-    if (isfinite(page_number_at(page, "result", "fit")) && has_likelihood(page))
-        fputs("<p class=\"about\">Fit is the part that the model explains of the deviance of the "
-              "simplest model, in which the modes are independent (or, where some entries are "
-              "unknown or weigh less, all rates are equal). A column adds up to 1, and a weight is "
-              "the number of counts of a component.</p>\n",
-              to);
-    else if (isfinite(page_number_at(page, "result", "fit")))
-        fputs(
-            "<p class=\"about\">Fit is 1 &#8722; &#8214;X &#8722; model&#8214; / &#8214;X&#8214;, "
-            "with X the tensor and &#8214;&#183;&#8214; the square root of the sum of squares. "
-            "Explained is 1 &#8722; &#8214;X &#8722; model&#8214;&#178; / &#8214;X&#8214;&#178;, "
-            "the part of the tensor&#8217;s sum of squares that the model explains.</p>\n",
-            to);
-    if (json_array_size(findings) > 0)
-        fputs("<h3>Warnings and advice</h3>\n<ul>", to);
-    json_array_foreach(findings, i, finding) {
-        const char *severity = json_text_at(finding, "severity");
-        const char *advice = json_text_at(finding, "advice");
-        fputs("<li>", to);
-        if (severity && strcmp(severity, "warning") == 0)
-            fputs("<strong>Warning:</strong> ", to);
-        html_print(to, HTML_LINE, advice ? "%s; %s</li>\n" : "%s%s</li>\n",
-                   json_text_at(finding, "sentence"), advice);
-    }
-    fputs(json_array_size(findings) > 0 ? "</ul>\n" : "", to);
-    fputs("</section>\n", to);
+    fputs("</tbody></table>\n</section>\n", to);
 }
 
 /* --- times --- */
@@ -301,15 +311,15 @@ void page_times(FILE *to, const struct page *page)
     json_object_foreach(stages, name, seconds)
         plot_scale_add(&scale, json_number_of(seconds));
     plot_scale_finish(&scale);
-    fputs("<section>\n<h2>Time</h2>\n<div class=\"modes\">\n"
-          "<table><caption>Seconds of each stage</caption><tbody>\n",
+    fputs("<section>\n<h2>Time</h2>\n<div class=\"wide\"><table><caption>Seconds of each "
+          "stage</caption><tbody>\n",
           to);
     json_object_foreach(stages, name, seconds) {
         html_print(to, HTML_LABEL, "<tr><th scope=\"row\">%s</th>", name);
         page_bar(to, &scale, json_number_of(seconds), -1);
         fputs("</tr>\n", to);
     }
-    fputs("</tbody></table>\n</div>\n", to);
+    fputs("</tbody></table></div>\n", to);
     put_ranks(to, page);
     fputs("</section>\n", to);
 }

@@ -114,6 +114,12 @@ void plot_bar(FILE *to, const struct plot_scale *scale, double x)
     fprintf(to, "</svg>");
 }
 
+void plot_tick_at(struct plot_tick *tick, double entry, uint64_t entries, uint64_t columns)
+{
+    const double column = (entry + 0.5) * (double)columns / (double)entries - 0.5;
+    *tick = (struct plot_tick){.entry = (uint64_t)entry, .place = column / (double)(columns - 1)};
+}
+
 int plot_inner_ticks(struct plot_tick tick[PLOT_TICKS], double first, double every,
                      uint64_t entries, uint64_t columns)
 {
@@ -121,14 +127,12 @@ int plot_inner_ticks(struct plot_tick tick[PLOT_TICKS], double first, double eve
     const struct plot_scale scale = {first, last};
     int count = entries > 2 && columns > 1 ? plot_ticks(&scale, number) : 0, kept = 0;
     for (int i = 0; i < count; i++) {
-        double entry = (number[i] - first) / every,
-               column = (entry + 0.5) * (double)columns / (double)entries - 0.5,
-               place = column / (double)(columns - 1);
-        if (place <= 0 || place >= 1 || number[i] != floor(number[i]))
+        struct plot_tick *t = &tick[kept];
+        plot_tick_at(t, (number[i] - first) / every, entries, columns);
+        if (t->place <= 0 || t->place >= 1 || number[i] != floor(number[i]))
             continue;
-        struct plot_tick *t = &tick[kept++];
-        *t = (struct plot_tick){.entry = (uint64_t)entry, .place = place};
         snprintf(t->number, sizeof t->number, "%.0f", number[i]);
+        kept++;
     }
     return kept;
 }

@@ -49,6 +49,10 @@ struct plot_tick {
     const char *text; /* shown instead of the number; NULL: the number; borrowed */
 };
 
+/* tick->entry and tick->place = those of this entry of `entries`, which are drawn in `columns`
+ * columns, two or more, that share them evenly (mode_view.h). */
+void plot_tick_at(struct plot_tick *tick, double entry, uint64_t entries, uint64_t columns);
+
 /* tick[] = round numbers between the ends of a horizontal axis whose entries 0 to entries - 1 have
  * the numbers first, first + every, ..., and are drawn in `columns` columns, which share them
  * evenly (mode_view.h). Returns how many. */

@@ -137,8 +137,9 @@ void top_entries_free(struct top_entries *top)
     *top = (struct top_entries){0};
 }
 
-#define LINE_WIDTH   80 /* columns of the terminal */
-#define VALUE_DIGITS 4  /* of the strongest entry */
+#define LINE_WIDTH     80   /* columns of the terminal */
+#define VALUE_DIGITS   4    /* of the strongest entry */
+#define SHARE_ROUNDING 5e-4 /* a tenth of a per cent is shown */
 
 #define ALL_ZERO "all zero" /* in place of a label */
 
@@ -186,6 +187,28 @@ static struct top_column column_of(const struct top_view *view, int n, uint64_t 
 }
 
 /* --- text lines --- */
+
+/* Whether it is one of 0 to 100 %, up to rounding, or not known. */
+static bool is_share(double share)
+{
+    return !(share < -SHARE_ROUNDING) && !(share > 1 + SHARE_ROUNDING);
+}
+
+const char *shares_text(const struct ktensor *model, uint64_t r, char *text)
+{
+    const double explained = model->explained ? model->explained[r] : NAN,
+                 lost = model->lost ? model->lost[r] : NAN;
+    int used = 0;
+    text[0] = '\0';
+    if (!is_share(explained) || !is_share(lost))
+        return strcpy(text, ", cancels others");
+    if (isfinite(explained))
+        used = snprintf(text, SHARES_TEXT, ", explains %.1f %%", 100 * fmax(explained, 0));
+    if (isfinite(lost))
+        snprintf(text + used, SHARES_TEXT - (size_t)used, ", %.1f %% lost without it",
+                 100 * fmax(lost, 0));
+    return text;
+}
 
 /* A text line that has no blanks at its end: blanks wait until something follows. */
 struct blanks {
@@ -247,9 +270,10 @@ static void print_band(FILE *stream, const struct top_column *column, int count)
 void top_print(FILE *stream, const struct top_view *view)
 {
     struct top_column band[MAX_ORDER];
+    char shares[SHARES_TEXT];
     for (uint64_t r = view->component; r < view->end_component; r++) {
-        fprintf(stream, "%scomponent %ju, weight %.6g\n", r > view->component ? "\n" : "",
-                (uintmax_t)r + 1, view->model->lambda[r]);
+        fprintf(stream, "%scomponent %ju, weight %.6g%s\n", r > view->component ? "\n" : "",
+                (uintmax_t)r + 1, view->model->lambda[r], shares_text(view->model, r, shares));
         for (int n = view->mode, next = n; n < view->end_mode; n = next) {
             size_t width = 0;
             for (; next < view->end_mode; next++) {
@@ -272,6 +296,10 @@ void top_put_json(struct json *j, const struct top_view *view)
         json_put_object(j, NULL);
         json_put_unsigned(j, "component", r + 1);
         json_put_number(j, "weight", view->model->lambda[r]);
+        if (view->model->explained && isfinite(view->model->explained[r]))
+            json_put_number(j, "explained", view->model->explained[r]);
+        if (view->model->lost && isfinite(view->model->lost[r]))
+            json_put_number(j, "lost", view->model->lost[r]);
         json_put_array(j, "modes");
         for (int n = view->mode; n < view->end_mode; n++) {
             const struct top_entries *top = &view->top[n];

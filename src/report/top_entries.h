@@ -42,6 +42,14 @@ struct top_view {
     int mode, end_mode;
 };
 
+#define SHARES_TEXT 80 /* most characters */
+
+/* text (SHARES_TEXT) = what component r explains alone, and what the model loses without it, as
+ * they follow its weight: ", explains 31.2 %, 12.0 % lost without it"; what is not known is left
+ * out.
+ * ", cancels others" where a share is not between 0 and 1. Returns text. */
+const char *shares_text(const struct ktensor *model, uint64_t r, char *text);
+
 /* Prints a block of text lines for each component, with as many modes side by side as 80 columns
  * hold. Labels are made printable, and long ones cut. Entries of 0 are left out. */
 void top_print(FILE *stream, const struct top_view *view);

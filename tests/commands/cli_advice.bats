@@ -10,7 +10,7 @@ border_rank() { printf '1 1 2 1\n1 2 1 1\n2 1 1 1\n' >x.tns; }
     cpd "$DATA/planted.tns" -r 2 -i 500 -o x
     one='one start was made, and another may lead to a better fit or to other components; --starts 5 tells whether the result depends on the start'
     [ "$(tail -n 1 messages)" = "$one" ]
-    [ "$(tail -n 2 messages | head -n 1)" = "wrote x.lambda.mat" ] || { cat messages && return 1; }
+    [ "$(tail -n 2 messages | head -n 1)" = "wrote x.model.json" ] || { cat messages && return 1; }
     run ! grep -qE 'residual|degenerate|fell|zero|rounding|converged:' messages
     cpd "$DATA/planted.tns" -r 2 -i 500 --init x --nowrite
     run ! grep -q 'one start' messages
@@ -64,13 +64,13 @@ END
 @test "a fit near 1 is printed by its distance, or as far as it is known" {
     cpd "$DATA/planted.tns" -r 4 -i 400 --tol 1e-13 -o m --record m.json
     grep -qE '^decomposing: [0-9]+ iterations, fit 1-[0-9.]+e-1[0-9], ' messages
-    grep -qE '^fit 1-[0-9.]+e-1[0-9] after ' messages
+    grep -qE '^fit 1-[0-9.]+e-1[0-9] \(explains all of the squared values\) after ' messages
     expected=$(fit)
     "$BLCO" report -q m
     grep -qF "<strong>$expected</strong>" m.html
     grep -qE '"fit": 0.99999999999' m.json
     cpd "$DATA/planted.tns" -r 4 --init m -i 3 --tol 0 --nowrite
-    grep -qE '^fit 1\+-[1-9]e-0[789] after 3 iterations' messages
+    grep -qE '^fit 1\+-[1-9]e-0[789] \(explains all of the squared values\) after 3 iterations' messages
     cpd "$DATA/planted.tns" -r 4 -i 400 --tol 1e-13 --starts 2 -o m --record m.json
     grep -qE '^ +1 +[0-9]+ +1-[0-9.]+e-1[0-9] ' results
     "$BLCO" report -q m

@@ -99,7 +99,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
         grep -q '^fit .* iterations, interrupted' messages
         reached=$(iterations c)
         grep -qx "wrote c (checkpoint of iteration $reached)" messages
-        [ "$(find . -name 'long.*' | wc -l)" -eq 4 ]
+        [ "$(find . -name 'long.*' | wc -l)" -eq 5 ]
         cpd "$DATA/planted.tns" -r 4 -i "$reached" --tol 0 -o again --resume c
         for file in long.*.mat; do cmp "$file" "again${file#long}"; done
     done
@@ -134,7 +134,7 @@ iterations() { od -A n -t u8 -j 208 -N 8 "$1" | tr -d ' '; }
     kill -TERM $pid
     exits 5
     grep -q '^blco cpd: c: cannot be written: ' messages
-    [ "$(find . -name 'long.*' | wc -l)" -eq 4 ]
+    [ "$(find . -name 'long.*' | wc -l)" -eq 5 ]
     rmdir c
 }
 

@@ -4,7 +4,7 @@ load cli_helpers
 @test "the files of each format, and nothing else" {
     tensor=$DATA/planted.tns
     cpd "$tensor" -r 3 -i 3
-    [ "$(ls)" = "$(printf '%s\n' messages planted.lambda.mat planted.mode1.mat planted.mode2.mat planted.mode3.mat results)" ]
+    [ "$(ls)" = "$(printf '%s\n' messages planted.lambda.mat planted.mode1.mat planted.mode2.mat planted.mode3.mat planted.model.json results)" ]
     [ "$(awk 'END { print NR, NF }' planted.mode2.mat)" = "25 3" ]
     [ "$(awk 'END { print NR, NF }' planted.lambda.mat)" = "3 1" ]
     for name in lambda mode1 mode2 mode3; do
@@ -12,7 +12,7 @@ load cli_helpers
     done
     rm -- *
     cpd "$tensor" -r 3 -i 3 -o x --format npy,ktns
-    [ "$(ls)" = "$(printf '%s\n' messages results x.ktns x.lambda.npy x.mode1.npy x.mode2.npy x.mode3.npy)" ]
+    [ "$(ls)" = "$(printf '%s\n' messages results x.ktns x.lambda.npy x.mode1.npy x.mode2.npy x.mode3.npy x.model.json)" ]
     rm -- *
     cpd "$tensor" -r 3 -i 3 --nowrite
     [ "$(ls)" = "$(printf "messages\nresults")" ]
@@ -118,9 +118,9 @@ load cli_helpers
 
 @test "the summary says why the run stopped, where the time went, and what was written" {
     cpd "$DATA/planted.tns" -r 2 -i 2 --tol 0 -o x
-    grep -qE '^fit 0\.[0-9]+ after 2 iterations, stopped at the limit of iterations \(last change ' messages
+    grep -qE '^fit 0\.[0-9]+ \(explains [0-9.]+ % of the squared values\) after 2 iterations, stopped at the limit of iterations \(last change ' messages
     cpd "$DATA/planted.tns" -r 2 --tol 0.5 -o x
-    grep -qE '^fit 0\.[0-9]+ after 2 iterations, converged \(last change ' messages
+    grep -qE '^fit 0\.[0-9]+ \(explains [0-9.]+ % of the squared values\) after 2 iterations, converged \(last change ' messages
     # stages of less than a hundredth of the total are shown with -v only
     grep -qE '^  total +[0-9.]+ s 100\.0 %$' messages
     awk '/^  [a-z]+ +[0-9.]+ s +[0-9.]+ %$/ { rows++; if ($4 < 1.0) exit 1 } END { exit rows < 2 || rows > 11 }' messages
@@ -227,7 +227,7 @@ start_long_run() {
         wait $pid || code=$?
         [ $code -eq "${signal#*:}" ]
         grep -q '^fit .* iterations, interrupted' messages
-        [ "$(ls long.*)" = "$(printf '%s\n' long.lambda.mat long.mode1.mat long.mode2.mat long.mode3.mat)" ]
+        [ "$(ls long.*)" = "$(printf '%s\n' long.lambda.mat long.mode1.mat long.mode2.mat long.mode3.mat long.model.json)" ]
         [ "$(awk 'END { print NR, NF }' long.mode3.mat)" = "30 4" ]
     done
 }

@@ -215,6 +215,6 @@ COLUMNS_OF=(--columns "user,item,hour")
     printf 'a,b,n\nx,y, \n' >bad.csv
     run -2 "$BLCO" info bad.csv --columns a,b --value n
     [[ "$output" == *"bad.csv:2: column 3 (n): ' ', expected a number, or nothing for an unknown entry"* ]]
-    run -2 "$BLCO" predict nosuch gaps.csv
-    [[ "$output" == *"gaps.csv: is CSV, expected indices: convert it with blco convert --columns"* ]]
+    run -2 "$BLCO" predict "$DATA/planted.ktns" gaps.csv
+    [[ "$output" == *"gaps.csv: is CSV, but the model does not say which columns are its modes: convert it with blco convert --columns"* ]]
 }

@@ -55,8 +55,8 @@ then="" rescue=""
     export TMPDIR=$PWD/tmp
     rescue="; the model went to the stem $TMPDIR/blco-rescue-??????/y"
     jobs_that_fill
-    # four models: 5 files of text and of npy, ktns, and all of these
-    [ "$(find tmp -name 'y.*' | wc -l)" -eq 22 ]
+    # four models: 5 files of text and of npy, ktns, and all of these; and what each is of
+    [ "$(find tmp -name 'y.*' | wc -l)" -eq 26 ]
     "$BLCO" cpd x.tns -r 40 -i 1 -o y -q --format text --backend host
     text=$(dirname "$(find tmp -name y.mode1.mat | head -n 1)")
     for name in mode1 mode2 mode3 mode4 lambda; do cmp "y.$name.mat" "$text/y.$name.mat"; done

@@ -42,7 +42,7 @@ cpd() {
 }
 
 # The fit in the closing summary.
-fit() { sed -n 's/^fit \([^ ]*\) after.*/\1/p' messages; }
+fit() { sed -n 's/^fit \([^ ]*\) (explains .*) after.*/\1/p' messages; }
 
 # number NAME RECORD: the numbers of this name in a record, one a text line.
 number() {

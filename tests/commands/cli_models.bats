@@ -139,7 +139,7 @@ project() {
     cpd x.tns -r 3 -i 300 --nonneg --init a --fix 1 --nowrite
     [ "$(grep -c 'starts at random' messages)" -eq 1 ]
     cp old.mode3.mat a.mode4.mat
-    fails 2 "--init a: 4 modes, but the tensor has 3" cpd -q x.tns -r 3 --init a --fix 1 --nowrite
+    fails 2 "a.model.json: of another model: expected rank 3 and 4 modes" cpd -q x.tns -r 3 --init a --fix 1 --nowrite
     rm a.mode[1-4].mat
     fails 2 "a: no model of that name" cpd -q x.tns -r 3 --init a --fix 1 --nowrite
     needs_mpirun

@@ -76,6 +76,9 @@ events() {
     run -2 "$BLCO" top m
     [[ "$output" == *"m.mode1.map:1: a byte of value 0"* ]]
     rm m.mode1.map
+    run -2 "$BLCO" top m
+    [[ "$output" == *"m.model.json: mode 1: the names of its indices, mode1.map, are not beside the model"* ]]
+    rm m.model.json
     run -0 "$BLCO" top m
     [[ "$output" == *" user"*" item"* ]]
     printf 'a\nb\n' >m.modes.map

@@ -27,6 +27,10 @@ for e in root.iter():
         assert name != "href" or re.fullmatch(sys.argv[2], value), value
 assert "url(" not in text and "@import" not in text
 assert re.sub("xmlns=\"http://www.w3.org/1999/xhtml\"", "", text).count("://") == 0, "a URL"
+parent = {child: e for e in root.iter() for child in e}
+for t in root.iter(x + "table"): # a wide one scrolls in its own box, not the page
+    assert t.get("class") == "facts" or set(parent[t].get("class", "").split()) & {"wide", "mode"}
+assert ".wide,.mode{overflow-x:auto}" in text
 for t in root.iter(x + "table"):
     assert t.find(x + "caption") is not None and "".join(t.find(x + "caption").itertext()).strip()
 for s in root.iter(x + "svg"):
@@ -57,12 +61,14 @@ END
 @test "a page with the record of the run and labels" {
     cpd "$DATA/ucb-admissions.tns" -r 2 -o ucb --record ucb.json
     shown=$(fit)
+    cp messages messages.cpd
     page ucb --labels "$(labels)"
     [ "$(cat messages)" = "writing: ucb.html" ]
     sound ucb.html
-    explained=$(awk -v f="$shown" 'BEGIN { print substr(sprintf("%.9f", 1 - (1 - f) ^ 2), 1, 7) }')
-    for part in "<th scope=\"row\">Explained</th><td>$explained" 'Fit is 1 &#8722; ' 'Explained is 1 &#8722; ' \
-        'Distance to the best fit, ' '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged<' \
+    explained=$(awk -v f="$shown" 'BEGIN { printf "%.1f %% of the squared values", 100 * (1 - (1 - f) ^ 2) }')
+    grep -qF "fit $shown (explains $explained) after" messages.cpd
+    for part in "<th scope=\"row\">Explained</th><td>$explained" "which explains $explained of ucb-admissions.tns." 'Fit is 1 &#8722; ' \
+        'Distance to the best fit, ' '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged; the last one changed the fit by ' \
         '<h2>Convergence</h2>' '>iteration 1<' '>iteration 13<' '<h3 id="c2">Component 2<span>weight 785.7<' \
         '<bdi>department F</bdi>' '<bdi>department</bdi>: all 6 entries' 'Seconds of each stage' 'prefers-color-scheme:dark' '@media print'; do
         grep -qF -- "$part" ucb.html || { echo "not on the page: $part" && return 1; }
@@ -70,6 +76,28 @@ END
     # component 2: men admitted at A and B
     sed -n 's/.*href="#c2">2<.*<td>\(.*\)<\/td><td>\(.*\)<\/td><td>\(.*\)<\/td><\/tr>/\1 \2 \3/p' ucb.html |
         grep -qx '<bdi>admitted</bdi> <bdi>male</bdi> <bdi>department A</bdi>'
+}
+
+@test "components come first, then what tells how good the model is, then the run" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 --starts 2 -o m --record m.json -q
+    page m
+    [ "$(grep -o '<h2[^<]*' m.html | sed 's/.*>//' | paste -sd,)" = \
+        "Components,Each component,How good is the model?,Agreement of the starts,The run,Convergence,Time" ]
+}
+
+@test "numbers and scale are those of the model's files and of top: of counts, of foreign models" {
+    # numbers PAGE: component and weight, as top says them
+    numbers() { sed -n 's/.*>Component \([0-9]*\)<span>weight \([^<]*\)<.*/component \1, weight \2/p' "$1"; }
+    cpd "$DATA/ucb-admissions.tns" -r 2 --loss poisson -o counts --record counts.json -q
+    page counts
+    diff <(numbers counts.html) <("$BLCO" top counts | awk '/^component/ { printf "%s %s weight %.0f\n", $1, $2, $4 }')
+    [ "$(numbers counts.html | awk '{ total += $4 } END { print total }')" -eq 4526 ] # all applicants
+    grep -qF 'Columns add up to 1; the weight of a component is its number of counts.' counts.html
+    printf 'ktensor\n2\n2 2\n2\n1 7\nmatrix\n2\n2 2\n3 1\n4 0\nmatrix\n2\n2 2\n1 0\n0 1\n' >own.ktns
+    page own.ktns
+    diff <(numbers own.html) <("$BLCO" top own.ktns | grep component)
+    grep -qF '<th scope="row">2</th><td class="n">4.000</td>' own.html
+    grep -qF 'the columns have no norm in common' own.html
 }
 
 # The rules of the page's style for paper that name a selector, as "selector" or ",selector".
@@ -100,7 +128,7 @@ paper() { sed -n '/^@media print{/,/^}/p' "$1" | grep -E "(^|,)$2[,{]"; }
     grep -qF 'the best fit, 0.91, is that of iteration 40.' m.html
     for text in iteration\ 10 iteration\ 60 1 10⁻¹ 10⁻² 10⁻³; do grep -qF ">$text</text>" m.html; done
     [ "$(grep -o '<circle' m.html | wc -l)" -eq 4 ] # neither null nor the best fit has a distance
-    grep -qF '>Explained</th><td>0.990000000</td>' m.html
+    grep -qF '>Explained</th><td>99.0 % of the squared values</td>' m.html
     for fits in '' 0.9 '0.9, 0.9, null' 'null, "x"'; do
         record "$fits"
         run -1 grep -q Convergence m.html
@@ -143,7 +171,7 @@ paper() { sed -n '/^@media print{/,/^}/p' "$1" | grep -E "(^|,)$2[,{]"; }
     page m.ktns
     sound m.html
     grep -qF '<td colspan="3" class="rest">and 4 zeros</td>' m.html
-    grep -qF '<td colspan="3" class="rest">and 4 below 0.00005</td>' m.html
+    grep -qF '<td colspan="3" class="rest">and 4 below 0.0005</td>' m.html
     [ "$(grep -c '<th scope="row">[0-9]' m.html)" -eq 4 ]
     printf 'ktensor\n2\n3 2\n1\n1\nmatrix\n2\n3 1\n0.6\n-0\n0.8\nmatrix\n2\n2 1\n0\n0\n' >m.ktns
     page m.ktns
@@ -173,6 +201,19 @@ peaks() {
     grep -q '<p>Peaks: <bdi>day 40</bdi> (' m.html
 }
 
+@test "names that ascend make a curve of what is not smooth" {
+    awk 'BEGIN { print "ktensor\n2\n30 2\n1\n1\nmatrix\n2\n30 1"; for (i = 0; i < 30; i++) print i % 2
+                 print "matrix\n2\n2 1\n1\n0" }' >m.ktns
+    page m.ktns
+    grep -q 'Mode 1: the 10 strongest of 30 entries' m.html
+    seq 200 5 345 >nm
+    page m.ktns --labels 1=nm
+    grep -q '<figcaption>Mode 1: 30 entries</figcaption>' m.html
+    for text in 200 250 300 345; do grep -qE ">$text</text>" m.html; done
+    page m.ktns --labels 1=nm --ordered none
+    grep -q 'Mode 1: the 10 strongest of 30 entries' m.html
+}
+
 @test "an overlay of all components, on one scale, opens on request" {
     peaks
     page m.ktns
@@ -189,7 +230,7 @@ peaks() {
     "$BLCO" generate wide.tns -q --dims 30,4,5 --nnz 60
     cpd wide.tns -r 14 -i 2 -q -o wide
     page wide --ordered 1
-    grep -qF '<summary>Overlay: the 12 components with the largest weights on one scale</summary>' wide.html
+    grep -qF '<summary>Overlay: the first 12 components on one scale</summary>' wide.html
     [ "$(grep -o '<use ' wide.html | wc -l)" -eq 12 ]
     sound wide.html
     cpd wide.tns -r 1 -q -o one
@@ -291,27 +332,45 @@ peaks() {
     "$BLCO" generate -q x.tns --dims 20,25,30 --nnz 15000 --planted-rank 3 --seed 4
     mkdir "o u" else
     cpd x.tns -q -r 2:4 -i 300 --tol 1e-7 --starts 3 -o "o u/m"
-    page "o u/m.r3" -q
+    page "o u/m.r3" -q -o alone.html
     page "o u/m"
-    [ "$(cat messages)" = "writing: o u/m.html" ]
+    [ "$(cat messages)" = "writing: o u/m.html and 3 pages of its models" ]
+    cmp alone.html "o u/m.r3.html"
     sound "o u/m.html" '\./m\.r[234]\.(html|mode[123]\.mat|lambda\.mat)'
+    [ "$(grep -o '<h2[^<]*' "o u/m.html" | sed 's/.*>//' | tail -1)" = 'The run' ]
     for part in '<h1>Ranks of m</h1>' 'rank 3 is suggested: the largest' '>3, <strong>suggested</strong></th>' \
-        '<a href="./m.r3.html">m.r3</a>' '<code>blco report &#39;o u/m.r4&#39;</code>' '<a href="./m.r2.mode1.mat">m.r2.mode1.mat</a>' \
+        '<a href="./m.r3.html">m.r3</a>' '<a href="./m.r4.html">m.r4</a>' '<a href="./m.r2.mode1.mat">m.r2.mode1.mat</a>' \
         '>rank 2<' '>rank 4<' '<title>Fit against rank</title>' '<title>Core consistency against rank</title>' \
         'Starts that agree with the best' 'about 50 is doubtful' '<td class="n">2 of 2</td>'; do
         grep -qF -- "$part" "o u/m.html" || { echo "not on the page: $part" && return 1; }
     done
     [ "$(grep -o 'role="img"' "o u/m.html" | wc -l)" -eq 3 ]
     run ! grep -q 'Not all ranks' "o u/m.html"
-    page "o u/m" -o else/where.html -q # the models are elsewhere
-    sound else/where.html 'no link'
-    grep -qF '<code>blco report &#39;o u/m.r3&#39;</code>' else/where.html
+    seq 20 >labels
+    page "o u/m" -o else/where.html -q --labels 1=labels --top 3 # the models are elsewhere
+    sound else/where.html '\./where\.r[234]\.html'
+    grep -qF '<a href="./where.r4.html">m.r4</a>' else/where.html
+    [ "$(ls else)" = "$(printf '%s\n' where.html where.r{2,3,4}.html)" ]
+    grep -qF 'the 3 strongest of 25 entries' else/where.r2.html
+    rm "o u"/m.r4.* # a model that is gone has no page
+    "$BLCO" report -q "o u/m" -o else/other.html
+    sound else/other.html '\./other\.r[23]\.html'
+    grep -qF '<code>blco report &#39;o u/m.r4&#39;</code>' else/other.html
+    "$BLCO" report -q "o u/m" -o - >out.html
+    sound out.html 'no link'
+    # all pages or none
+    echo 7 >>"o u/m.r3.mode2.mat"
+    fails 2 "o u/m.r3.mode2.mat" report "o u/m" -o else/none.html
+    run ! ls else/none*
     cpd x.tns -q -r 2:3 -i 3 -o one
     page one -q # one start each
     sound one.html '\./one\.r[23]\..*'
     [ "$(grep -o 'role="img"' one.html | wc -l)" -eq 2 ]
-    fails 2 "--labels is for the page of one model, but one has several ranks: one.rR expected" report one --labels 1=x
-    fails 2 "--ordered is for the page of one model" report one --ordered 1
+    fails 2 "--labels is for the page of one model, but one has several ranks: one.rR expected" report one --labels 1=x -o -
+    fails 2 "--ordered is for the page of one model" report one --ordered 1 -o -
+    fails 2 "--top is for the page of one model" report one --top 1 -o -
+    fails 2 "--ordered: mode 4, but the model has 3 modes" report one --ordered 4
+    fails 2 "the page one.r2.html is a file of labels that is read" report one --labels 1=one.r2.html
     fails 2 "--record is for the page of one model" report one --record x.json
     fails 2 "the page one.ranks.json is the table of ranks that is read" report one -o one.ranks.json
     rm one.ranks.json

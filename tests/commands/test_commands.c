@@ -42,8 +42,8 @@ static int enter_folder(void **state)
 static int leave_folder(void **state)
 {
     (void)state;
-    const char *names[] = {"x.tns",  "start.ktns", "out.ktns", "out.blco",
-                           "x.blco", "out.tns",    "run.json", "one.map"};
+    const char *names[] = {"x.tns",   "start.ktns", "out.ktns", "out.blco",      "x.blco",
+                           "out.tns", "run.json",   "one.map",  "out.model.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(names[i]);
     return chdir(home) || rmdir(folder);

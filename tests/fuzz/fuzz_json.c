@@ -29,7 +29,7 @@ static void write_page(const json_t *record)
     if (!to || ktensor_create(&model, &shape, 2, &error) != STATUS_OK)
         abort();
     ktensor_randomise(&model, KTENSOR_RANDOM, 1);
-    if (mode_views_make(view, &model, order, 5, &error) != STATUS_OK)
+    if (mode_views_make(view, &model, &labels, order, 5, &error) != STATUS_OK)
         abort();
     const struct page page = {
         .stem = stem, .model = &model, .labels = &labels, .view = view, .record = record};

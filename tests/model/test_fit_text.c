@@ -62,12 +62,34 @@ static void odd_numbers(void **state)
     assert_text(0.25, INFINITY, 6, "0.2");
 }
 
+static void shares(void **state)
+{
+    (void)state;
+    static const struct {
+        double fit;
+        bool counts;
+        const char *expected;
+    } cases[] = {{0.5123, false, "76.2 % of the squared values"},
+                 {0.5123, true, "51.2 % of the deviance"},
+                 {0, false, "0.0 % of the squared values"},
+                 {-0.1, true, "nothing of the deviance"},
+                 {NAN, false, "nothing of the squared values"},
+                 {0.99, false, "all but 1.0e-04 of the squared values"},
+                 {0.99, true, "99.0 % of the deviance"},
+                 {1 + 1e-9, false, "all of the squared values"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[SHARE_TEXT];
+        assert_string_equal(fit_share_text(cases[i].fit, cases[i].counts, text), cases[i].expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(digits_that_are_known),
         cmocka_unit_test(near_one),
         cmocka_unit_test(odd_numbers),
+        cmocka_unit_test(shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

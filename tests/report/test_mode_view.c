@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -107,11 +108,12 @@ static void test_views(void **state)
 {
     (void)state;
     struct ktensor k;
+    struct labels labels = {0};
     struct mode_view view[MAX_ORDER];
     struct error error = {0};
     enum view_order order[MAX_ORDER] = {VIEW_FIND_OUT};
     make_model(&k);
-    assert_int_equal(mode_views_make(view, &k, order, 12, &error), STATUS_OK);
+    assert_int_equal(mode_views_make(view, &k, &labels, order, 12, &error), STATUS_OK);
     assert_int_equal(view[0].kind, VIEW_AS_BARS);
     assert_int_equal(view[1].kind, VIEW_AS_LINE);
     assert_int_equal(view[2].kind, VIEW_AS_TOP);
@@ -124,13 +126,116 @@ static void test_views(void **state)
     mode_views_free(view);
     order[0] = order[2] = VIEW_ORDERED;
     order[1] = VIEW_UNORDERED;
-    assert_int_equal(mode_views_make(view, &k, order, 5000, &error), STATUS_OK);
+    assert_int_equal(mode_views_make(view, &k, &labels, order, 5000, &error), STATUS_OK);
     assert_int_equal(view[0].kind, VIEW_AS_BARS);
     assert_int_equal(view[1].kind, VIEW_AS_TOP);
     assert_int_equal(view[2].kind, VIEW_AS_LINE);
     assert_int_equal(view[1].top.count, ROWS);
     mode_views_free(view);
     ktensor_free(&k);
+}
+
+static void test_names_that_ascend(void **state)
+{
+    (void)state;
+    static const struct {
+        bool ascend;
+        const char *name[4]; /* NULL: an index without a name */
+    } cases[] = {
+        {true, {"Mon 00", "Mon 23", "Tue 00", "Sun 23"}},
+        {false, {"Mon 00", "Tue 00", "Mon 23", "Sun 23"}},
+        {true, {"2026-02-28", "2026-03-01", "2026-03-01T14:05", "2026-03-01T14:05:00.5"}},
+        {true, {"1999-12", "2000-01", "2000-02", "2001-01"}},
+        {true, {"08:00", "08:30", "17:00", "17:00:01"}},
+        {true, {"-3", "2.5", "10", "1e3"}}, /* as numbers, not as words */
+        {false, {"1", "10", "2", "3"}},
+        {false, {"1", "1", "2", "3"}},
+        {false, {"1", "2", NULL, "3"}},
+        {false, {"1", "2", "3", "2026-01-01"}},
+        {false, {"ann", "bob", "cem", "dora"}},
+        {false, {"Mon 24", "Tue 00", "Wed 00", "Thu 00"}},
+        {false, {"2026-02-28", "2026-02-29", "2026-03-01", "2026-03-02"}},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct labels labels = {0};
+        struct error error = {0};
+        for (int i = 0; i < 4; i++) {
+            const char *name = cases[c].name[i] ? cases[c].name[i] : "";
+            assert_int_equal(
+                name_table_append(&labels.mode[1].names, (struct name){name, strlen(name)}, &error),
+                STATUS_OK);
+        }
+        assert_true(names_ascend(&labels, 1, 4) == cases[c].ascend);
+        assert_false(names_ascend(&labels, 0, 4)); /* a mode without names */
+        labels_free(&labels);
+    }
+}
+
+/* Ticks stand where something round begins: a number, a day, a Monday, a quarter. */
+static void test_ticks_of_names(void **state)
+{
+    (void)state;
+    static const char *const days[] = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+    static const struct {
+        int rows, ticks;
+        uint64_t entry[PLOT_TICKS];
+        const char *number[PLOT_TICKS];
+    } cases[] = {
+        {31, 2, {10, 20}, {"300", "350"}}, /* 250, 255, ..., 400 */
+        {168,
+         6,
+         {24, 48, 72, 96, 120, 144},
+         {"Tue 00", "Wed 00", "Thu 00", "Fri 00", "Sat 00", "Sun 00"}},
+        {24, 5, {4, 8, 12, 16, 20}, {"07:00", "08:00", "09:00", "10:00", "11:00"}},
+        {21,
+         6,
+         {3, 6, 9, 12, 15, 18},
+         {"2025-01", "2025-04", "2025-07", "2025-10", "2026-01", "2026-04"}},
+        {30, 4, {6, 13, 20, 27}, {"01-26", "02-02", "02-09", "02-16"}}, /* Mondays */
+        {48, 3, {12, 24, 36}, {"12:00", "00:00", "12:00"}},             /* two days by the hour */
+        {30, 2, {10, 20}, {"2020", "2030"}},                            /* days of 30 years */
+    };
+    for (int c = 0; c < (int)(sizeof cases / sizeof *cases); c++) {
+        const struct shape shape = {.order = 1, .dims = {(uint64_t)cases[c].rows}};
+        const enum view_order order[MAX_ORDER] = {VIEW_FIND_OUT};
+        struct labels labels = {0};
+        struct error error = {0};
+        struct ktensor k;
+        struct mode_view view[MAX_ORDER];
+        for (int i = 0; i < cases[c].rows; i++) {
+            char name[64];
+            if (c == 0)
+                snprintf(name, sizeof name, "%d", 250 + 5 * i);
+            else if (c == 1)
+                snprintf(name, sizeof name, "%s %02d", days[i / 24], i % 24);
+            else if (c == 2)
+                snprintf(name, sizeof name, "%02d:%02d", 6 + i / 4, i % 4 * 15);
+            else if (c == 3)
+                snprintf(name, sizeof name, "%d-%02d", 2024 + (i + 9) / 12, (i + 9) % 12 + 1);
+            else if (c == 4)
+                snprintf(name, sizeof name, "2026-%02d-%02d", 1 + (i >= 12),
+                         i < 12 ? 20 + i : i - 11);
+            else if (c == 5)
+                snprintf(name, sizeof name, "2026-11-%02dT%02d:00", 2 + i / 24, i % 24);
+            else
+                snprintf(name, sizeof name, "%d-06-30", 2010 + i);
+            assert_int_equal(
+                name_table_append(&labels.mode[0].names, (struct name){name, strlen(name)}, &error),
+                STATUS_OK);
+        }
+        assert_int_equal(ktensor_create(&k, &shape, 1, &error), STATUS_OK);
+        ktensor_randomise(&k, KTENSOR_RANDOM, 1);
+        assert_int_equal(mode_views_make(view, &k, &labels, order, 1, &error), STATUS_OK);
+        assert_int_equal(view[0].kind, VIEW_AS_LINE);
+        assert_int_equal(view[0].ticks, cases[c].ticks);
+        for (int t = 0; t < cases[c].ticks; t++) {
+            assert_int_equal(view[0].tick[t].entry, cases[c].entry[t]);
+            assert_string_equal(view[0].tick[t].number, cases[c].number[t]);
+        }
+        mode_views_free(view);
+        ktensor_free(&k);
+        labels_free(&labels);
+    }
 }
 
 static void test_many_lines_have_fewer_columns(void **state)
@@ -143,11 +248,12 @@ static void test_many_lines_have_fewer_columns(void **state)
     } cases[] = {{1, 240}, {1000, 80}, {4000, 40}};
     for (int i = 0; i < 3; i++) {
         struct ktensor k;
+        struct labels labels = {0};
         struct mode_view view[MAX_ORDER];
         struct error error = {0};
         assert_int_equal(ktensor_create(&k, &shape, cases[i].rank, &error), STATUS_OK);
         ktensor_randomise(&k, KTENSOR_RANDOM, 1);
-        assert_int_equal(mode_views_make(view, &k, order, 1, &error), STATUS_OK);
+        assert_int_equal(mode_views_make(view, &k, &labels, order, 1, &error), STATUS_OK);
         assert_int_equal(view[0].profile.columns, cases[i].columns);
         mode_views_free(view);
         ktensor_free(&k);
@@ -158,6 +264,7 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     struct ktensor k;
+    struct labels labels = {0};
     const enum view_order order[MAX_ORDER] = {VIEW_FIND_OUT};
     int count = 0, fired;
     make_model(&k);
@@ -165,7 +272,7 @@ static void test_failing_allocations(void **state)
         struct mode_view view[MAX_ORDER];
         struct error error = {0};
         memory_hook_set(count++);
-        mode_views_make(view, &k, order, 5, &error);
+        mode_views_make(view, &k, &labels, order, 5, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(error.status, fired ? STATUS_MEMORY : STATUS_OK);
@@ -313,6 +420,8 @@ int main(void)
         cmocka_unit_test(test_few_rows_and_no_numbers),
         cmocka_unit_test(test_smoothness),
         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_names_that_ascend),
+        cmocka_unit_test(test_ticks_of_names),
         cmocka_unit_test(test_many_lines_have_fewer_columns),
         cmocka_unit_test(test_failing_allocations),
         cmocka_unit_test(test_by_hand),

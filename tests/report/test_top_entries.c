@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -115,12 +116,51 @@ static void test_allocation_fails(void **state)
     }
 }
 
+/* What a component explains stands beside its weight, unless it cancels others. */
+static void test_shares(void **state)
+{
+    (void)state;
+    static const struct {
+        double explained, lost;
+        const char *expected;
+    } cases[] = {{0.312, 0.12, ", explains 31.2 %, 12.0 % lost without it"},
+                 {0.6174, NAN, ", explains 61.7 %"},
+                 {NAN, 0.5, ", 50.0 % lost without it"},
+                 {NAN, NAN, ""},
+                 {1 + 1e-15, -1e-17, ", explains 100.0 %, 0.0 % lost without it"},
+                 {-3e5, 0.1, ", cancels others"},
+                 {0.4, 2e9, ", cancels others"},
+                 {INFINITY, 0, ", cancels others"}};
+    const struct shape shape = {.order = 2, .dims = {2, 2}};
+    struct ktensor k;
+    struct error error = {0};
+    assert_int_equal(ktensor_create(&k, &shape, 1, &error), STATUS_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[SHARES_TEXT];
+        k.explained[0] = cases[i].explained;
+        k.lost[0] = cases[i].lost;
+        assert_string_equal(shares_text(&k, 0, text), cases[i].expected);
+        struct json j;
+        char got[1024];
+        json_begin(&j, &error);
+        json_put_object(&j, NULL);
+        top_put_json(&j, &(struct top_view){.model = &k, .end_component = 1});
+        json_end(&j);
+        snprintf(got, sizeof got, "%.*s", (int)j.used, j.text);
+        assert_true((strstr(got, "\"explained\": ") != NULL) == isfinite(cases[i].explained));
+        assert_true((strstr(got, "\"lost\": ") != NULL) == isfinite(cases[i].lost));
+        json_free(&j);
+    }
+    ktensor_free(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_counts),
         cmocka_unit_test(test_in_order),
         cmocka_unit_test(test_allocation_fails),
+        cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

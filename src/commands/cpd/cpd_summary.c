@@ -67,20 +67,19 @@ static void summarise(struct progress *progress, const struct cpd_results *resul
         [CPALS_INTERRUPTED] = "interrupted",
         [CPALS_TIME_LIMIT] = "stopped at the time limit",
     };
-    char size[NUMBER_SIZE_TEXT], fit[FIT_TEXT], violation[48] = "";
+    char size[NUMBER_SIZE_TEXT], fit[FIT_TEXT], share[SHARE_TEXT];
     fit_text(result->fit, result->trust.noise, 9, fit);
-    progress_note(progress, "fit %s after %d iteration%s, %s (last change %.1e)", fit,
-                  result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
+    fit_share_text(result->fit, result->log_likelihood != 0, share);
+    progress_note(progress, "fit %s (explains %s) after %d iteration%s, %s (last change %.1e)", fit,
+                  share, result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
     show_holdout_error(progress, &result->holdout_error);
     if (results->runs.ridge.count > 0)
         progress_note(progress, "ridge %g, of %d that were tried", results->runs.ridge.best,
                       results->runs.ridge.count);
-    if (!isnan(result->violation))
-        snprintf(violation, sizeof violation, ", KKT violation %.1e", result->violation);
     if (result->log_likelihood != 0)
-        progress_note(progress, "log-likelihood %.10g, deviance %.10g%s", result->log_likelihood,
-                      result->deviance, violation);
+        progress_note(progress, "log-likelihood %.10g, deviance %.10g", result->log_likelihood,
+                      result->deviance);
     if (result->restarts > 0)
         progress_note(progress, "momentum: %d restart%s, %d iteration%s lost", result->restarts,
                       result->restarts == 1 ? "" : "s", result->restarts,

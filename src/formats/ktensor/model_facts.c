@@ -146,7 +146,7 @@ static enum status take_mode(const struct facts_file *f, const json_t *mode, int
         return error_set(error, STATUS_INPUT,
                          "%s: mode %d: the names of its indices, %s, are not beside the model",
                          f->path, n + 1, map);
-    if (!modes->of[n][0])
+    if (!names->none && !modes->of[n][0])
         memcpy(modes->of[n], name, sizeof name);
     return STATUS_OK;
 }
