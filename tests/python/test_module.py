@@ -391,6 +391,33 @@ class TestModel(Module):
         with self.assertRaises(FileNotFoundError):
             blco.load(self.path("none"))
 
+    def test_load_knows_what_a_model_is_of(self):
+        values = np.round(abs(self.values))
+        for loss, count in (("squares", 6), ("poisson", 8)):
+            model = blco.cpd((self.coords, values), 3, loss=loss, values="binary", iters=4, **HOST)
+            model.save(self.path("s"))
+            os.unlink(self.path("s.json"))
+            loaded = blco.load(self.path("s"))
+            self.assertEqual((loaded.facts, loaded.facts["loss"], loaded.facts["values"]), (model.facts, loss, "binary"))
+            np.testing.assert_array_equal(loaded.explained, model.record["result"]["explained"])
+            np.testing.assert_array_equal(loaded.lost, model.record["result"].get("lost"))
+            found, expected = (one.residuals((self.coords, values)) for one in (loaded, model))
+            self.assertEqual(len(set(expected)), count)
+            for name in expected:
+                np.testing.assert_array_equal(np.asarray(found[name]), np.asarray(expected[name]))
+            if loss == "squares":
+                np.testing.assert_allclose(found["model"] + found["residual"], found["value"], rtol=1e-12)
+        with open(self.path("s.model.json"), encoding="utf-8") as file:
+            facts = json.load(file)
+        for broken, message in (("{", "s.model.json: "), ({"format": 2}, "not a description of a model"),
+                                ({**facts, "rank": 2}, "of another model: expected rank 3 and lengths "),
+                                ({**facts, "modes": facts["modes"][1:]}, "of another model")):
+            with open(self.path("s.model.json"), "w", encoding="utf-8") as file:
+                file.write(broken if isinstance(broken, str) else json.dumps(broken))
+            with self.assertRaises(ValueError) as caught:
+                blco.load(self.path("s"))
+            self.assertIn(message, str(caught.exception))
+
     def test_help_has_no_words_of_the_shell(self):
         text = inspect.getdoc(blco.cpd)
         for word in ("--", " -r", " -o", "STEM", "exit", "FILE", "standard output", "repeatable"):
@@ -440,6 +467,7 @@ class TestModel(Module):
     def test_save_replaces_an_older_model(self):
         arrays = [f"m.{part}.npy" for part in ("lambda", "mode1", "mode2")]
         blco.cpd((self.coords, self.values), 2, iters=2, stem=self.path("m"), format="text,csv,ktns", **HOST)
+        self.assertIn("m.model.json", self.files())
         for name in ("m.html", "n.mode3.npy"):
             open(self.path(name), "w").close()
         self.small(3, 2, 4, names=[["a", "b", "c"], None, None], modes=["x", "y", "z"], record={"a": 1}).save(self.path("m"))
@@ -496,7 +524,8 @@ class TestModel(Module):
                 self.small(7, 8, 9).save(self.path("m"))
             else:
                 run_program("cpd", f"{DATA}/planted.tns", "-q", "-r1", "-i1", "--backend=host", "--format=npy", "-o", self.path("m"))
-            self.assertEqual(self.files(), ["m.lambda.npy", *(f"m.mode{n}.npy" for n in (1, 2, 3))])
+            made = [] if stop % 2 else ["m.model.json"]
+            self.assertEqual(self.files(), ["m.lambda.npy", *(f"m.mode{n}.npy" for n in (1, 2, 3)), *made])
 
     def test_any_name_is_read_as_written(self):
         pieces = ["\\", "x0a", "x0d", "x5c", "\n", "\r", "\ufeff", "x", "0", "a", "\udcff"]
@@ -794,6 +823,114 @@ class TestPandas(Module):
         np.testing.assert_allclose(model.predict(numbers.assign(n=[9, 19, 29, 0])), model.predict(numbers))
         model = blco.cpd(dates, 1, columns=["user", "time"], bin={"time": "hour-of-week"}, iters=2, **HOST)
         self.assertEqual(model.predict(dates.assign(time=["Mon 14", *dates["time"][1:]]))[0], model.predict(dates)[0])
+
+    def test_a_loaded_model_reads_tables_as_the_one_in_memory(self):
+        import pandas
+
+        frame = pandas.read_csv(f"{DATA}/events.csv")
+        later = pandas.concat([frame.assign(amount=5), frame.assign(time="2027-01-01T00:00"), frame.assign(user="new")])
+        later = later[~later.assign(time=later["time"].str[:13]).duplicated(["user", "item", "time"])]
+        later = later.sample(frac=1, random_state=1)[["amount", "time", "item", "user"]]
+        later.to_csv(self.path("later.csv"), index=False)
+        columns, made = ["user", "item", "time"], 0
+        for options in ({"bin": {"time": "1h"}, "value": "amount", "values": "log1p"}, {}):
+            known = []
+            for x in (f"{DATA}/events.csv", frame, frame.sample(frac=1, random_state=2)):
+                model = blco.cpd(x, 2, columns=columns, iters=20, stem=self.path("k"), **options, **HOST)
+                model.save(self.path("s"))
+                os.unlink(self.path("s.json"))
+                for stem in "ks":
+                    loaded = blco.load(self.path(stem))
+                    self.assertEqual((loaded.facts, loaded.reading), (model.facts, model.reading))
+                    np.testing.assert_array_equal(loaded.predict(later), model.predict(later))
+                    for y in (later, self.path("later.csv")):
+                        pandas.testing.assert_frame_equal(loaded.residuals(y), model.residuals(y))
+                    lines = run_program("predict", self.path(stem), self.path("later.csv"), "-q", "--residuals").split("\n")[:-1]
+                    said = pandas.DataFrame([line.split("\t") for line in lines], columns=[*columns, "model", "residual"])
+                    said = said.astype({"model": float, "residual": float})
+                    mine = loaded.residuals(later).drop(columns="value")
+                    pandas.testing.assert_frame_equal(*(some.sort_values(columns, ignore_index=True) for some in (said, mine)))
+                    made += mine["model"].notna().sum()
+                known.append({name: fact for name, fact in model.facts.items() if name not in ("hash", "explained", "lost")})
+            self.assertEqual(known, known[:1] * 3)
+        self.assertGreater(made, 50)
+        run_program("convert", f"{DATA}/events.csv", self.path("t.blco"), "-q", "--columns=user,item,time", "--value=amount",
+                    "--values=log1p", "--bin=time=1h")
+        model = blco.cpd(self.path("t.blco"), 2, iters=5, **HOST)
+        self.assertEqual(model.reading, {"columns": columns, "value": "amount", "bin": {"time": "1h"}})
+        found = [model.residuals(x) for x in (self.path("t.blco"), f"{DATA}/events.csv")]
+        pandas.testing.assert_frame_equal(*found)
+        twice = blco.cpd(self.path("t.blco"), 2, values="binary", iters=5, **HOST)
+        self.assertEqual((twice.facts["values"], set(twice.residuals(self.path("t.blco"))["value"])), ("log1p,binary", {1}))
+
+    def test_names_decide_whatever_the_order(self):
+        import pandas
+
+        columns = ["user", "item", "hour"]
+        frame = pandas.DataFrame({"user": [f"u{i}" for i in self.coords[:, 0]], "item": [f"i{i}" for i in self.coords[:, 1]],
+                                  "hour": self.coords[:, 2] * 3, "n": self.values})
+        permuted = frame.sample(frac=1, random_state=1)[["n", "hour", "item", "user"]]
+        options = {"columns": columns, "value": "n", "iters": 3, "tol": 0, **HOST}
+        model, other = (blco.cpd(x, 4, **options) for x in (frame, permuted))
+        self.assertNotEqual(list(model.names[0]), list(other.names[0]))
+        np.testing.assert_array_equal(model.predict(permuted), model.predict(frame)[permuted.index])
+        permuted.to_csv(self.path("p.csv"), index=False)
+        run_program("convert", self.path("p.csv"), self.path("p.tns"), "-q", "--columns=hour,user,item", "--value=n")
+        expected = model.residuals(frame).astype({"hour": int}).sort_values(columns, ignore_index=True)
+        for x in (permuted, self.path("p.csv"), self.path("p.tns")):
+            found = model.residuals(x).astype({"hour": int}).sort_values(columns, ignore_index=True)
+            pandas.testing.assert_frame_equal(found, expected)
+            unlisted = [model.top(5, unlisted={"user": "u3"}, tensor=some) for some in (frame, x)]
+            pandas.testing.assert_frame_equal(*unlisted)
+        one, two = (blco.cpd(x, 4, init=model, **options) for x in (frame, permuted))
+        for n in range(3):
+            np.testing.assert_allclose(two.factors[n].loc[one.factors[n].index], one.factors[n], rtol=1e-9, atol=1e-9)
+        self.assertAlmostEqual(one.compare(two).score, 1)
+        self.assertLess(one.compare(two, match="index").score, .9)
+
+        few = permuted[permuted["user"].isin(["u1", "u2", "u3"])]
+        users = frame["user"].nunique()
+
+        def warned(call):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                made = call()
+            self.assertEqual({one.filename for one in caught}, {__file__})
+            return made, [str(one.message) for one in caught if "lacks" in str(one.message)]
+
+        folded, said = warned(lambda: blco.cpd(few, 4, init=model, fix=[2, 3], **options))
+        self.assertEqual(said, [f"mode 1 (user): {users - 3} names of init that DataFrame lacks"])
+        for n in (1, 2):
+            self.assertEqual(list(folded.names[n]), list(map(str, model.names[n])))
+            np.testing.assert_array_equal(folded.factors[n], model.factors[n])
+        _, said = warned(lambda: model.compare(folded))
+        self.assertEqual(said, [f"mode 1 (user): {users - 3} names of the model that the other one lacks"])
+        model.save(self.path("m"))
+        _, said = warned(lambda: blco.cpd(frame.assign(user=frame["user"].replace("u4", "new")), 4, init=self.path("m"), **options))
+        self.assertEqual(said, ["mode 1 (user): 1 name of DataFrame that init lacks", "mode 1 (user): 1 name of init that DataFrame lacks"])
+
+        bare = blco.Model(model.weights, [np.asarray(factor) for factor in model.factors])
+        for suffix in ("modes", "mode1", "mode2", "mode3"):
+            os.unlink(self.path(f"p.{suffix}.map"))
+        cases = [(blco.InputError, 'init: no names of the indices of mode 1, which frame.csv has: expected a .map file (match="index": ',
+                  lambda: blco.cpd(frame, 4, init=bare, **options)),
+                 (blco.InputError, "coords.npy,values.npy: no names of the indices of mode 1, which init has",
+                  lambda: blco.cpd((self.coords, self.values), 4, init=model, **HOST)),
+                 (blco.InputError, 'other: no names of the indices of mode 1, which model has: expected a .map file (match="index": ',
+                  lambda: model.compare(bare)),
+                 (ValueError, "no names of the indices of mode 1 in the model, which the tensor has: expected ",
+                  lambda: bare.residuals(frame, columns=columns, value="n")),
+                 (ValueError, "no names of the indices of mode 1 in the tensor, which the model has: expected ",
+                  lambda: model.residuals(self.path("p.tns"))),
+                 (ValueError, "no mode is named 'user', as mode 1 of the model is",
+                  lambda: model.residuals(frame.rename(columns={"user": "who"}), columns=["who", "item", "hour"], value="n"))]
+        for kind, message, call in cases:
+            with self.assertRaises(kind) as caught:
+                call()
+            self.assertTrue(str(caught.exception).startswith(message), str(caught.exception))
+            self.assertNotIn("\n", str(caught.exception))
+        self.assertEqual(blco.cpd(frame, 4, init=bare, match="index", **options).names[0][0], frame["user"][0])
+        self.assertAlmostEqual(bare.compare(bare, match="index").score, 1)
 
     def test_names_of_other_types_are_compared_as_texts(self):
         import pandas

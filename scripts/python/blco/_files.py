@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import socket
@@ -16,7 +17,8 @@ from ._program import OutputError
 
 MODES = range(1, 17)
 MAPS = [*(f"mode{n}.map" for n in MODES), "modes.map"]
-MODEL = ["ktns", *(f"{part}.{ending}" for ending in ("mat", "npy", "csv") for part in ("lambda", *(f"mode{n}" for n in MODES)))]
+MODEL = ["ktns", "model.json",
+         *(f"{part}.{ending}" for ending in ("mat", "npy", "csv") for part in ("lambda", *(f"mode{n}" for n in MODES)))]
 HEAD = "blco, process "  # begins the first text line of a lock
 MARK = "\ufeff"
 
@@ -61,6 +63,39 @@ def read_map(path: str) -> list[str] | None:
     except FileNotFoundError:
         return None
     return [line.removesuffix("\r").replace("\\x0a", "\n").replace("\\x0d", "\r").replace("\\x5c", "\\") for line in lines]
+
+
+def replace(path: str, text: bytes) -> None:
+    """Writes one file, whole or not at all."""
+    hidden = f"{path}-{os.getpid()}"
+    with open(hidden, "wb") as file:
+        file.write(text)
+    os.replace(hidden, path)
+
+
+# --- what a model is of ---
+
+
+def facts_text(facts: Mapping[str, Any]) -> bytes:
+    """The text of STEM.model.json."""
+    return (json.dumps(facts, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+
+def read_facts(stem: str, rank: int, shape: Sequence[int]) -> dict[str, Any]:
+    """What STEM.model.json has about a model of this rank and shape; empty where there is none."""
+    path = f"{stem}.model.json"
+    try:
+        with open(path, encoding="utf-8") as file:
+            facts: dict[str, Any] = json.load(file)
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if not isinstance(facts, dict) or facts.get("format") != 1:
+        raise ValueError(f'{path}: not a description of a model that this blco knows, expected "format": 1')
+    if (facts.get("rank"), [mode.get("length") for mode in facts.get("modes", [])]) != (rank, list(shape)):
+        raise ValueError(f"{path}: of another model: expected rank {rank} and lengths {', '.join(map(str, shape))}")
+    return facts
 
 
 # --- the files of a stem ---

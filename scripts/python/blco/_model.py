@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Mapping, NamedTuple, Sequence
+import warnings
+from typing import Any, Literal, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -40,19 +41,21 @@ class Model:
               record.trace
     names     None, or of each mode the names of its indices, or None
     modes     the names of the modes, or None
+    facts     what the model is of, a dictionary: STEM.model.json of blco-model(5); empty where that is not known
     reading   how the columns of its tensor were read: the arguments columns, value and bin of cpd()
     """
 
     def __init__(self, weights: np.ndarray, factors: Sequence[np.ndarray], *, record: dict[str, Any] | None = None,
                  names: Sequence[Any] | None = None, modes: Sequence[str] | None = None,
-                 reading: Mapping[str, Any] | None = None) -> None:
+                 facts: Mapping[str, Any] | None = None, reading: Mapping[str, Any] | None = None) -> None:
         self.weights = weights
         self.record = Record(record or {})
         self.modes = list(modes) if modes is not None else None
         self.names: list[Any] | None = None
         if names is not None and any(some is not None for some in names):
             self.names = [_names.as_index(some, self.modes[n] if self.modes else None) for n, some in enumerate(names)]
-        self.reading = {name: reading[name] for name in _names.COLUMNS if reading and reading.get(name) is not None}
+        self._facts = dict(facts or {})
+        self.reading = {**_names.reading_of(self._facts), **(reading or {})}
         self._arrays = list(factors)
         self.factors: list[Any] = [self._framed(n) for n in range(len(factors))]
 
@@ -77,12 +80,25 @@ class Model:
         return float(self.record["result"]["fit"])
 
     @property
-    def explained(self) -> np.ndarray:
-        return np.array(self.record["result"]["explained"], float)
+    def facts(self) -> dict[str, Any]:
+        modes = []
+        for n, mode in enumerate(self._facts.get("modes", [])):
+            name, named = self.modes and self.modes[n], self.names is not None and self.names[n] is not None
+            modes.append({"length": self.shape[n], **({"name": name} if name else {}),
+                          **({"names": f"mode{n + 1}.map"} if named else {}),
+                          **{fact: mode[fact] for fact in ("order", "bin") if fact in mode}})
+        return {**self._facts, "modes": modes} if modes else {}
+
+    @property
+    def explained(self) -> np.ndarray | None:
+        return self._shares("explained")
 
     @property
     def lost(self) -> np.ndarray | None:
-        shares = self.record["result"].get("lost")
+        return self._shares("lost")
+
+    def _shares(self, name: str) -> np.ndarray | None:
+        shares = (self._facts or self.record.get("result", {})).get(name)
         return None if shares is None else np.array(shares, float)
 
     @property
@@ -147,14 +163,14 @@ class Model:
         of cpd() that say how a tensor is read: columns, value, bin, mask, index_base. A DataFrame or CSV file is read as
         the tensor of the model, unless they say otherwise."""
         index, values, columns = self._entries(x, reading)
-        loss = self.record.get("options", {}).get("loss", "squares")
+        loss = self._facts.get("loss") or self.record.get("options", {}).get("loss", "squares")
         known = (index >= 0).all(axis=1)
         found = np.full((len(index), 4 if loss == "poisson" else 2), np.nan)
         if known.any():
             with Tensor((index[known], values[known].astype(np.float64))) as tensor:
                 path = tensor.folder + "residuals.npy"
                 words = [tensor.path, "--residuals", f"--loss={loss}", f"--output={path}"]
-                self._run("predict", words, tensor.folder, tensor.fds)
+                self._without_names()._run("predict", words, tensor.folder, tensor.fds)
                 found[known] = np.load(path)
         columns.update(value=values, **dict(zip(("model", "residual", "pearson", "p"), found.T)))
         try:
@@ -168,18 +184,25 @@ class Model:
         names, or the indices."""
         is_table = hasattr(x, "loc") or (isinstance(x, (str, os.PathLike)) and os.fspath(x).endswith(_names.TABLES))
         own = {**({"columns": self.modes} if self.modes else {}), **self.reading} if is_table else {}
-        changed = self.record.get("options", {}).get("values")
-        coords, values, names = _names.entries_of(x, {**own, **reading}, changed)
+        changed = self._facts.get("values") or self.record.get("options", {}).get("values")
+        coords, values, found_names, modes = _names.entries_of(x, {**own, **reading}, changed)
         if coords.shape[1] != len(self.shape):
             raise ValueError(f"a tensor of {coords.shape[1]} modes, expected the {len(self.shape)} of the model")
+        places = _names.places_of(self.modes, modes, len(self.shape))
+        coords = coords[:, places]
         index, columns = coords.astype(np.int64), {}
-        for n, found in enumerate(names):
-            if self.names is not None and self.names[n] is not None and found is not None:
-                index[:, n] = _names.find(_names.as_index(found, None), self.names[n])[coords[:, n]]
+        for n, found in enumerate(found_names[k] for k in places):
+            names = None if self.names is None else self.names[n]
+            if (names is None) != (found is None) and (is_table or isinstance(x, (str, os.PathLike))):
+                has, lacks = ("the model", "the tensor") if found is None else ("the tensor", "the model")
+                raise ValueError(f"no names of the indices of mode {n + 1} in {lacks}, which {has} has: expected names in both, "
+                                 "or arrays of indices")
+            if names is not None and found is not None:
+                index[:, n] = _names.find(_names.as_index(found, None), names)[coords[:, n]]
                 columns[self._mode(n)] = _names.taken(found, coords[:, n])
             else:
                 self._check_range(n, index[:, n])
-                columns[self._mode(n)] = _names.taken(self.names and self.names[n], index[:, n])
+                columns[self._mode(n)] = _names.taken(names, index[:, n])
         return index, values, columns
 
     # --- what it says ---
@@ -203,7 +226,7 @@ class Model:
         words += [] if component is None else [f"--component={component}"]
         words += [] if mode is None else [f"--mode={mode}"]
         with _program.Folder() as folder:
-            found = self._run("top", words, folder.path, folder.fds)
+            found = self._without_names()._run("top", words, folder.path, folder.fds)
         return table([{"component": one["component"], "mode": self._mode(some["mode"] - 1),
                        "name": self._name(some["mode"] - 1, entry["index"]), "value": entry["value"]}
                       for one in found["components"] for some in one["modes"] for entry in some["entries"]])
@@ -220,25 +243,31 @@ class Model:
                 raise ValueError(f"unlisted: {name!r}, expected "
                                  + (f"an index from 0 to {self.shape[n] - 1}" if names is None else "a name")
                                  + f" of mode {mode!r}")
-            words.append(f"--unlisted={n + 1}={index if names is None else _files.texts_of(names)[index]}")
+            words.append(f"--unlisted={n + 1}={index}")
         index, values, _ = self._entries(x, {"value": None})
         if isinstance(x, np.ndarray):  # which lists all entries
             index = index[(values != 0) & (values == values)]
         index = index[(index >= 0).all(axis=1)]
         with Tensor((index, np.ones(len(index)))) as tensor:
-            found = self._run("top", [tensor.path.split(",")[0], *words], tensor.folder, tensor.fds)
+            found = self._without_names()._run("top", [tensor.path.split(",")[0], *words], tensor.folder, tensor.fds)
         return table([{**{self._mode(n): self._name(n, i) for n, i in enumerate(entry["indices"])}, "model": entry["model"]}
                       for entry in found["unlisted"]])
 
-    def compare(self, other: Model, *, modes: Sequence[int] | None = None, weights: bool = True) -> Comparison:
+    def compare(self, other: Model, *, modes: Sequence[int] | None = None, weights: bool = True,
+                match: Literal["names", "all", "index"] | None = None) -> Comparison:
         """How alike two models are, and which components belong together: blco-compare(1). modes: these alone, as [2, 3];
-        the others may have other lengths. weights: whether weights count, and not the columns alone."""
+        the others may have other lengths. weights: whether weights count, and not the columns alone. match: whether rows
+        are matched by names, where there are any; those that only one model has are left out, with a warning."""
         if not isinstance(other, Model):
             raise TypeError(f"a model to compare with: of {type(other).__name__}, expected a blco.Model")
-        words = _program.words_of({"json": True, "modes": modes, "no_weights": not weights})
+        words = _program.words_of({"json": True, "modes": modes, "no_weights": not weights, "match": match})
         with _program.Folder() as folder:
             other.save(folder.path + "other")
             found = self._run("compare", [folder.path + "other", *words], folder.path, folder.fds)
+        if match != "index":
+            a, b = (_names.Side(what, k.modes, k.names) for what, k in (("the model", self), ("the other one", other)))
+            for text in _names.lacking(a, b, found["compared"]):
+                warnings.warn(text, _program.Warning, stacklevel=2)
         pairs = [{**{name: value for name, value in pair.items() if name != "cosines"},
                   **{self._mode(n - 1): cosine for n, cosine in zip(found["compared"], pair["cosines"])}}
                  for pair in found["pairs"]]
@@ -247,7 +276,7 @@ class Model:
     # --- files and pages ---
 
     def save(self, stem: str | os.PathLike[str]) -> None:
-        """Writes STEM.modeN.npy, STEM.lambda.npy, STEM.json, the record, and of modes with names
+        """Writes STEM.modeN.npy, STEM.lambda.npy, STEM.json, the record, STEM.model.json, and of modes with names
         STEM.modeN.map and STEM.modes.map for commands of blco. They replace the files of an older model
         together, as those of the program do: blco-model(5)."""
         arrays = [*((f"mode{n}", factor) for n, factor in enumerate(self._arrays, 1)), ("lambda", self.weights)]
@@ -255,6 +284,8 @@ class Model:
             f"{part}.npy": np.ascontiguousarray(array, dtype=np.float64) for part, array in arrays}
         if self.record:
             files["json"] = json.dumps(self.record).encode()
+        if self.facts:
+            files["model.json"] = _files.facts_text(self.facts)
         _files.write(os.fspath(stem), {**files, **_files.name_maps(self.modes, self.names)})
 
     def report(self, path: str | os.PathLike[str] | None = None) -> Page:
@@ -266,6 +297,10 @@ class Model:
         """What the model is of, in few words: the name of a file without endings, or of a type."""
         name = os.path.basename(str(self.record.get("tensor", {}).get("name", "")))
         return name.split(".")[0][:50] or "model"
+
+    def _without_names(self) -> Model:
+        """For commands that are given indices, and values as they are."""
+        return Model(self.weights, self._arrays)
 
     def _run(self, command: str, words: list[str], folder: str, fds: list[int]) -> Any:
         """What a command prints, as JSON, about the model, whose files go to a temporary folder."""
@@ -308,15 +343,17 @@ def _strongest(column: np.ndarray, count: int) -> list[int]:
 
 
 def load(stem: str | os.PathLike[str]) -> Model:
-    """The model whose files begin with `stem`, in any format, with its names, and the record of its run from STEM.json."""
+    """The model whose files begin with `stem`, in any format, with its names, what it is of, and the record of its run
+    from STEM.json."""
     stem = os.fspath(stem)
     weights, factors = _load.load_blco(stem)
     modes, names = _load.load_names(stem)
     names = [*names, *[None] * (len(factors) - len(names))]
-    path = (stem[: -len(".ktns")] if stem.endswith(".ktns") else stem) + ".json"
-    record = None
+    own = stem.removesuffix(".ktns")
+    facts = _files.read_facts(own, len(weights), [len(factor) for factor in factors])
+    path, record = own + ".json", None
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             record = json.load(file)
-    return Model(weights, factors, record=record, names=names,
+    return Model(weights, factors, record=record, names=names, facts=facts,
                  modes=[mode or "" for mode in modes] if any(modes) else None)

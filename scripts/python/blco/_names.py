@@ -3,7 +3,8 @@ here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+import os
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -14,8 +15,50 @@ from ._tensor import Tensor
 if TYPE_CHECKING:
     from ._model import Model
 
-COLUMNS = ("columns", "value", "bin")  # how a model's tensor was read: as arguments of cpd()
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def reading_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """How the table was read that a model is of, as arguments of cpd(); empty where it is of none."""
+    modes = facts.get("modes", [])
+    if not any("order" in mode for mode in modes):
+        return {}
+    names = [mode.get("name", "") for mode in modes]
+    bins = {name: mode["bin"] for name, mode in zip(names, modes) if "bin" in mode}
+    return {"columns": names, **({"value": facts["value"]} if "value" in facts else {}), **({"bin": bins} if bins else {})}
+
+
+def places_of(modes: Sequence[str | None] | None, others: Sequence[str | None] | None, order: int) -> list[int]:
+    """Of each mode the other one that has its name, where both sides name all; else that of the same number."""
+    if not (modes and others and all(modes) and all(others)):
+        return list(range(order))
+    places: list[int] = []
+    for n, name in enumerate(modes):
+        found = [k for k, other in enumerate(others) if k not in places and other == name]
+        if not found:
+            raise ValueError(f"no mode is named {name!r}, as mode {n + 1} of the model is")
+        places.append(n if n in found else found[0])
+    return places
+
+
+class Side(NamedTuple):
+    """A tensor or model whose names are matched with those of another one."""
+
+    what: str  # it is, for messages
+    modes: Sequence[str | None] | None
+    names: Sequence[Any] | None
+
+
+def lacking(a: Side, b: Side, compared: Sequence[int]) -> Iterator[str]:
+    """Sentences about names of one side that the other one lacks. compared: modes of a, from 1."""
+    places = places_of(a.modes, b.modes, max(compared, default=0))
+    for n in compared:
+        sides = (a.what, a.names and a.names[n - 1]), (b.what, b.names and b.names[places[n - 1]])
+        mode = f" ({a.modes[n - 1]})" if a.modes and a.modes[n - 1] else ""
+        for (what, names), (other, others) in (sides[::-1], sides):
+            count = 0 if names is None or others is None else int((find(names, others) < 0).sum())
+            if count:
+                yield f"mode {n}{mode}: {count} name{'' if count == 1 else 's'} of {what} that {other} lacks"
 
 
 def as_index(names: Any, mode: str | None) -> Any:
@@ -89,29 +132,39 @@ def _binned(found: Any, mode: str, width: Any) -> Any:
 
     row = "row" if mode != "row" else "row of the table"
     frame = pandas.DataFrame({row: np.arange(len(found)), mode: found})
-    coords, _, names = entries_of(frame, {"columns": [row, mode], "bin": {mode: width}})
+    coords, _, names, _ = entries_of(frame, {"columns": [row, mode], "bin": {mode: width}})
     bins = np.empty(len(found), dtype=np.int64)
     bins[np.asarray(names[0], dtype=np.int64)[coords[:, 0]]] = coords[:, 1]
     return pandas.Index(names[1]).take(bins)
 
 
-def entries_of(x: Any, reading: Mapping[str, Any], values: str | None = None) -> tuple[np.ndarray, np.ndarray, list[Any]]:
-    """Coordinates (entries x modes), values, and of each mode its names or None, of a tensor that is read as `reading`
-    says. Arrays have their order; of files and DataFrames the program sums duplicates. values: as of cpd(), what becomes
-    of them."""
+def entries_of(x: Any, reading: Mapping[str, Any], values: str | None = None) -> tuple[np.ndarray, np.ndarray, list[Any], Any]:
+    """Coordinates (entries x modes), values, of each mode its names or None, and the names of the modes or None, of a
+    tensor that is read as `reading` says. Arrays have their order; of files and DataFrames the program sums duplicates.
+    values: as of cpd(), what becomes of them, but for what a .blco file has had."""
     options = dict(reading)
     columns, value, mask = (options.pop(name, None) for name in ("columns", "value", "mask"))
     with Tensor(x, columns, value, as_text=bool(options.get("bin") or options.get("order")), mask=mask,
                 unlisted="listed") as tensor:
         if tensor.entries is not None and values is None:
             coords, listed = tensor.entries
-            return coords - int(options.get("index_base") or 0), listed, [None] * coords.shape[1]
+            return coords - int(options.get("index_base") or 0), listed, [None] * coords.shape[1], None
+        if values is not None and tensor.path.endswith(".blco"):
+            done = _change_of(tensor.path)
+            values = values.removeprefix(f"{done},") if values != done else None
         path = tensor.folder + "entries.blco"
         words = _program.words_of(tensor.words({**options, "values": values}))
         words = [tensor.path, path, "--keep-zeros", *words]
         _program.output_of("convert", words, pass_fds=tensor.fds, hide=tensor.folder)
         coords, listed, shape = _load.load_blco(path)
-        names = tensor.names if tensor.names is not None else _load.load_names(path)[1]
+        modes, names = (tensor.modes, tensor.names) if tensor.names is not None else _load.load_names(path)
         names = [*names, *[None] * (len(shape) - len(names))]
     order = np.lexsort(coords.T[::-1])
-    return coords[order], listed[order], names
+    return coords[order], listed[order], names, modes
+
+
+def _change_of(path: str | os.PathLike[str]) -> str:
+    """What became of the values of a .blco file: blco-file(5)."""
+    with open(path, "rb") as file:
+        file.seek(4096 - 2048 - 32)
+        return file.read(32).split(b"\0")[0].decode("utf-8", "replace")

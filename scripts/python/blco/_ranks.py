@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any, Mapping
 
+from . import _files
 from ._model import Model, page_of
 from ._notebook import Page, html_table
 from ._tables import table
@@ -63,10 +64,7 @@ class Ranks:
             model.save(f"{stem}.r{rank}")
         rows = [{**row, "stem": f"{stem}.r{row['rank']}"} if row["rank"] in self.models else row
                 for row in self.record["ranks"]]
-        hidden = f"{stem}.ranks.json-{os.getpid()}"
-        with open(hidden, "w", encoding="utf-8") as file:
-            json.dump({**self.record, "ranks": rows}, file)
-        os.replace(hidden, stem + ".ranks.json")
+        _files.replace(stem + ".ranks.json", json.dumps({**self.record, "ranks": rows}).encode())
 
     def report(self, path: str | os.PathLike[str] | None = None) -> Page:
         """The page of blco-report(1) that compares the ranks; with a path it is also written there."""

@@ -11,8 +11,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from . import _program
-from ._files import read_map
+from . import _files, _load, _names, _program
 from ._model import Model
 from ._ranks import Ranks
 from ._tensor import Tensor
@@ -21,7 +20,12 @@ from ._words import in_python
 
 def _asks_for_text(options: Mapping[str, Any]) -> bool:
     """Whether the program is to number names in a way that only CSV has."""
-    return bool(options.get("bin") or options.get("order"))
+    return bool(options.get("bin") or options.get("order") or _has_start(options))
+
+
+def _has_start(options: Mapping[str, Any]) -> bool:
+    """Whether names are matched with those of a model."""
+    return options.get("init") not in (None, "random", "normal", "nvecs") and options.get("match") != "index"
 
 
 MOST_RANKS = 1000  # that the program has in a range
@@ -50,11 +54,12 @@ def run_cpd(x: Any, rank: Any, columns: Sequence[str] | None, value: str | None,
             options: dict[str, Any]) -> Any:
     rank_text = _rank_text(rank)
     show = _program.shows_progress() if progress is None else progress
-    reading = {"columns": columns, "value": value, "bin": options.get("bin")}
+    reading = {name: given for name, given in (("columns", columns), ("value", value)) if given is not None}
     with Tensor(x, columns, value, as_text=_asks_for_text(options), mask=mask, unlisted=options.get("unlisted")) as tensor:
         if isinstance(options.get("init"), Model):
             options["init"].save(tensor.folder + "init")
             options["init"] = tensor.folder + "init"
+        start = _load.load_names(_program.text_of(options["init"])) if _has_start(options) else (None, [])
         stem = _program.text_of(options.pop("stem", None) or "")
         if stem:
             tensor.write_names()
@@ -75,6 +80,9 @@ def run_cpd(x: Any, rank: Any, columns: Sequence[str] | None, value: str | None,
         if ":" in rank_text and os.path.exists(stem + ".ranks.json"):
             with open(stem + ".ranks.json", encoding="utf-8") as file:
                 found = Ranks(_named(json.load(file), tensor), {model.rank: model for model in models})
+    tensors = _names.Side(tensor.title, models[0].modes, models[0].names)
+    for text in _names.lacking(_names.Side("init", *start), tensors, range(1, len(start[1]) + 1)):
+        warnings.warn(text, _program.Warning, stacklevel=3)
     for model in models:
         _warn(model, f"rank {model.rank}: " if isinstance(found, Ranks) else "")
     return _concluded(found, models[-1], result)
@@ -118,9 +126,18 @@ def _read(record: dict[str, Any], tensor: Tensor, kept: bool, reading: dict[str,
         names = [_labels(f"{stem}.mode{n}.map", len(factor)) for n, factor in enumerate(factors, 1)]
     modes = tensor.modes or record["tensor"].get("modes")
     record = _named(record, tensor)
+    weights = np.load(f"{stem}.lambda.npy")
+    facts = _files.read_facts(stem, len(weights), [len(factor) for factor in factors])
+    for mode, how in zip(facts["modes"], tensor.orders or []):  # of a DataFrame, of which the program has seen indices
+        mode["order"] = how
+    if tensor.orders and "value" in reading:
+        facts["value"] = str(reading["value"])
     if not kept:
         record["options"]["stem"], record["files"] = None, []
-    return Model(np.load(f"{stem}.lambda.npy"), factors, record=record, names=names, modes=modes, reading=reading)
+    model = Model(weights, factors, record=record, names=names, modes=modes, facts=facts, reading=reading)
+    if kept and tensor.orders:
+        _files.replace(f"{stem}.model.json", _files.facts_text(model.facts))
+    return model
 
 
 def _named(record: dict[str, Any], tensor: Tensor) -> dict[str, Any]:
@@ -132,7 +149,7 @@ def _named(record: dict[str, Any], tensor: Tensor) -> dict[str, Any]:
 
 def _labels(path: str, count: int) -> list[str] | None:
     """The labels that a model keeps beside its files, where they are as many as its rows."""
-    labels = read_map(path)
+    labels = _files.read_map(path)
     return labels if labels is not None and len(labels) == count else None
 
 

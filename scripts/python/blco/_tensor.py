@@ -35,6 +35,7 @@ class Tensor:
         array is known. unlisted: as of cpd(); entries of a dense array that this describes are not listed."""
         self.names: list[Any] | None = None  # of the indices of each mode: an Index of pandas
         self.modes: list[str] | None = None  # names of the modes
+        self.orders: list[str] | None = None  # how the names of each mode are ordered, as blco-model(5) has it
         self.shape: tuple[int, ...] | None = None  # of arrays that know theirs
         self.path, self.folder = "", ""
         self._folder = Folder()
@@ -81,7 +82,7 @@ class Tensor:
             return
         import pandas
 
-        self.names, self.modes = [], [str(name) for name in columns]
+        self.names, self.modes, self.orders = [], [str(name) for name in columns], []
         for name in columns:
             kind = frame[name].dtype
             in_order = kind.kind in "iufmM" or getattr(kind, "ordered", False)  # numbers, dates, ordered categories
@@ -95,6 +96,7 @@ class Tensor:
                 codes, names = np.argsort(order)[codes], names[order]
             self._coords.append(codes)
             self.names.append(names)
+            self.orders.append("listed" if getattr(kind, "ordered", False) else "value")
         self.shape = tuple(max(len(found), 1) for found in self.names)
         self._values = None if value is None else frame[value].to_numpy()
 
