@@ -91,6 +91,10 @@ sorted() { "$BLCO" "$@" | sort; }
     "$BLCO" compare m fold --at-least .999 --no-weights
     "$BLCO" convert -q few.csv few.tns "${COLUMNS[@]}"
     fails 2 "--fix 2: few.tns lacks 3 names that --init m has" cpd -q few.tns --unlisted unknown -r 2 --init m --fix 2,3 -o x
+    for file in m.*; do cp "$file" "last${file#m}"; done
+    rm last.mode3.mat # of a mode that is not fixed
+    cpd -q permuted.csv --unlisted unknown -r 2 -i 5 --init last --fix 1,2 -o found --backend host
+    "$BLCO" compare m found --at-least .99 --no-weights
     { cat few.csv && echo 'u1,new,3,1'; } >new.csv
     fails 2 "new.csv:$(wc -l <new.csv): column 2 (item): 'new', expected a name" cpd -q new.csv -r 2 --init m --fix 2,3 -o x
     cpd new.csv --unlisted unknown -r 2 -i 3 --init m -o new --backend host

@@ -72,6 +72,7 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
         TRY(mode_rules_any(fixed) ? ktensor_read_some(&in->start, s->init_stem, fixed, error)
                                   : ktensor_read(&in->start, s->init_stem, 0, error));
         in->start_names.none = s->match == MATCH_INDEX;
+        in->start_names.some = mode_rules_any(fixed);
         TRY(model_facts_read(&in->start_facts, &in->start, &in->start_names, s->init_stem, error));
         s->common.csv.like = &in->start_names;
         for (int n = 0; n < in->start.shape.order; n++)
@@ -97,7 +98,7 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
                                   .init = s->resume ? in->resume.about.init : s->runs.guess.kind};
     s->runs.choose_ridge = s->runs.choose_ridge && !s->resume;
     const struct shape *from = s->init_stem ? &in->start.shape : &in->resume.about.tensor.shape;
-    struct labels beside = {0}; /* a tensor with names has their number of indices */
+    struct labels beside = {.some = true}; /* a tensor with names has their number of indices */
     if (s->init_stem)
         TRY_OR(done, labels_find_tensor(&beside, s->tensor, from->order, error));
     for (int n = 0; n < from->order; n++) {

@@ -95,8 +95,9 @@ static enum status read_mode_names(struct labels *l, const char *log, const char
         return STATUS_OK;
     TRY(outfile_set_find(&m.path, log, stem, name_maps_suffix(NAME_MAPS_MODES, suffix), error));
     if (m.path)
-        TRY_OR(done, name_list_labels(&m.names, m.path, (uint64_t)order, "mode", error));
-    for (uint32_t n = 0; n < m.names.count; n++) {
+        TRY_OR(done, name_list_labels(&m.names, m.path, l->some ? ANY_LABELS : (uint64_t)order,
+                                      "mode", error));
+    for (uint32_t n = 0; n < m.names.count && n < (uint32_t)order; n++) {
         const struct name name = name_table_get(&m.names, n);
         if (mode_names_set(&l->modes, (int)n, name.text, name.length, error) != STATUS_OK) {
             error_prefix(error, "%s: ", m.path);
