@@ -41,7 +41,7 @@ def read(path):
     if data.startswith(b"\x93NUMPY"):
         start = 10 + int.from_bytes(data[8:10], "little")
         return [data[:start]] + list(array.array("d", data[start:]))
-    return [number(word) for word in data.decode().split()]
+    return [number(word.strip("[],")) for word in data.decode().split()]
 
 def differ(a, b):
     return abs(a - b) > 1e-8 * max(1, abs(a)) if isinstance(a, float) else a != b
@@ -289,7 +289,7 @@ told() {
         [ $code -eq 143 ]
         [ $SECONDS -lt 10 ]
         [ "$(grep -c '^fit .* iterations, interrupted' messages)" -eq 1 ]
-        [ "$(ls long.*)" = "$(printf '%s\n' long.lambda.mat long.mode1.mat long.mode2.mat long.mode3.mat)" ]
+        [ "$(ls long.*)" = "$(printf '%s\n' long.lambda.mat long.mode1.mat long.mode2.mat long.mode3.mat long.model.json)" ]
         [ "$(awk 'END { print NR, NF }' long.mode3.mat)" = "50 3" ]
     done
 }

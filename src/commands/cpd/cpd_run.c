@@ -143,6 +143,7 @@ static void take_facts(struct cpd_rank *w)
     char change[VALUE_RULE_TEXT];
     *facts = (struct model_facts){.known = true,
                                   .unlisted = p->unlisted.weighed ? p->unlisted.weight : 1,
+                                  .norm = problem_has_rates(p) ? 1 : 2,
                                   .nnz = w->tensor->nnz,
                                   .unknown = w->tensor->listed.unknown};
     strcpy(facts->loss, word_of(loss_words, (int)p->loss));

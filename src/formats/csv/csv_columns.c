@@ -274,7 +274,7 @@ static enum status choose_like(struct csv_columns *c, const struct csv_options *
 {
     static const char option[] = "a column of the model";
     const struct mode_names *like = &options->like->modes;
-    for (int n = 0; n < options->like->order; n++) {
+    for (int n = 0; n < MAX_ORDER && like->order[n][0]; n++) {
         const struct name name = {like->of[n], strlen(like->of[n])};
         int order;
         TRY(add_mode(c, option, name, error));

@@ -55,7 +55,7 @@ void model_facts_put(struct json *j, const struct model_facts *facts, const stru
     put_text(j, "values", modes->change);
     json_put_string(j, "loss", facts->loss);
     json_put_number(j, "unlisted", facts->unlisted);
-    json_put_unsigned(j, "norm", k->mixture ? 1 : 2);
+    json_put_unsigned(j, "norm", facts->norm);
     json_put_unsigned(j, "entries", facts->nnz);
     json_put_unsigned(j, "unknown", facts->unknown);
     if (facts->hashed) {
@@ -127,7 +127,8 @@ static enum status take_shares(const struct facts_file *f, const char *name, dou
     return STATUS_OK;
 }
 
-/* A mode of the file beside what the model and its maps have. */
+/* A mode of the file beside what the model and its maps have; of a mode that the model lacks, how
+ * it is read from a table. */
 static enum status take_mode(const struct facts_file *f, const json_t *mode, int n,
                              const struct ktensor *k, struct labels *names, struct error *error)
 {
@@ -135,14 +136,15 @@ static enum status take_mode(const struct facts_file *f, const json_t *mode, int
     char name[MODE_NAME_BYTES] = "", map[NAME_MAPS_SUFFIX] = "";
     uint64_t length = UINT64_MAX;
     TRY(take_count(f, mode, "length", &length, error));
-    if (length != k->shape.dims[n] && k->shape.dims[n] > 0)
+    const bool here = n < k->shape.order && k->shape.dims[n] > 0;
+    if (here && length != k->shape.dims[n])
         return error_set(error, STATUS_INPUT, "%s: mode %d: length %jd, but the model has %ju rows",
                          f->path, n + 1, (intmax_t)length, (uintmax_t)k->shape.dims[n]);
     TRY(take_text(f, mode, "name", name, sizeof name, error));
     TRY(take_text(f, mode, "names", map, sizeof map, error));
     TRY(take_text(f, mode, "order", modes->order[n], SOURCE_TEXT, error));
     TRY(take_text(f, mode, "bin", modes->bin[n], SOURCE_TEXT, error));
-    if (map[0] && !names->none && names->mode[n].names.count == 0)
+    if (here && map[0] && !names->none && names->mode[n].names.count == 0)
         return error_set(error, STATUS_INPUT,
                          "%s: mode %d: the names of its indices, %s, are not beside the model",
                          f->path, n + 1, map);
@@ -162,11 +164,11 @@ static enum status take_file(struct model_facts *facts, const struct facts_file 
         return refuse(f, "not a description of a model that this blco knows", "\"format\": 1",
                       error);
     if (json_number_at(f->json, "rank") != (double)k->rank ||
-        json_array_size(modes) < (size_t)k->shape.order)
+        json_array_size(modes) < (size_t)k->shape.order || json_array_size(modes) > MAX_ORDER)
         return error_set(error, STATUS_INPUT,
                          "%s: of another model: expected rank %ju and %d mode%s", f->path,
                          (uintmax_t)k->rank, k->shape.order, k->shape.order == 1 ? "" : "s");
-    for (int n = 0; n < k->shape.order; n++)
+    for (int n = 0; n < (int)json_array_size(modes); n++)
         TRY(take_mode(f, json_array_get(modes, (size_t)n), n, k, names, error));
     TRY(take_text(f, f->json, "value", names->modes.value, MODE_NAME_BYTES, error));
     TRY(take_text(f, f->json, "values", names->modes.change, SOURCE_TEXT, error));
@@ -179,7 +181,8 @@ static enum status take_file(struct model_facts *facts, const struct facts_file 
     TRY(take_text(f, f->json, "hash", hash, sizeof hash, error));
     facts->hashed = hash[0] != '\0';
     facts->hash = strtoull(hash, NULL, 16);
-    k->mixture = json_number_at(f->json, "norm") == 1;
+    facts->norm = json_number_at(f->json, "norm") == 1 ? 1 : 2;
+    k->mixture = facts->norm == 1;
     TRY(take_shares(f, "explained", k->explained, k->rank, error));
     TRY(take_shares(f, "lost", k->lost, k->rank, error));
     facts->known = true;
@@ -191,7 +194,7 @@ enum status model_facts_read(struct model_facts *facts, struct ktensor *k, struc
 {
     char *name = ktensor_stem(stem, error), *log = NULL, *path = NULL;
     struct facts_file file = {0};
-    *facts = (struct model_facts){.unlisted = 1};
+    *facts = (struct model_facts){.unlisted = 1, .norm = 2};
     TRY_OR(done, error->status);
     TRY_OR(done, labels_find(names, name, k->shape.order, error));
     TRY_OR(done, labels_read(names, &k->shape, error));

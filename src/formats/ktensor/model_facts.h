@@ -12,6 +12,7 @@ struct model_facts {
     bool known;      /* the file is there, or is to be written                                    */
     char loss[16];   /* its name, as "poisson"                                                    */
     double unlisted; /* the weight of unlisted entries, 1 for zeros; 0: they are unknown          */
+    unsigned norm;   /* of columns that are not fixed: 2, or 1 in a model of counts               */
     uint64_t nnz, unknown; /* entries that the tensor lists, and how many of them are unknown     */
     bool hashed;
     uint64_t hash; /* of the tensor's fingerprint, if `hashed` */

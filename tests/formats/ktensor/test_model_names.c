@@ -89,7 +89,7 @@ static void test_facts_are_found_again(void **state)
     (void)state;
     struct ktensor k = model_small(), back;
     struct labels names = some_names("ann", "bob"), found = {0};
-    const struct model_facts facts = {true, "poisson", .25, 12, 3, true, UINT64_MAX - 7};
+    const struct model_facts facts = {true, "poisson", .25, 1, 12, 3, true, UINT64_MAX - 7};
     struct model_facts read;
     struct stem_lock lock;
     struct ktensor_files files = {0};
@@ -109,7 +109,7 @@ static void test_facts_are_found_again(void **state)
     assert_int_equal(model_facts_read(&read, &back, &found, scratch_path("m"), &error), STATUS_OK);
     assert_true(read.known && read.hashed);
     assert_string_equal(read.loss, "poisson");
-    assert_true(read.unlisted == .25 && read.nnz == 12 && read.unknown == 3);
+    assert_true(read.unlisted == .25 && read.norm == 1 && read.nnz == 12 && read.unknown == 3);
     assert_true(read.hash == facts.hash);
     assert_memory_equal(&found.modes, &names.modes, sizeof names.modes);
     assert_string_equal(labels_get(&found, 0, 1), "bob");
