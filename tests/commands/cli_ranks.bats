@@ -41,7 +41,8 @@ def read(path):
     if data.startswith(b"\x93NUMPY"):
         start = 10 + int.from_bytes(data[8:10], "little")
         return [data[:start]] + list(array.array("d", data[start:]))
-    return [number(word.strip("[],")) for word in data.decode().split()]
+    lines = (line for line in data.decode().splitlines() if '"hash"' not in line)  # of runs that have computed it
+    return [number(word.strip("[],")) for line in lines for word in line.split()]
 
 def differ(a, b):
     return abs(a - b) > 1e-8 * max(1, abs(a)) if isinstance(a, float) else a != b
