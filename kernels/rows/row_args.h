@@ -71,7 +71,7 @@ struct row_systems_args {
     const uint32_t *continued;   /* (chunks + 1): 1 where the row before goes on           */
     const struct row_join *join; /* (joins); NULL: join i is part i, of row sent.first + i */
     uint32_t joins;
-    uint32_t most_parts; /* of a join                                              */
+    uint32_t most_parts;             /* of a join                                              */
     int first_is_part, last_is_part; /* the first, the last join is a part of a row that has others
                                       * elsewhere: it is summed and not solved                    */
     int joined;                      /* set by row_systems_join, row_sent_solve: sums are solved, no
