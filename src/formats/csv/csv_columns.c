@@ -296,11 +296,11 @@ static enum status number_like(struct csv_columns *c, const struct csv_options *
     struct csv_mode *mode = &c->mode[n];
     const struct labels *like = options->like;
     if (!like || n >= like->order || options->names[n] == CSV_LIKE_FREE ||
-        like->mode[n].names.count == 0 || strcmp(like->modes.of[n], c->mode_names.of[n]) != 0)
+        labels_own(like, n)->count == 0 || strcmp(like->modes.of[n], c->mode_names.of[n]) != 0)
         return STATUS_OK;
     name_table_clear(&mode->names);
-    for (uint32_t i = 0; i < like->mode[n].names.count; i++) {
-        const struct name name = name_table_get(&like->mode[n].names, i);
+    for (uint32_t i = 0; i < labels_own(like, n)->count; i++) {
+        const struct name name = name_table_get(labels_own(like, n), i);
         uint32_t number;
         TRY(name_table_add(&mode->names, name, name_hash(name.text, name.length), &number, error));
         if (number != i)

@@ -64,7 +64,9 @@ enum status labels_add(struct labels *l, const char *text, struct error *error)
 static void free_mode(struct mode_labels *m)
 {
     memory_free(m->path);
+    memory_free(m->own_path);
     name_table_free(&m->names);
+    name_table_free(&m->own);
     *m = (struct mode_labels){0};
 }
 
@@ -75,11 +77,14 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
             return error_set(error, STATUS_INPUT, "--labels: mode %d, expected 1 to %d", n + 1,
                              shape->order);
     for (int n = 0; n < shape->order; n++) {
+        struct mode_labels *m = &l->mode[n];
+        const uint64_t count = shape->dims[n] > 0 ? shape->dims[n] : ANY_LABELS;
         char thing[32];
         snprintf(thing, sizeof thing, "index of mode %d", n + 1);
-        if (l->mode[n].path && l->mode[n].names.count == 0)
-            TRY(name_list_labels(&l->mode[n].names, l->mode[n].path,
-                                 shape->dims[n] > 0 ? shape->dims[n] : ANY_LABELS, thing, error));
+        if (m->path && m->names.count == 0)
+            TRY(name_list_labels(&m->names, m->path, count, thing, error));
+        if (m->own_path && m->own.count == 0)
+            TRY(name_list_labels(&m->own, m->own_path, count, thing, error));
     }
     return STATUS_OK;
 }
@@ -116,10 +121,12 @@ enum status labels_find(struct labels *l, const char *stem, int order, struct er
     if (l->none)
         return STATUS_OK;
     TRY(stem_lock_read(stem, &log, error));
-    for (int n = 0; n < order; n++)
-        if (!l->mode[n].path)
-            TRY_OR(done, outfile_set_find(&l->mode[n].path, log, stem, name_maps_suffix(n, suffix),
-                                          error));
+    for (int n = 0; n < order; n++) {
+        struct mode_labels *m = &l->mode[n];
+        char **path = m->given ? &m->own_path : &m->path;
+        if (!*path)
+            TRY_OR(done, outfile_set_find(path, log, stem, name_maps_suffix(n, suffix), error));
+    }
     read_mode_names(l, log, stem, order, error);
 done:
     memory_free(log);
@@ -151,6 +158,11 @@ void labels_take(struct labels *l, struct tensor_names *names)
     }
     memory_free(names->unused);
     *names = (struct tensor_names){0};
+}
+
+const struct name_table *labels_own(const struct labels *l, int n)
+{
+    return l->mode[n].own.count > 0 ? &l->mode[n].own : &l->mode[n].names;
 }
 
 const char *labels_get(const struct labels *l, int n, uint64_t i)

@@ -16,9 +16,10 @@
 
 /* The labels of one mode. */
 struct mode_labels {
-    char *path; /* of the file; NULL: the labels are from no file, or there are none; owned */
-    bool given; /* by --labels: they are shown, and are those of a tensor that has none, too */
-    struct name_table names; /* I_n once the file is read, none before; sealed, owned       */
+    char *path;     /* of the file; NULL: the labels are from no file, or there are none; owned */
+    bool given;     /* by --labels: they are only shown, if there is a file beside the model, too */
+    char *own_path; /* of that file, or NULL; owned                           */
+    struct name_table names, own; /* I_n once the files are read, none before; sealed, owned */
 };
 
 struct labels {
@@ -55,6 +56,9 @@ enum status labels_read(struct labels *l, const struct shape *shape, struct erro
 
 /* Takes the names of CSV over; *names is empty afterwards, and *l was. */
 void labels_take(struct labels *l, struct tensor_names *names);
+
+/* The names by which the indices of mode n are matched with those of others. */
+const struct name_table *labels_own(const struct labels *l, int n);
 
 /* The label of index i (from 0) of mode n (from 0), with any line ends: not printable, perhaps not
  * UTF-8. NULL where the mode has no labels or the label is empty. */

@@ -70,11 +70,11 @@ static enum status make_findable(struct name_table *found, const struct name_tab
 static enum status match_indices(struct name_match *m, const struct named_side *a,
                                  const struct named_side *b, int n, struct error *error)
 {
-    const struct name_table *mine = &a->names->mode[n].names,
-                            *other = &b->names->mode[m->mode[n]].names;
+    const struct name_table *mine = labels_own(a->names, n),
+                            *other = labels_own(b->names, m->mode[n]);
     struct name_table found = {0}, distinct = {0};
     m->count[n] = other->count;
-    if (other->count == 0 && a->names->mode[n].given)
+    if (other->count == 0 && a->names->mode[n].given && a->names->mode[n].own.count == 0)
         return STATUS_OK;
     if ((mine->count > 0) != (other->count > 0))
         return error_set(
