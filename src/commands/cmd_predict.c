@@ -220,6 +220,12 @@ static enum status run(void *settings, const struct cli_line *line, struct error
                                          .residuals = job->residuals,
                                          .loss = job->loss};
     job->writes = target != NULL;
+    for (int n = 0; job->writes && form.labels != &job->model.names && n < form.order; n++)
+        if (job->model.names.mode[n].given)
+            return error_set(error, STATUS_INPUT,
+                             "--labels %d=%s: %s has names of its own, which are written: expected "
+                             "no labels",
+                             n + 1, job->model.names.mode[n].path, job->coordinates);
     if (job->residuals)
         TRY(residuals_begin(&job->sums, &job->model.k.shape, job->loss, job->count, error));
     if (job->writes)

@@ -57,18 +57,6 @@ static enum status open_change(struct model_entries *e, struct error *error)
     return value_change_begin(&e->change, &rule, &e->model->k.shape, error);
 }
 
-/* Refuses labels that would not be shown, since the file has other rows than the model. */
-static enum status check_labels(const struct model_entries *e, struct error *error)
-{
-    for (int n = 0; n < e->matched.order && model_entries_names(e) == &e->names; n++)
-        if (e->model->names.mode[n].given)
-            return error_set(error, STATUS_INPUT,
-                             "--labels %d=%s: %s has names, in another order than the model's, "
-                             "which are written: expected no labels",
-                             n + 1, e->model->names.mode[n].path, e->reader.path);
-    return STATUS_OK;
-}
-
 /* The names of the file's indices, but for CSV. */
 static enum status find_names(struct model_entries *e, struct error *error)
 {
@@ -121,7 +109,6 @@ enum status model_entries_open(struct model_entries *e, struct error *error)
             e->matched.only_b[n] = e->matched.count[n] - k->shape.dims[n];
         }
         name_match_note(&e->matched, &model, &file, r->progress);
-        TRY(check_labels(e, error));
         return open_change(e, error);
     }
     const int length = (int)name_maps_length(r->path); /* of COORDS.npy,VALUES.npy that of COORDS */
@@ -148,7 +135,6 @@ enum status model_entries_open(struct model_entries *e, struct error *error)
                              to + 1, (uintmax_t)r->shape.dims[to], (uintmax_t)e->options.dims[to],
                              e->matched.index[n] ? "it has names" : "the model has it");
     }
-    TRY(check_labels(e, error));
     TRY(open_change(e, error));
     return r->format->is_clean ? STATUS_OK : tensor_reader_open(r, error);
 }

@@ -39,6 +39,13 @@ sorted() { "$BLCO" "$@" | sort; }
         sorted predict -q m $x --residuals | awk -F'\t' -v OFS='\t' '{ print $2, $3, $1, $4, $5 }' | sort >found
         cmp expected found
     done
+    # labels are shown, and not matched; they are refused where the file's own names are written
+    seq -f 'user %g' 0 9 >users
+    "$BLCO" convert -q all.csv same.blco "${COLUMNS[@]}" --order user=m.mode1.map
+    sorted predict -q m same.blco --residuals --labels 1=users | sed 's/^user /u/' | cmp expected -
+    fails 2 "--labels 1=users: permuted.blco has names of its own" predict -q m permuted.blco --labels 1=users
+    "$BLCO" predict -q m permuted.blco --labels 1=users --residuals -n 1 >found
+    grep -q 'user [0-9]' found
     # names alone; names that the model lacks
     cut -d, -f1-3 all.csv >names.csv
     sorted predict -q m names.csv | cmp <(cut -f1-4 expected) -
