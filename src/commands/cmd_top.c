@@ -253,7 +253,15 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     const char *stem = line->operand[0], *tensor = line->operand[1];
     TRY(unlisted ? cli_two_operands(line, "names", names, error)
                  : cli_single_operand(line, "model", error));
+    if (!unlisted && s->common.options.host_memory > 0)
+        return error_set(error, STATUS_INPUT, "--host-memory: only with --unlisted");
     TRY(cmd_read_named_model(&s->model, stem, &s->common, error));
+    bool labelled = s->common.tns.index_base_given && !unlisted;
+    for (int n = 0; n < s->model.k.shape.order; n++)
+        labelled = labelled && s->model.names.mode[n].names.count > 0;
+    if (labelled)
+        return error_set(error, STATUS_INPUT,
+                         "--index-base: every mode of %s has labels, expected --labels none", stem);
     return unlisted ? show_unlisted(s, stem, tensor, error) : show_components(s, stem, error);
 }
 
