@@ -390,6 +390,25 @@ static void show_format(const struct job *job)
                   : "an entry");
 }
 
+/* How the tensor was made of a table, if it was. */
+static void show_table(const struct job *job)
+{
+    const struct mode_names *names = &job->labels.modes;
+    char shown[PRINTABLE_ROOM(MODE_NAME_BYTES)];
+    if (!mode_names_of_table(names))
+        return;
+    printf("table        ");
+    printf(names->value[0] ? "values of %s" : "rows are counted",
+           printable(names->value, shown, sizeof shown));
+    if (names->change[0])
+        printf(", %s", names->change);
+    for (int n = 0; n < job->x.shape.order; n++)
+        if (names->bin[n][0])
+            printf(", %s in bins of %s", printable(names->of[n], shown, sizeof shown),
+                   names->bin[n]);
+    printf("\n");
+}
+
 static void show(const struct job *job)
 {
     cmd_print_tensor(job->path);
@@ -411,6 +430,7 @@ static void show(const struct job *job)
     for (int n = 0; n < job->x.shape.order; n++)
         if (job->labels.mode[n].path)
             printf("names        %s\n", printable(job->labels.mode[n].path, shown, sizeof shown));
+    show_table(job);
     printf("line         %d bits", ordering_line_bits(&job->x.shape));
     for (int n = 0; n < job->x.shape.order; n++)
         printf("%s%d", n ? " + " : " = ", ordering_bits(job->x.shape.dims[n]));
@@ -511,6 +531,21 @@ static enum status print_json(const struct job *job, struct error *error)
     json_put_unsigned(&j, "order", (uint64_t)x->shape.order);
     json_put_unsigneds(&j, "lengths", x->shape.dims, (size_t)x->shape.order);
     mode_names_put(&j, &job->labels.modes, x->shape.order);
+    if (mode_names_of_table(&job->labels.modes)) {
+        const struct mode_names *names = &job->labels.modes;
+        json_put_object(&j, "table");
+        json_put_string(&j, "value", names->value[0] ? names->value : NULL);
+        json_put_string(&j, "values", names->change[0] ? names->change : NULL);
+        json_put_array(&j, "modes");
+        for (int n = 0; n < x->shape.order; n++) {
+            json_put_object(&j, NULL);
+            json_put_string(&j, "order", names->order[n]);
+            json_put_string(&j, "bin", names->bin[n][0] ? names->bin[n] : NULL);
+            json_end(&j);
+        }
+        json_end(&j);
+        json_end(&j);
+    }
     bool has_maps = false; /* files that have names of indices */
     for (int n = 0; n < x->shape.order; n++)
         has_maps = has_maps || job->labels.mode[n].path;

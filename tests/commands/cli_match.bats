@@ -140,6 +140,9 @@ sorted() { "$BLCO" "$@" | sort; }
     near "$(cut -f4 <<<"${lines[0]}")" 0 1e-8 # ln(1 + 3) is what the model has
     "$BLCO" convert -q t.csv t.blco --columns who,when --value n --bin when=1h --values log1p
     "$BLCO" convert -q t.blco again.blco
+    [[ "$("$BLCO" info -q again.blco)" == *"table        values of n, log1p, when in bins of 1h"* ]]
+    [ "$("$BLCO" info -q again.blco --json | jq -c .table)" = \
+        '{"value":"n","values":"log1p","modes":[{"order":"value","bin":null},{"order":"sorted","bin":"1h"}]}' ]
     cpd -q again.blco -r 2 -o b --backend host
     cmp m.model.json b.model.json
     run -0 --separate-stderr "$BLCO" predict m again.blco --residuals -o x.txt
