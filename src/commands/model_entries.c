@@ -41,19 +41,15 @@ enum status model_entries_find_format(struct model_entries *e, struct error *err
 static enum status open_change(struct model_entries *e, struct error *error)
 {
     const char *change = e->model->names.modes.change;
-    const struct cli_option option = {.name = "the model's tensor: --values",
-                                      .words = cmd_value_words};
-    struct value_rule rule = {0};
-    if (e->values_optional || !change[0] || strcmp(e->names.modes.change, change) == 0)
-        return value_change_begin(&e->change, &rule, &e->model->k.shape, error);
-    if (strchr(change, ',') || cmd_set_values(&option, &rule, change, error) != STATUS_OK ||
-        rule.kind == VALUES_TFIDF) {
-        *error = (struct error){0};
+    const bool stays =
+        e->values_optional || !change[0] || strcmp(e->names.modes.change, change) == 0;
+    int kind = VALUES_AS_THEY_ARE;
+    if (!stays && !word_find(cmd_value_words, change, strlen(change), &kind))
         return error_set(error, STATUS_INPUT,
                          "%s: the values of the model's tensor were changed (--values %s), which "
                          "needs the whole tensor: expected a .blco file of it, converted so",
                          e->reader.path, change);
-    }
+    const struct value_rule rule = {.kind = (enum value_kind)kind};
     return value_change_begin(&e->change, &rule, &e->model->k.shape, error);
 }
 
@@ -139,7 +135,7 @@ enum status model_entries_open(struct model_entries *e, struct error *error)
     return r->format->is_clean ? STATUS_OK : tensor_reader_open(r, error);
 }
 
-/* Makes e->at of the piece. */
+/* Makes e->at of the piece: of CSV, whose new names have indices beyond those of the model, too. */
 static enum status place(struct model_entries *e, const struct coo *piece, struct error *error)
 {
     const struct name_match *m = &e->matched;
@@ -189,6 +185,8 @@ static enum status hand(void *context, struct coo *piece, struct error *error)
     struct model_entries *e = h->entries;
     if (e->change.rule.kind != VALUES_AS_THEY_ARE)
         TRY(value_change_apply(&e->change, piece, NULL, error));
+    if (!is_csv(e) && name_match_is_same(&e->matched)) /* the reader has checked the lengths */
+        return h->take(h->context, piece, piece, NULL, error);
     TRY(place(e, piece, error));
     return h->take(h->context, piece, &e->at, e->at.nnz < piece->nnz ? e->from : NULL, error);
 }

@@ -163,7 +163,7 @@ static const struct cli_option model_options[] = {
      "have\nnames; "
      "all: the model has to have all; index: they\nagree ({default})",
      CLI_CHOICE(struct cpd_settings, match, match_words), .initial = "names",
-     CLI_GIVEN(struct cpd_settings, match_given), .needs = "--init"},
+     CLI_GIVEN(struct cpd_settings, match_given)},
     {"--core-consistency", 0, NULL,
      "show the core consistency: whether each component\nhas a meaning of its own (always with a "
      "range of -r)",

@@ -79,28 +79,34 @@ static char *list_names(const struct csv_columns *c, char text[SHOWN_ROOM])
 
 /* --- the options --- */
 
+/* The first column from number `from` on that has this name; the number of columns where none has.
+ */
+static int column_named(const struct csv_columns *c, struct name name, int from)
+{
+    while (from < c->format.columns &&
+           (c->format.name[from].length != name.length ||
+            memcmp(c->format.name[from].text, name.text, name.length) != 0))
+        from++;
+    return from;
+}
+
 /* *column = the one with this name, which `option` asks for. */
 static enum status find_column(const struct csv_columns *c, const char *option, struct name name,
                                int *column, struct error *error)
 {
     char names[SHOWN_ROOM];
     const int shown = name_shown(name, SHOWN_BYTES);
-    *column = -1;
-    for (int i = 0; i < c->format.columns; i++) {
-        const struct name other = c->format.name[i];
-        if (other.length != name.length || memcmp(other.text, name.text, name.length) != 0)
-            continue;
-        if (*column >= 0)
-            return error_set(error, STATUS_INPUT,
-                             "%s: %s: columns %d and %d have the name '%.*s', expected one such "
-                             "column",
-                             c->path, option, *column + 1, i + 1, shown, name.text);
-        *column = i;
-    }
-    if (*column >= 0)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "%s: %s: no column '%.*s', expected one of %s", c->path,
-                     option, shown, name.text, list_names(c, names));
+    const int first = column_named(c, name, 0);
+    if (first == c->format.columns)
+        return error_set(error, STATUS_INPUT, "%s: %s: no column '%.*s', expected one of %s",
+                         c->path, option, shown, name.text, list_names(c, names));
+    const int second = column_named(c, name, first + 1);
+    if (second < c->format.columns)
+        return error_set(error, STATUS_INPUT,
+                         "%s: %s: columns %d and %d have the name '%.*s', expected one such column",
+                         c->path, option, first + 1, second + 1, shown, name.text);
+    *column = first;
+    return STATUS_OK;
 }
 
 /* Gives the column to the next slot: a mode's, or that of the values. */
@@ -257,17 +263,6 @@ static enum status set_value(struct csv_columns *c, const char *option, const ch
     return keep_text(c->mode_names.value, MODE_NAME_BYTES, option, column, error);
 }
 
-/* Whether the header has the column. */
-static bool has_column(const struct csv_columns *c, const char *column)
-{
-    for (int i = 0; i < c->format.columns; i++) {
-        const struct name name = c->format.name[i];
-        if (name.length == strlen(column) && memcmp(name.text, column, name.length) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The columns of a model's table; its values may be left out where only names are wanted. */
 static enum status choose_like(struct csv_columns *c, const struct csv_options *options,
                                struct error *error)
@@ -284,7 +279,9 @@ static enum status choose_like(struct csv_columns *c, const struct csv_options *
                  order != CSV_LISTED)
             c->mode[n].order = (enum csv_order)order;
     }
-    if (like->value[0] && (!options->value_optional || has_column(c, like->value)))
+    const struct name value = {like->value, strlen(like->value)};
+    const bool there = column_named(c, value, 0) < c->format.columns;
+    if (value.length > 0 && (there || !options->value_optional))
         TRY(set_value(c, option, like->value, error));
     return STATUS_OK;
 }

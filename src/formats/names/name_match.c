@@ -18,15 +18,12 @@ static enum status match_modes(struct name_match *m, const struct named_side *a,
     bool named = true, taken[MAX_ORDER] = {false};
     for (int n = 0; n < m->order; n++)
         named = named && a->names->modes.of[n][0] && b->names->modes.of[n][0];
-    for (int n = 0; n < m->order; n++) {
+    for (int n = 0; named && n < m->order; n++) {
         const char *name = a->names->modes.of[n];
-        int k = n;
-        for (int i = 0; named && i <= m->order; i++) { /* of equal names, that of the same number */
-            k = i == 0 ? n : i - 1;
-            if (!taken[k] && strcmp(name, b->names->modes.of[k]) == 0)
-                break;
-            k = m->order;
-        }
+        int k = n; /* of equal names that of the same number comes first */
+        if (taken[n] || strcmp(name, b->names->modes.of[n]) != 0)
+            for (k = 0; k < m->order && (taken[k] || strcmp(name, b->names->modes.of[k]) != 0);)
+                k++;
         if (k == m->order)
             return error_set(error, STATUS_INPUT,
                              "%s: no mode is named '%s', as mode %d of %s is (--match index: modes "
