@@ -61,8 +61,8 @@ struct operation_clock {
 };
 
 /* To be called before and after each operation that succeeds. `end` books it at once or, if it is
- * queued, later: after a fit, which waits for the queue in any case; before a load, and a residual
- * and what stands behind it above, which are done when their calls return; or when no event is
+ * queued, later: after a fit, which waits for the queue in any case; before a load, a residual and
+ * the operations listed after it, which are done when their calls return; or when no event is
  * left. Errors of struct event_ops. */
 enum status operation_begin(struct operation_clock *c, enum operation op, struct error *error);
 enum status operation_end(struct operation_clock *c, enum operation op, int mode,

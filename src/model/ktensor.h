@@ -23,8 +23,8 @@ struct ktensor {
     double *lambda;            /* (R); owned                                                 */
     double *explained, *lost;  /* (R): what each component has to do with the tensor that the
                                 * model is of (backend_components); NaN where that is not known;
-                                * they stand behind lambda; NULL in a model that ktensor_create
-                                * has not made */
+                                * lambda's array has room for them after its R numbers; NULL in a
+                                * model that ktensor_create has not made */
     double *factor[MAX_ORDER]; /* (I_n x R), row-major, for n < order; owned                 */
 };
 

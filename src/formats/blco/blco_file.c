@@ -144,8 +144,8 @@ static enum status check_segments(struct blco_file *f, struct error *error)
     return STATUS_OK;
 }
 
-/* Whether the text ends before its room does, with zeros behind it; it is empty unless it may be
- * `there`: modes that the tensor lacks have none. */
+/* Whether the text is shorter than its room and zeros fill the rest; it is empty unless it may be
+ * `there`: modes that the tensor lacks have no text. */
 static bool is_text(const char *text, size_t room, bool there)
 {
     const size_t length = strnlen(text, room);
