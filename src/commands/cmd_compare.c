@@ -320,7 +320,7 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     for (int i = 0; i < 2; i++) {
         struct named_model *m = &s->model[i];
         m->names.none = s->how == MATCH_INDEX;
-        TRY(cmd_read_named_model(m, line->operand[i], &s->common, error));
+        TRY(cmd_read_model(m, line->operand[i], &s->common, error));
         memcpy(s->rows[i], m->k.shape.dims, sizeof s->rows[i]);
     }
     const int order = s->model[0].k.shape.order;

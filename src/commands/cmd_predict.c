@@ -209,7 +209,7 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     else
         file_roles_free(&files);
     TRY(error->status);
-    TRY(cmd_read_named_model(&job->model, job->stem, &job->common, error));
+    TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
     if (!job->loss_given && job->model.facts.known)
         job->loss = loss_of_word(job->model.facts.loss);
     TRY(model_entries_find_format(entries, error));

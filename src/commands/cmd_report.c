@@ -22,9 +22,9 @@ struct job {
     uint64_t top;
     const char *top_given; /* "--top", or NULL */
     enum view_order order[MAX_ORDER];
-    struct labels labels; /* read with the first model */
-    struct shape shape;   /* of the first model        */
-    struct outfile *file; /* (files) the pages, of which the last is at output_path; owned */
+    struct named_model model; /* of the present page       */
+    struct shape shape;       /* of the first model        */
+    struct outfile *file;     /* (files) the pages, of which the last is at output_path; owned */
     int files;
 };
 
@@ -50,7 +50,7 @@ static const struct cli_option report_options[] = {
     {"--labels", 0, "MODE=FILE",
      "labels of a mode, one on each text line; for several\nmodes, separate them by commas or "
      "repeat the option;\nnone: indices (STEM.modeN.map, if it exists)",
-     CLI_OWN(cmd_set_labels, struct labels, struct job, labels)},
+     CLI_OWN(cmd_set_labels, struct labels, struct job, model.names)},
     {"--ordered", 0, "LIST",
      "modes whose indices have an order, as 1,3, or none;\nlong ones are plotted as curves (modes "
      "in which\nneighbours are alike)",
@@ -103,7 +103,7 @@ static enum status check_output(const struct job *job, const char *stem, const c
     file_roles_add(&files, FILE_RECORD_READ, record, error);
     file_roles_add(&files, FILE_RANKS_READ, job->ranks_path, error);
     for (int n = 0; n < MAX_ORDER; n++)
-        file_roles_add(&files, FILE_LABELS_READ, job->labels.mode[n].path, error);
+        file_roles_add(&files, FILE_LABELS_READ, job->model.names.mode[n].path, error);
     file_roles_add(&files, FILE_PAGE, path, error);
     file_roles_check(&files, error);
     if (error->status != STATUS_OK || strcmp(path, "-") == 0)
@@ -143,51 +143,48 @@ done:
     return error->status;
 }
 
-/* Reads what is beside the model; models of a range of ranks have the same labels. */
-static enum status read_facts(struct job *job, const char *stem, struct ktensor *model,
-                              struct model_facts *facts, struct error *error)
+/* The models of a range of ranks have the same lengths. */
+static enum status check_shape(struct job *job, struct error *error)
 {
-    const struct shape *shape = &model->shape;
-    if (job->shape.order == 0) {
-        for (int n = shape->order; n < MAX_ORDER; n++)
-            if (job->order[n] == VIEW_ORDERED)
-                return error_set(error, STATUS_INPUT,
-                                 "--ordered: mode %d, but the model has %d mode%s", n + 1,
-                                 shape->order, shape->order == 1 ? "" : "s");
+    const struct shape *shape = &job->model.k.shape;
+    for (int n = shape->order; n < MAX_ORDER && job->shape.order == 0; n++)
+        if (job->order[n] == VIEW_ORDERED)
+            return error_set(error, STATUS_INPUT, "--ordered: mode %d, but the model has %d mode%s",
+                             n + 1, shape->order, shape->order == 1 ? "" : "s");
+    if (job->shape.order == 0)
         job->shape = *shape;
-    }
-    if (job->shape.order != shape->order ||
-        memcmp(job->shape.dims, shape->dims, (size_t)shape->order * sizeof *shape->dims) != 0)
+    if (!shape_equal(&job->shape, shape))
         return error_set(error, STATUS_INPUT,
-                         "%s: the model has other lengths than those of other ranks", stem);
-    return model_facts_read(facts, model, &job->labels, stem, error);
+                         "%s: the model has other lengths than those of other ranks",
+                         job->model.stem);
+    return STATUS_OK;
 }
 
 /* The page of the model of a stem. `record_path` is NULL where there is no record. */
 static enum status make_page(struct job *job, const char *stem, const char *record_path,
                              const char *path, struct error *error)
 {
-    struct ktensor model = {0};
+    struct named_model *model = &job->model;
     struct mode_view view[MAX_ORDER] = {0};
-    struct model_facts facts;
     json_t *record = NULL;
     struct page_text text;
     progress_stage(&job->common.progress, "reading %s", stem);
     TRY(check_output(job, stem, record_path, path, error));
-    TRY_OR(done, ktensor_read(&model, stem, 0, error));
-    TRY_OR(done, read_facts(job, stem, &model, &facts, error));
+    model->stem = stem;
+    TRY_OR(done, named_model_read(model, NULL, error));
+    TRY_OR(done, check_shape(job, error));
     if (record_path) {
         TRY_OR(done, json_read(&record, record_path, error));
-        TRY_OR(done, page_check_record(record, &model, record_path, error));
+        TRY_OR(done, page_check_record(record, &model->k, record_path, error));
     }
-    TRY_OR(done, mode_views_make(view, &model, &job->labels, job->order, job->top, error));
+    TRY_OR(done, mode_views_make(view, &model->k, &model->names, job->order, job->top, error));
     progress_stage(&job->common.progress, "writing");
     TRY_OR(done, begin_text(&text, path, error));
     page_write(text.to,
                &(struct page){.stem = stem,
-                              .model = &model,
-                              .labels = &job->labels,
-                              .facts = &facts,
+                              .model = &model->k,
+                              .labels = &model->names,
+                              .facts = &model->facts,
                               .view = view,
                               .record = record},
                error);
@@ -195,7 +192,7 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
 done:
     mode_views_free(view);
     json_decref(record);
-    ktensor_free(&model);
+    ktensor_free(&model->k);
     return error->status;
 }
 
@@ -205,8 +202,8 @@ static enum status check_range(const struct job *job, bool pages, struct error *
 {
     const char *option = job->record ? "--record" : pages ? NULL : job->top_given;
     for (int n = 0; n < MAX_ORDER && !pages; n++)
-        if (job->labels.mode[n].path || job->order[n] != VIEW_FIND_OUT)
-            option = job->labels.mode[n].path ? "--labels" : "--ordered";
+        if (job->model.names.mode[n].path || job->order[n] != VIEW_FIND_OUT)
+            option = job->model.names.mode[n].path ? "--labels" : "--ordered";
     if (option)
         return error_set(
             error, STATUS_INPUT,
@@ -323,7 +320,7 @@ static void free_job(void *settings)
     for (int i = 0; i < job->files; i++)
         outfile_discard(&job->file[i]);
     memory_free(job->file);
-    labels_free(&job->labels);
+    named_model_free(&job->model);
     memory_free(job->output_path);
     memory_free(job->ranks_path);
 }

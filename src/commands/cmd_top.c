@@ -255,7 +255,7 @@ static enum status run(void *settings, const struct cli_line *line, struct error
                  : cli_single_operand(line, "model", error));
     if (!unlisted && s->common.options.host_memory > 0)
         return error_set(error, STATUS_INPUT, "--host-memory: only with --unlisted");
-    TRY(cmd_read_named_model(&s->model, stem, &s->common, error));
+    TRY(cmd_read_model(&s->model, stem, &s->common, error));
     bool labelled = s->common.tns.index_base_given && !unlisted;
     for (int n = 0; n < s->model.k.shape.order; n++)
         labelled = labelled && s->model.names.mode[n].names.count > 0;

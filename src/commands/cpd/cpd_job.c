@@ -85,8 +85,7 @@ void cpd_job_free(void *context)
     struct cpd_inputs *in = &job->inputs;
     struct cpd_results *results = &job->results;
     struct cpd_run *run = &job->run;
-    ktensor_free(&in->start);
-    labels_free(&in->start_names);
+    named_model_free(&in->start);
     checkpoint_close(&in->resume);
     memory_free(in->settings.base_stem);
     memory_free(in->settings.stem);

@@ -87,10 +87,8 @@ struct cpd_inputs {
     struct cpd_settings settings; /* first, as cmd_run wants them */
     struct cli_line line;
     struct machine_choice choice;
-    struct ktensor start; /* of --init STEM; else empty. Its rows are those of the tensor once
-                           * names have been matched */
-    struct labels start_names;
-    struct model_facts start_facts;
+    struct named_model start; /* of --init STEM; else empty. Its rows are those of the tensor once
+                               * names have been matched */
     uint64_t new_rows[MAX_ORDER]; /* of the start: rows whose names the model lacks */
     struct checkpoint resume;     /* of --resume; else empty             */
     double began;                 /* when the command did, by clock_now() */

@@ -68,19 +68,18 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
     const struct problem *problem = &s->common.options.problem;
     const bool *fixed = problem->rules.fixed;
     if (s->init_stem) { /* of its files, those of fixed modes are needed */
-        s->runs.guess.model = &in->start;
-        TRY(mode_rules_any(fixed) ? ktensor_read_some(&in->start, s->init_stem, fixed, error)
-                                  : ktensor_read(&in->start, s->init_stem, 0, error));
-        in->start_names.none = s->match == MATCH_INDEX;
-        in->start_names.some = mode_rules_any(fixed);
-        TRY(model_facts_read(&in->start_facts, &in->start, &in->start_names, s->init_stem, error));
-        s->common.csv.like = &in->start_names;
-        for (int n = 0; n < in->start.shape.order; n++)
+        s->runs.guess.model = &in->start.k;
+        in->start.stem = s->init_stem;
+        in->start.names.none = s->match == MATCH_INDEX;
+        in->start.names.some = mode_rules_any(fixed);
+        TRY(named_model_read(&in->start, in->start.names.some ? fixed : NULL, error));
+        s->common.csv.like = &in->start.names;
+        for (int n = 0; n < in->start.k.shape.order; n++)
             s->common.csv.names[n] = fixed[n] ? CSV_LIKE_ONLY : CSV_LIKE_FREE;
-        if (in->start.rank != problem->rank)
+        if (in->start.k.rank != problem->rank)
             return error_set(error, STATUS_INPUT,
                              "--init %s: a model of rank %ju, expected the rank %ju of -r",
-                             s->init_stem, (uintmax_t)in->start.rank, (uintmax_t)problem->rank);
+                             s->init_stem, (uintmax_t)in->start.k.rank, (uintmax_t)problem->rank);
     }
     if (saving->path && comm_world_rank() == 0)
         TRY(outfile_check(saving->path, error));
@@ -97,7 +96,7 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
                                   .seed = s->runs.guess.seed,
                                   .init = s->resume ? in->resume.about.init : s->runs.guess.kind};
     s->runs.choose_ridge = s->runs.choose_ridge && !s->resume;
-    const struct shape *from = s->init_stem ? &in->start.shape : &in->resume.about.tensor.shape;
+    const struct shape *from = s->init_stem ? &in->start.k.shape : &in->resume.about.tensor.shape;
     struct labels beside = {.some = true}; /* a tensor with names has their number of indices */
     if (s->init_stem)
         TRY_OR(done, labels_find_tensor(&beside, s->tensor, from->order, error));
@@ -139,7 +138,7 @@ enum status cpd_start_compare(const struct cpd_inputs *in, struct comm *world, s
     const char *stem = in->settings.init_stem;
     if (!stem)
         return STATUS_OK;
-    const struct ktensor *k = &in->start;
+    const struct ktensor *k = &in->start.k;
     uint64_t mine =
         crc64_ecma_refl(0, (const uint8_t *)k->lambda, k->lambda ? k->rank * sizeof *k->lambda : 0);
     for (int n = 0; n < k->shape.order; n++)
@@ -225,7 +224,7 @@ static void take_rows(struct ktensor *to, const struct ktensor *from, const stru
 static enum status reorder_start(struct cpd_inputs *in, const struct name_match *m,
                                  struct error *error)
 {
-    const struct ktensor *from = &in->start;
+    const struct ktensor *from = &in->start.k;
     struct ktensor to;
     struct shape shape = from->shape;
     for (int n = 0; n < m->order; n++) {
@@ -238,8 +237,8 @@ static enum status reorder_start(struct cpd_inputs *in, const struct name_match 
     memcpy(to.lambda, from->lambda, from->rank * sizeof *to.lambda);
     for (int n = 0; n < m->order; n++)
         take_rows(&to, from, m, n);
-    ktensor_free(&in->start);
-    in->start = to;
+    ktensor_free(&in->start.k);
+    in->start.k = to;
     return STATUS_OK;
 }
 
@@ -248,12 +247,12 @@ enum status cpd_start_match(struct cpd_inputs *in, struct comm *c, const struct 
                             struct error *error)
 {
     const struct cpd_settings *s = &in->settings;
-    const int order = in->start.shape.order;
+    const int order = in->start.k.shape.order;
     const bool owns = c->rank == 0 || comm_world_expected();
     struct name_match m = {0};
     if (!s->init_stem || order > shape->order)
         return STATUS_OK;
-    const struct named_side model = {s->init_stem, &in->start_names}, tensor = {s->tensor, names};
+    const struct named_side model = {s->init_stem, &in->start.names}, tensor = {s->tensor, names};
     if (c->rank == 0 && name_match_find(&m, &model, &tensor, order, s->match, error) == STATUS_OK &&
         check_fixed(in, &m, error) == STATUS_OK)
         name_match_note(&m, &model, &tensor, progress);
@@ -287,9 +286,9 @@ enum status cpd_start_check(const struct cpd_inputs *in, const struct shape *sha
     const struct cpd_settings *s = &in->settings;
     const struct mode_rules *rules = &s->common.options.problem.rules;
     const bool may_differ = mode_rules_any(rules->fixed);
-    const struct shape *start = &in->start.shape;
+    const struct shape *start = &in->start.k.shape;
     const struct loss *loss = loss_of(s->common.options.problem.loss);
-    const uint64_t rank = in->start.rank;
+    const uint64_t rank = in->start.k.rank;
     char why[96];
     if (!s->init_stem)
         return STATUS_OK;
@@ -311,12 +310,12 @@ enum status cpd_start_check(const struct cpd_inputs *in, const struct shape *sha
     for (int n = 0; n < start->order; n++) {
         const bool taken = rules->nonneg[n] && start->dims[n] == shape->dims[n];
         for (uint64_t e = 0; taken && e < start->dims[n] * rank; e++)
-            if (in->start.factor[n][e] < 0)
+            if (in->start.k.factor[n][e] < 0)
                 return error_set(error, STATUS_INPUT,
                                  "--init %s: mode %d, row %ju, column %ju: %g, but %s expects 0 or "
                                  "more",
                                  s->init_stem, n + 1, (uintmax_t)(e / rank + 1),
-                                 (uintmax_t)(e % rank + 1), in->start.factor[n][e],
+                                 (uintmax_t)(e % rank + 1), in->start.k.factor[n][e],
                                  loss->rates ? loss->option : "--nonneg");
     }
     bool random = false;
@@ -335,7 +334,7 @@ void cpd_start_find_random(const struct cpd_inputs *in, const struct shape *shap
     const struct cpd_settings *s = &in->settings;
     char why[96];
     for (int n = 0; s->init_stem && n < shape->order; n++)
-        if (starts_at_random(&in->start.shape, n, shape->dims[n], why, sizeof why))
+        if (starts_at_random(&in->start.k.shape, n, shape->dims[n], why, sizeof why))
             findings_add(findings, "random_mode", false,
                          "mode %d starts at random (seed %ju): --init %s %s", n + 1,
                          (uintmax_t)s->runs.guess.seed, s->init_stem, why);
@@ -350,7 +349,7 @@ void cpd_start_keep_weights(const struct cpd_inputs *in, struct ktensor *result)
         result->shape.order < 2)
         return;
     for (uint64_t r = 0; r < rank; r++) {
-        const double old = in->start.lambda[r], scale = result->lambda[r] / old;
+        const double old = in->start.k.lambda[r], scale = result->lambda[r] / old;
         if (!(old > 0) || !isfinite(scale))
             continue;
         result->lambda[r] = old;

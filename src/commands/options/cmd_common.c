@@ -11,7 +11,6 @@
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "base/version.h"
-#include "formats/ktensor/ktensor_io.h"
 #include "formats/names/labels.h"
 #include "plan/process_grid.h"
 
@@ -280,34 +279,20 @@ enum status cmd_begin(const struct cmd_common *common, struct error *error)
     return threads_start(error);
 }
 
-enum status cmd_read_model(struct ktensor *k, const char *stem, struct cmd_common *common,
+enum status cmd_read_model(struct named_model *m, const char *stem, struct cmd_common *common,
                            struct error *error)
 {
-    *k = (struct ktensor){0};
+    m->stem = stem;
     TRY(cmd_begin(common, error));
     progress_stage(&common->progress, "reading %s", stem);
-    ktensor_read(k, stem, 0, error);
+    named_model_read(m, NULL, error);
     progress_clear(&common->progress);
-    return error->status;
-}
-
-enum status cmd_read_named_model(struct named_model *m, const char *stem, struct cmd_common *common,
-                                 struct error *error)
-{
-    m->stem = stem;
-    TRY(cmd_read_model(&m->k, stem, common, error));
-    TRY(model_facts_read(&m->facts, &m->k, &m->names, stem, error));
+    TRY(error->status);
     if (m->facts.known && !loss_of_word(m->facts.loss))
         return error_set(error, STATUS_INPUT,
                          "%s." MODEL_FACTS_SUFFIX ": \"loss\": '%s', expected squares or poisson",
                          stem, m->facts.loss);
     return STATUS_OK;
-}
-
-void named_model_free(struct named_model *m)
-{
-    ktensor_free(&m->k);
-    labels_free(&m->names);
 }
 
 enum status cmd_print_json(struct json *j)

@@ -12,7 +12,7 @@
 #include "commands/options/cli.h"
 #include "commands/options/cli_values.h"
 #include "formats/csv/csv_options.h"
-#include "formats/ktensor/model_facts.h"
+#include "formats/ktensor/ktensor_io.h"
 #include "formats/tns/tns_options.h"
 #include "tensor/value_change.h"
 
@@ -179,27 +179,12 @@ void cmd_print_tensor(const char *path);
 /* Prints lengths of modes as 4 x 5 x 6. */
 void cmd_print_lengths(const struct shape *shape);
 
-/* Reads the model of a command that works on models alone, with the threads of -t, and shows
- * progress. The caller frees *k with ktensor_free. Errors as of ktensor_read,
- * and STATUS_MEMORY where threads cannot be started. */
-enum status cmd_read_model(struct ktensor *k, const char *stem, struct cmd_common *common,
+/* Reads the model *m of a command that works on models alone, with the threads of -t, and what is
+ * beside it (named_model_read), and shows progress; the labels of --labels are in m->names already.
+ * The caller frees *m with named_model_free. STATUS_INPUT also for a loss that is not known, and
+ * STATUS_MEMORY where threads cannot be started. */
+enum status cmd_read_model(struct named_model *m, const char *stem, struct cmd_common *common,
                            struct error *error);
-
-/* A model and what is beside it. */
-struct named_model {
-    const char *stem; /* as given, borrowed */
-    struct ktensor k;
-    struct labels names;
-    struct model_facts facts;
-};
-
-/* Accepts an empty one. */
-void named_model_free(struct named_model *m);
-
-/* The same as cmd_read_model, with what is beside the model (model_facts_read); the labels of
- * --labels are in m->names already. */
-enum status cmd_read_named_model(struct named_model *m, const char *stem, struct cmd_common *common,
-                                 struct error *error);
 
 /* Prints a JSON document to standard output, unless an error has come up, and frees it. Returns the
  * status of this error. */

@@ -51,11 +51,25 @@ enum status ktensor_openable(const char *stem, int order, unsigned formats, stru
  * STATUS_MEMORY. */
 enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error);
 
-/* Reads what there is of a model, of any number of modes. Where its matrices have a file each, all
- * but those of the modes `needed` (MAX_ORDER) may be missing: a missing mode has length 0 in *k,
- * whose order is the number of the last mode with a file. Everything else as ktensor_read. */
-enum status ktensor_read_some(struct ktensor *k, const char *stem, const bool *needed,
-                              struct error *error);
+/* A model and what is beside it. */
+struct named_model {
+    const char *stem; /* as given, borrowed */
+    struct ktensor k;
+    struct labels names;
+    struct model_facts facts;
+};
+
+/* Reads the model m->stem, of any number of modes, and with it what is beside it
+ * (model_facts_read): all as one run has written it, or STATUS_INPUT. m->names may have the files
+ * of
+ * --labels, and says whether others are looked for. Where `needed` (MAX_ORDER) is not NULL and the
+ * matrices have a file each, all but those of the modes `needed` may be missing: a missing mode has
+ * length 0 in m->k, whose order is the number of the last mode with a file. The caller frees *m
+ * with named_model_free, after a failure too. Everything else as ktensor_read. */
+enum status named_model_read(struct named_model *m, const bool *needed, struct error *error);
+
+/* Accepts an empty one. */
+void named_model_free(struct named_model *m);
 
 /* text (size) = the stems of the models that a range of ranks has left, ascending: of x as "x.r2,
  * x.r3 and x.r5", the first eight of many; empty where there are none, or the folder cannot be

@@ -23,9 +23,10 @@ struct stem_files {
     const char *stem;
     int order;          /* the expected number of modes; 0: any                                */
     const bool *needed; /* (MAX_ORDER) the modes that must have a file; NULL: all, with no gap */
-    char *log;          /* owned */
-    char *first;        /* its path, or NULL; owned */
-    struct stat opened; /* the first file, before the others were opened */
+    struct named_model *named; /* gets what is beside the model; NULL: it is not read           */
+    char *log;                 /* owned */
+    char *first;               /* its path, or NULL; owned */
+    struct stat opened;        /* the first file, before the others were opened */
 };
 
 /* *path = the name of STEM.SUFFIX, or NULL where there is no such file. The caller frees *path. */
@@ -265,6 +266,20 @@ static struct timespec folder_time(const char *stem)
     return stat(folder, &s) == 0 ? s.st_mtim : (struct timespec){0};
 }
 
+/* Reads what is beside the model, which may have been replaced since. */
+static enum status read_beside(struct ktensor *k, const struct stem_files *files,
+                               struct error *error)
+{
+    struct named_model *m = files->named;
+    struct error changed = {0};
+    labels_forget(&m->names);
+    model_facts_read(&m->facts, k, &m->names, files->stem, error);
+    if (error->status != STATUS_MEMORY && files->first &&
+        check_unchanged(files, &changed) != STATUS_OK)
+        *error = changed;
+    return error->status;
+}
+
 /* Reads the file, or the files of the stem in the last format that there is. */
 static enum status read_once(struct ktensor *k, struct stem_files *files, struct error *error)
 {
@@ -272,7 +287,7 @@ static enum status read_once(struct ktensor *k, struct stem_files *files, struct
     *k = (struct ktensor){0};
     if (format) {
         read_file(k, format, files->stem, files->order, error);
-        goto done;
+        goto beside;
     }
     TRY_OR(done, stem_lock_read(files->stem, &files->log, error));
     for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
@@ -281,6 +296,9 @@ static enum status read_once(struct ktensor *k, struct stem_files *files, struct
         refuse_absent(files->stem, error);
     else
         check_order(files->stem, k->shape.order, files->order, error);
+beside:
+    if (files->named && error->status == STATUS_OK)
+        read_beside(k, files, error);
 done:
     memory_free(files->log);
     memory_free(files->first);
@@ -312,10 +330,16 @@ enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct 
     return read_stem(k, &(struct stem_files){.stem = stem, .order = order}, error);
 }
 
-enum status ktensor_read_some(struct ktensor *k, const char *stem, const bool *needed,
-                              struct error *error)
+enum status named_model_read(struct named_model *m, const bool *needed, struct error *error)
 {
-    return read_stem(k, &(struct stem_files){.stem = stem, .needed = needed}, error);
+    return read_stem(&m->k, &(struct stem_files){.stem = m->stem, .needed = needed, .named = m},
+                     error);
+}
+
+void named_model_free(struct named_model *m)
+{
+    ktensor_free(&m->k);
+    labels_free(&m->names);
 }
 
 #define SHOWN 8

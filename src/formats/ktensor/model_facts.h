@@ -22,7 +22,7 @@ struct model_facts {
 void model_facts_put(struct json *j, const struct model_facts *facts, const struct ktensor *k,
                      const struct labels *names);
 
-/* Reads what is beside the model *k of the stem, of which modes may be missing (ktensor_read_some),
+/* Reads what is beside the model *k of the stem, of which modes may be missing (named_model_read),
  * or of the file that has it: the maps of its names, or those that *names has files of already,
  * into *names, and STEM.model.json, if it is there, into *facts, k->explained and k->lost and
  * names->modes. STATUS_INPUT where a file cannot be read, is damaged, or contradicts the model or

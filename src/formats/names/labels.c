@@ -183,6 +183,22 @@ size_t labels_longest(const struct labels *l, int n)
     return longest;
 }
 
+void labels_forget(struct labels *l)
+{
+    for (int n = 0; n < MAX_ORDER; n++) {
+        struct mode_labels *m = &l->mode[n], given = {.given = true};
+        if (m->given) {
+            given.path = m->path;
+            given.names = m->names;
+            m->path = NULL;
+            m->names = (struct name_table){0};
+        }
+        free_mode(m);
+        *m = given.path ? given : *m;
+    }
+    l->modes = (struct mode_names){.of = {""}};
+}
+
 void labels_free(struct labels *l)
 {
     for (int n = 0; n < MAX_ORDER; n++)

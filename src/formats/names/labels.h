@@ -67,6 +67,9 @@ const char *labels_get(const struct labels *l, int n, uint64_t i);
 /* The bytes of the longest label of mode n; 0 where the mode has none. */
 size_t labels_longest(const struct labels *l, int n);
 
+/* Forgets what was found and read beside a tensor or a model; labels that were given stay. */
+void labels_forget(struct labels *l);
+
 /* Accepts empty labels. */
 void labels_free(struct labels *l);
 
