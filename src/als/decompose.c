@@ -119,6 +119,26 @@ static enum status note_run(struct runs *s, struct run *run, struct progress *pr
     return STATUS_OK;
 }
 
+/* With until_found: compares the last model with the best one before it, if there are both, and
+ * frees the worse one. Rank 0 has the models whole; all ranks learn the score. */
+static enum status compare(struct runs *s, const struct run *before, struct comm *c,
+                           struct error *error)
+{
+    const struct run *last = &s->run[s->count - 1];
+    struct ktensor *model = s->model + (last - s->run);
+    double score = 0;
+    if (!before || last->result.stop == CPALS_BREAKDOWN)
+        return STATUS_OK;
+    struct ktensor *best = s->model + (before - s->run);
+    if (c->rank == 0)
+        TRY(ktensor_score(model, best, 0, &score, NULL, error));
+    TRY(comm_bcast(c, 0, &score, sizeof score, error));
+    runs_compare(s, before, score);
+    if (c->rank == 0 || !s->borrows)
+        ktensor_free(runs_best(s, last->part) == last ? best : model);
+    return STATUS_OK;
+}
+
 /* Collects the rows of the last run's model, if it is kept; frees them. */
 static enum status collect(struct runs *s, struct ktensor *rows, const struct rank_tensor *t,
                            bool spread, struct error *error)
@@ -179,10 +199,15 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
         if (run.ridge > 0)
             backend_take_ridge(b, run.ridge);
         const struct cpals_options als = options_for(d, s, &run, on);
+        const struct run *before = runs_best(s, run.part);
         make_run(b, &als, &run, &rows, d->progress, error);
         TRY_OR(failed, note_run(s, &run, d->progress, error));
         if (trace && runs_best(s, 0) == &s->run[s->count - 1])
             fit_trace_swap(trace, &kept);
+        if (s->list.until_found) { /* whether another start follows */
+            TRY_OR(failed, collect(s, &rows, t, d->spread, error));
+            TRY_OR(failed, compare(s, before, t->comm, error));
+        }
         more = runs_next(s, &next);
         open = more && next.part == run.part;
         if (!open && run.part == 0) {
@@ -197,7 +222,8 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
             backend_close(b);
             half_tensor_free(&half);
         }
-        TRY_OR(failed, collect(s, &rows, t, d->spread, error));
+        if (!s->list.until_found)
+            TRY_OR(failed, collect(s, &rows, t, d->spread, error));
     }
     if (s->starts[1].made > 0)
         report->halves = clock_now() - halves_began;

@@ -353,6 +353,14 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
 
 /* --- starts --- */
 
+/* What helps where starts disagree: others, and only where many were made a lower rank. */
+static const char *more_starts(const struct starts *s)
+{
+    if (s->made >= STARTS_MOST || (s->until_found && starts_found(s) >= STARTS_ENOUGH))
+        return "a lower rank";
+    return s->until_found ? "--starts auto with more time" : "--starts auto";
+}
+
 /* What the scores mean, the gravest first. */
 static void find_agreement(struct findings *f, const struct starts *s)
 {
@@ -367,7 +375,7 @@ static void find_agreement(struct findings *f, const struct starts *s)
                      "%d of %d other starts fit as well (within %g %%) with other components: the "
                      "components of this rank are not unique",
                      a.different, a.others, 100 * STARTS_EQUAL_FIT);
-        findings_advise(f, "try a lower rank, or a smaller --tol");
+        findings_advise(f, "try %s, or a smaller --tol", more_starts(s));
     } else if (a.agree > 0) {
         findings_add(f, "starts_differ", false,
                      "%d of %d other starts lead to the components of the best (score %.2f or "
@@ -377,8 +385,23 @@ static void find_agreement(struct findings *f, const struct starts *s)
         findings_add(f, "starts_alone", true,
                      "no other start leads to the components of the best (score %.2f or more)",
                      STARTS_SAME);
-        findings_advise(f, "try more starts, more iterations, or a lower rank");
+        findings_advise(f, "try %s, or more iterations", more_starts(s));
     }
+}
+
+/* What has ended --starts auto. */
+static void find_enough(struct findings *f, const struct starts *s)
+{
+    const int found = starts_found(s);
+    if (found >= STARTS_ENOUGH || s->made == s->asked)
+        findings_add(f, "starts_enough", false,
+                     "--starts auto made %d starts%s: %d found the best model", s->made,
+                     s->made == s->asked ? ", the most" : "", found);
+    else
+        findings_add(
+            f, "starts_cut", false,
+            "the run ended after %d start%s, before the best model was found %d times (%d so far)",
+            s->made, plural((uint64_t)s->made), STARTS_ENOUGH, found);
 }
 
 void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries, bool others)
@@ -394,7 +417,9 @@ void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries
                            "components");
         findings_advise(f, "--starts 5 tells whether the result depends on the start");
     }
-    if (s->made < s->asked)
+    if (s->until_found)
+        find_enough(f, s);
+    else if (s->made < s->asked)
         findings_add(f, "starts_cut", false, "only %d of %d starts began before the run ended",
                      s->made, s->asked);
     if (s->modelled > 1)
@@ -410,6 +435,12 @@ void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries
 static bool half_may_change(const struct starts *s)
 {
     return s->start[s->best].result.stop == CPALS_ITERATIONS;
+}
+
+/* Whether the best model of a half was found once, by a few starts. */
+static bool may_find_more(const struct starts *s)
+{
+    return starts_found(s) < 2 && s->made < STARTS_MOST;
 }
 
 void find_in_halves(struct findings *f, const struct split_half *s)
@@ -442,6 +473,8 @@ void find_in_halves(struct findings *f, const struct split_half *s)
                         half_may_change(&s->starts[0]) || half_may_change(&s->starts[1])
                             ? "let the halves converge (-i), or "
                             : "",
-                        s->starts[0].asked == 1 ? "--starts 5, or " : "");
+                        may_find_more(&s->starts[0]) || may_find_more(&s->starts[1])
+                            ? "--starts auto, or "
+                            : "");
     }
 }

@@ -12,12 +12,21 @@ static size_t most_runs(const struct run_list *list)
     return (size_t)parts * (size_t)list->starts + (list->choose_ridge ? RIDGE_TRIALS : 0);
 }
 
+/* With until_found: the best one of each part, and the last one. */
+int runs_models(const struct run_list *list)
+{
+    const int parts = list->halves.mode > 0 ? RUNS_PARTS : 1;
+    return list->until_found ? parts + 1 : parts * list->starts;
+}
+
 enum status runs_create(struct runs *s, const struct run_list *list, struct ktensor *model,
                         struct error *error)
 {
     *s = (struct runs){.list = *list, .model = model, .borrows = model != NULL};
-    for (int part = 0; part < RUNS_PARTS; part++)
+    for (int part = 0; part < RUNS_PARTS; part++) {
         s->starts[part].asked = part == 0 || list->halves.mode > 0 ? list->starts : 0;
+        s->starts[part].until_found = list->until_found;
+    }
     s->run = memory_zeros(most_runs(list), sizeof *s->run, error);
     if (!model)
         s->model = memory_zeros(most_runs(list), sizeof *s->model, error);
@@ -49,7 +58,8 @@ bool runs_next(const struct runs *s, struct run *next)
     next->ridge = s->ridge.best;
     for (; next->part < RUNS_PARTS; next->part++) {
         const struct starts *starts = &s->starts[next->part];
-        if (starts->made < starts->asked) {
+        if (starts->made < starts->asked &&
+            !(starts->until_found && starts_found(starts) >= STARTS_ENOUGH)) {
             next->guess.seed +=
                 (uint64_t)next->part * (uint64_t)starts->asked + (uint64_t)starts->made;
             if (starts->made > 0 && list->guess.kind != GUESS_NORMAL)
@@ -91,6 +101,15 @@ void runs_note(struct runs *s, const struct run *run)
         starts->best = starts->made - 1;
 }
 
+void runs_compare(struct runs *s, const struct run *before, double score)
+{
+    struct run *last = &s->run[s->count - 1], *first = last - (s->starts[last->part].made - 1);
+    const bool better = runs_best(s, last->part) == last;
+    last->score = better ? 1 : score;
+    for (struct run *run = first; better && run < last; run++)
+        run->score = run == before ? score : score >= STARTS_SAME ? run->score : NAN;
+}
+
 const struct run *runs_best(const struct runs *s, int part)
 {
     const struct starts *starts = &s->starts[part];
@@ -129,7 +148,7 @@ enum status runs_take_best(struct runs *s, int part, struct ktensor *best, struc
     for (int i = 0; i < starts->made && error->status == STATUS_OK; i++) {
         if (i == starts->best)
             start[i].score = 1;
-        else if (start[i].result.stop != CPALS_BREAKDOWN)
+        else if (model[i].rank > 0)
             ktensor_score(&model[i], &model[starts->best], 0, &start[i].score, NULL, error);
     }
     *best = model[starts->best];
@@ -152,16 +171,32 @@ double starts_spread(const struct starts *s, uint64_t entries)
     return most > least ? (most - least) / (double)entries : 0;
 }
 
+/* Whether start i, which has a model, fits as well as the best one. */
+static bool fits_as_well(const struct starts *s, int i)
+{
+    const struct cpals_result *r = &s->start[i].result, *best = &s->start[s->best].result;
+    return best->fit - r->fit <=
+           STARTS_EQUAL_FIT * fabs(best->fit) + best->trust.noise + r->trust.noise;
+}
+
+int starts_found(const struct starts *s)
+{
+    int found = s->modelled > 0;
+    for (int i = 0; i < s->made; i++)
+        found += i != s->best && s->start[i].result.stop != CPALS_BREAKDOWN &&
+                 s->start[i].score >= STARTS_SAME && fits_as_well(s, i);
+    return found;
+}
+
 struct starts_agreement starts_agreement(const struct starts *s)
 {
     struct starts_agreement a = {.others = s->modelled - 1};
-    double fit = s->start[s->best].result.fit;
     for (int i = 0; i < s->made; i++) {
         if (i == s->best || s->start[i].result.stop == CPALS_BREAKDOWN)
             continue;
         bool same = s->start[i].score >= STARTS_SAME;
         a.agree += same;
-        a.different += !same && s->start[i].result.fit > fit - STARTS_EQUAL_FIT * fabs(fit);
+        a.different += !same && fits_as_well(s, i);
     }
     return a;
 }

@@ -51,11 +51,16 @@ void ridge_search_note(struct ridge_search *s, double ridge, double holdout_erro
 /* Fits that differ by less than this part of the best one count as equally good. */
 #define STARTS_EQUAL_FIT 1e-3
 
+/* --starts auto ends when the best model was found so often, or after so many starts. */
+#define STARTS_ENOUGH 3
+#define STARTS_MOST   30
+
 #define RUNS_PARTS 3 /* of the tensor: 0 is all of it, 1 and 2 are its halves */
 
 /* Which runs are asked for. */
 struct run_list {
-    int starts;                 /* on each part                                                 */
+    int starts;       /* on each part; with until_found the most of them              */
+    bool until_found; /* --starts auto: none after the best was found STARTS_ENOUGH times */
     struct initial_guess guess; /* of the first start on each part; the others are random. The seeds
                                  * follow each other, from this one, over all parts             */
     bool choose_ridge;          /* the ridge of all modes is chosen first, from the first start */
@@ -73,15 +78,17 @@ struct run {
     double communication;       /* seconds of iterations in which rows and sums moved, waiting
                                  * included                                                    */
     double score; /* factor match score of its model with that of the best start, without weights;
-                   * 1 for the best itself                                                      */
+                   * 1 for the best itself. With until_found: with the best so far; NaN after a
+                   * better one with other components                                           */
 };
 
 /* The starts on one part, in the table. */
 struct starts {
-    int asked;    /* how many starts to make                                           */
-    int made;     /* how many were made: fewer after a signal or the time limit        */
-    int modelled; /* how many of these have a model: the others broke down             */
-    int best;     /* the start whose model has the highest fit, or the least held-out error */
+    int asked;        /* how many starts to make                                           */
+    bool until_found; /* as in the list: `asked` is the most                           */
+    int made;         /* how many were made: fewer after a signal or the time limit        */
+    int modelled;     /* how many of these have a model: the others broke down             */
+    int best;         /* the start whose model has the highest fit, or the least held-out error */
     const struct run *start; /* (made); borrowed                                       */
 };
 
@@ -115,9 +122,16 @@ void runs_free(struct runs *s);
  * signal or the time limit has ended one, or no start on a part has a model. */
 bool runs_next(const struct runs *s, struct run *next);
 
+/* How many models of the list wait in memory at once, at most. */
+int runs_models(const struct run_list *list);
+
 /* Notes a run that was made. A trial that a signal or the time limit has ended is noted as a start,
  * too. */
 void runs_note(struct runs *s, const struct run *run);
+
+/* With until_found, after runs_note: notes the score of the last run's model with that of `before`,
+ * the best on its part until then. */
+void runs_compare(struct runs *s, const struct run *before, double score);
 
 /* The best start on a part; NULL where none has a model. */
 const struct run *runs_best(const struct runs *s, int part);
@@ -131,15 +145,18 @@ enum status runs_check(const struct runs *s, struct error *error);
 bool runs_ended(const struct runs *s);
 int runs_interrupted(const struct runs *s);
 
-/* Fills in the scores of the starts on a part, moves the best model to *best, and frees the others
- * of the part. Some start must have a model. STATUS_MEMORY. */
+/* Fills in the scores of the starts on a part whose models are there, moves the best model to
+ * *best, and frees the others of the part. Some start must have a model. STATUS_MEMORY. */
 enum status runs_take_best(struct runs *s, int part, struct ktensor *best, struct error *error);
 
 /* With rates: the difference between the best and the worst log-likelihood of the starts, in
  * nats (natural units) for each of `entries` listed entries. With squares: 0. */
 double starts_spread(const struct starts *s, uint64_t entries);
 
-/* After runs_take_best, which fills in the scores. */
+/* How many starts, with the best one, have its components and an equally good fit. Like the next
+ * one, after runs_take_best or runs_compare, which fill in the scores. */
+int starts_found(const struct starts *s);
+
 struct starts_agreement starts_agreement(const struct starts *s);
 
 /* Split-half analysis: are the components of a model found again in each half of its tensor? A

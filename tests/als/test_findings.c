@@ -255,9 +255,43 @@ static void test_starts(void **state)
          "1 of 2 other starts lead to the components of the best (score 0.95 or more), the rest to "
          "others that fit less",
          "warning: 1 of 2 other starts fit as well (within 0.1 %) with other components: the "
-         "components of this rank are not unique; try a lower rank, or a smaller --tol",
+         "components of this rank are not unique; try --starts auto, or a smaller --tol",
          "warning: no other start leads to the components of the best (score 0.95 or more); try "
-         "more starts, more iterations, or a lower rank");
+         "--starts auto, or more iterations");
+}
+
+/* --starts auto says what has ended it. A lower rank is advised only after many starts. */
+static void test_starts_until_found(void **state)
+{
+    (void)state;
+    struct findings f = {0};
+    struct run start[STARTS_MOST] = {0};
+    struct starts s = {.asked = STARTS_MOST, .modelled = 4, .made = 4, .start = start};
+    s.until_found = true;
+    for (int i = 0; i < STARTS_MOST; i++) {
+        start[i].result.fit = i < 3 ? .5 : .4;
+        start[i].score = i < 3 ? 1 : .5;
+    }
+    find_in_starts(&f, &s, 100, true);
+    SAYS(&f, "--starts auto made 4 starts: 3 found the best model",
+         "2 of 3 other starts lead to the components of the best (score 0.95 or more), the rest to "
+         "others that fit less");
+    start[1].score = start[2].score = .9;
+    find_in_starts(&f, &s, 100, true);
+    SAYS(&f, "the run ended after 4 starts, before the best model was found 3 times (1 so far)",
+         "warning: 2 of 3 other starts fit as well (within 0.1 %) with other components: the "
+         "components of this rank are not unique; try --starts auto with more time, or a smaller "
+         "--tol");
+    s.made = s.modelled = STARTS_MOST;
+    find_in_starts(&f, &s, 100, true);
+    start[1].result.fit = start[2].result.fit = .4;
+    find_in_starts(&f, &s, 100, true);
+    SAYS(&f, "--starts auto made 30 starts, the most: 1 found the best model",
+         "warning: 2 of 29 other starts fit as well (within 0.1 %) with other components: the "
+         "components of this rank are not unique; try a lower rank, or a smaller --tol",
+         "--starts auto made 30 starts, the most: 1 found the best model",
+         "warning: no other start leads to the components of the best (score 0.95 or more); try a "
+         "lower rank, or more iterations");
 }
 
 /* Of counts, in nats for each entry; a start that broke down says nothing. */
@@ -408,11 +442,11 @@ static void test_halves(void **state)
              "component 2, 0.9100)");
     find_halves(&f, HALVES_COMPARED, .5, CPALS_CONVERGED);
     SAYS(&f, "warning: 1 of 2 components are not found in both halves of mode 3 (score below "
-             "0.90): the least alike, component 2, has 0.5000; try --starts 5, or a lower rank");
+             "0.90): the least alike, component 2, has 0.5000; try --starts auto, or a lower rank");
     find_halves(&f, HALVES_COMPARED, .5, CPALS_ITERATIONS);
     SAYS(&f, "warning: 1 of 2 components are not found in both halves of mode 3 (score below "
              "0.90): the least alike, component 2, has 0.5000; let the halves converge (-i), or "
-             "try --starts 5, or a lower rank");
+             "try --starts auto, or a lower rank");
     find_halves(&f, HALVES_ENDED, 0, CPALS_TIME_LIMIT);
     SAYS(&f, "the halves of mode 3 were not compared: the run ended before");
     find_halves(&f, HALVES_BREAKDOWN, 0, CPALS_BREAKDOWN);
@@ -431,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_held_out_errors),
         cmocka_unit_test(test_unknown_core),
         cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_starts_until_found),
         cmocka_unit_test(test_starts_of_counts),
         cmocka_unit_test(test_shape_and_tolerance),
         cmocka_unit_test(test_memory),

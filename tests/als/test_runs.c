@@ -116,6 +116,50 @@ static void test_agreement(void **state)
     coo_free(&x);
 }
 
+/* --starts auto: the starts are the first of those that a number of starts makes; they end as soon
+ * as three have the best components, and only the best model stays. The halves go on likewise. */
+static void test_until_found(void **state)
+{
+    use_ranks(state);
+    struct error error = {0};
+    const struct cpals_options als = {.max_iterations = 300, .tolerance = 1e-8};
+    struct coo x;
+    naive_random_coo(&x, &(struct shape){3, {7, 8, 9}}, 300, 7, 1);
+    for (int rank = 1; rank <= 3; rank++) {
+        const struct backend_options options = {.problem.rank = (uint64_t)rank};
+        struct together t = make_together(under_test.kind, &x, NULL, &options, NULL, &als);
+        struct runs all;
+        struct ktensor best;
+        assert_int_equal(run_starts(&x, &options, &als, 12, 1, &all, &error), STATUS_OK);
+        t.list = (struct run_list){.guess.seed = 1, .starts = 12, .until_found = true};
+        if (run_together(&t, under_test.ranks, &error) != STATUS_OK)
+            fail_msg("%s", error.message);
+        const struct starts *s = &t.account.starts[0];
+        const int found = starts_found(s), made = s->made;
+        assert_true(made == 12 ? found <= STARTS_ENOUGH : found == STARTS_ENOUGH);
+        assert_true(rank > 1 || made == STARTS_ENOUGH);
+        for (int i = 0; i < made; i++) {
+            assert_true(fabs(s->start[i].result.fit - all.run[i].result.fit) < 1e-6);
+            assert_true((t.models[i].lambda != NULL) == (i == s->best));
+        }
+        all.starts[0].made = all.starts[0].modelled =
+            made; /* the same starts, compared at the end */
+        all.starts[0].best = s->best;
+        for (int i = made; i < 12; i++)
+            ktensor_free(&all.model[i]);
+        assert_int_equal(runs_take_best(&all, 0, &best, &error), STATUS_OK);
+        assert_int_equal(starts_found(&all.starts[0]), found);
+        for (int i = 0; i < made; i++)
+            assert_true(isnan(s->start[i].score) ||
+                        fabs(s->start[i].score - all.run[i].score) < .02);
+        ktensor_free(&best);
+        ktensor_free(&t.models[s->best]);
+        runs_free(&t.account);
+        runs_free(&all);
+    }
+    coo_free(&x);
+}
+
 /* A signal and the time limit end the start that is under way, and no other begins. */
 static void test_ended(void **state)
 {
@@ -332,6 +376,81 @@ static void test_agreement_of_small_fits(void **state)
     runs_free(&s);
 }
 
+/* Makes a start with this fit, whose model has this score with the best one so far. */
+static void make_compared(struct runs *s, double fit, double score)
+{
+    const struct run *before = runs_best(s, 0);
+    make_next(s, fit);
+    if (before)
+        runs_compare(s, before, score);
+}
+
+/* --starts auto ends when three starts have the best components and as good a fit. A better model
+ * of the same components changes nothing, one of others begins anew. */
+static void test_compared(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct runs s;
+    struct run run;
+    struct run_list list = {.starts = STARTS_MOST, .until_found = true};
+    assert_int_equal(runs_models(&list), 2);
+    assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
+    make_compared(&s, .5, 0);
+    make_compared(&s, .49, .99);    /* the same, but a lower fit */
+    make_compared(&s, .4999, .94);  /* as good a fit, but other components */
+    make_compared(&s, .50001, .96); /* better, and the same */
+    const struct starts *starts = &s.starts[0];
+    assert_int_equal(starts->best, 3);
+    assert_int_equal(starts_found(starts), 2);
+    assert_true(s.run[0].score == .96 && s.run[1].score == .99 && s.run[3].score == 1);
+    assert_true(starts_agreement(starts).agree == 2 && starts_agreement(starts).different == 1);
+    make_next(&s, INFINITY); /* breaks down */
+    make_compared(&s, .6, .5);
+    assert_int_equal(starts_found(starts), 1);
+    assert_true(isnan(s.run[0].score) && isnan(s.run[2].score) && s.run[3].score == .5);
+    make_compared(&s, .6, .97);
+    assert_true(runs_next(&s, &run));
+    make_compared(&s, .5999, .97);
+    assert_false(runs_next(&s, &run));
+    assert_true(starts->made == 8 && starts->modelled == 7 && starts_found(starts) == 3);
+    runs_free(&s);
+    list.starts = 4;
+    list.halves.mode = 1;
+    assert_int_equal(runs_models(&list), 4);
+    assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
+    for (int i = 0; i < 4; i++)
+        make_compared(&s, .5, .1);
+    assert_true(runs_next(&s, &run) && run.part == 1 && run.guess.seed == 4);
+    runs_free(&s);
+    list = (struct run_list){.starts = 3, .halves.mode = 1};
+    assert_int_equal(runs_models(&list), 9);
+}
+
+/* A fit of 0 is rounding, as that of counts by one component. */
+static void test_fits_of_nothing(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct runs s;
+    struct run run;
+    const struct run_list list = {.starts = STARTS_MOST, .until_found = true};
+    assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
+    for (int i = 0; i < 3; i++) {
+        const struct run *before = runs_best(&s, 0);
+        assert_true(runs_next(&s, &run));
+        run.result.fit = i * -2e-16;
+        run.result.trust.noise = 1e-15;
+        run.result.stop = CPALS_CONVERGED;
+        runs_note(&s, &run);
+        if (before)
+            runs_compare(&s, before, 1);
+    }
+    assert_int_equal(starts_found(&s.starts[0]), 3);
+    assert_false(runs_next(&s, &run));
+    runs_free(&s);
+}
+
 static void test_failing_allocations(void **state)
 {
     use_ranks(state);
@@ -364,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_RANKS(test_each_start_is_a_run),
         ON_RANKS(test_agreement),
+        ON_RANKS(test_until_found),
         ON_RANKS(test_ended),
         ON_RANKS(test_breakdown),
         ON_RANKS(test_all_break_down),
@@ -371,6 +491,8 @@ int main(void)
         cmocka_unit_test(test_no_more_runs),
         cmocka_unit_test(test_agreement_counts),
         cmocka_unit_test(test_agreement_of_small_fits),
+        cmocka_unit_test(test_compared),
+        cmocka_unit_test(test_fits_of_nothing),
         ON_RANKS_OF(test_failing_allocations, backend_host, 1),
         ON_RANKS_OF(test_failing_allocations, backend_host, 2),
     };

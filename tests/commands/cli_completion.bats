@@ -204,7 +204,7 @@ in_fish() {
 }
 
 @test "completion: the words that are offered are those that options take" {
-    choices | grep -vE ' ((out-)?index-base|gpus|preset|ridge|unlisted|values) ' >choices # numbers, names and words
+    choices | grep -vE ' ((out-)?index-base|gpus|preset|ridge|starts|unlisted|values) ' >choices # numbers, names and words
     [ "$(wc -l <choices)" -gt 20 ]
     while read -r command option _ <&3; do
         count=0

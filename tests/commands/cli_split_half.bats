@@ -73,7 +73,7 @@ valid() {
 @test "halves that agree prove nothing for a model that is another one" {
     run -0 cpd "$fluorescence" -r 3 -q --nowrite --split-half 1 # its start ends in a local optimum
     [ "$(grep -cE '^ +[123] +0\.99' <<<"$output")" = 3 ]
-    [[ $output == *"warning: 2 of 3 components are not found in both halves of mode 1 "*"; try --starts 5, or a lower rank" ]]
+    [[ $output == *"warning: 2 of 3 components are not found in both halves of mode 1 "*"; try --starts auto, or a lower rank" ]]
 }
 
 @test "the same halves for any order of the file, any format and any number of processes" {

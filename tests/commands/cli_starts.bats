@@ -206,7 +206,8 @@ near_overflow() { printf '1 1 2 %s\n1 2 1 %s\n2 1 1 %s\n' 6.9e307 6.9e307 6.9e30
 @test "what makes no sense together is refused" {
     three
     cpd x.tns -r 3 -i 1 -o m
-    fails 2 "--starts: '0', expected a whole number from 1" cpd x.tns -r 3 --starts 0
+    fails 2 "--starts: '0', expected a whole number from 1 to 10000, or auto" cpd x.tns -r 3 --starts 0
+    fails 2 "--checkpoint and --starts: a checkpoint has the state of one start" cpd x.tns -r 3 --starts auto --checkpoint c
     fails 2 "--rank: '4:2', expected ranks from 1 to 1000000, as 1:4 or 4:32:4" cpd x.tns -r 4:2
     fails 2 "--rank: '1:2000' are 2000 ranks, expected 1000 at most" cpd x.tns -r 1:2000
     fails 2 "--init m and --starts: --init provides a single start" cpd x.tns -r 3 --starts 2 --init m

@@ -50,7 +50,7 @@ static inline int most_ranks(const struct backend_kind *kind, int wanted)
     return wanted;
 }
 
-#define MOST_STARTS 4
+#define MOST_STARTS 12
 #define MOST_RUNS   (RUNS_PARTS * MOST_STARTS + RIDGE_TRIALS)
 
 /* What the ranks of a run share. */

@@ -70,7 +70,7 @@ enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s,
     }
     uint64_t room = budget > taken ? budget - taken : 0;
     TRY(comm_bcast(c, 0, &room, sizeof room, error));
-    *spread = bytes * (uint64_t)s->runs.starts * (s->runs.halves.mode > 0 ? 3 : 1) > room;
+    *spread = bytes * (uint64_t)runs_models(&s->runs) > room;
     if (!*spread)
         return STATUS_OK;
     if (s->init_stem)
@@ -88,9 +88,9 @@ enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s,
     if (s->runs.starts > 1)
         return error_set(
             error, STATUS_MEMORY,
-            "%d models of %s, one for each of --starts, do not fit into the %s of host "
-            "memory that rank 0 has besides its part",
-            s->runs.starts, NUMBER_SIZE(bytes), NUMBER_SIZE(room));
+            "%d models of %s, so many wait with --starts, do not fit into the %s of host memory "
+            "that rank 0 has besides its part",
+            runs_models(&s->runs), NUMBER_SIZE(bytes), NUMBER_SIZE(room));
     return STATUS_OK;
 }
 

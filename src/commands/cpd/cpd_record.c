@@ -56,7 +56,10 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_string(j, "accelerate",
                     word_of(acceleration_words, momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
     json_put_unsigned(j, "seed", s->runs.guess.seed);
-    json_put_unsigned(j, "starts", (uint64_t)s->runs.starts);
+    if (s->runs.until_found)
+        json_put_string(j, "starts", "auto");
+    else
+        json_put_unsigned(j, "starts", (uint64_t)s->runs.starts);
     json_put_string(j, "init", s->resume ? NULL : init);
     json_put_unsigned(j, "inner", (uint64_t)problem_inner(problem));
     json_put_string(j, "values",

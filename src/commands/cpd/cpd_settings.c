@@ -34,6 +34,23 @@ static enum status set_init(const struct cli_option *o, void *to, const char *te
     return STATUS_OK;
 }
 
+enum { STARTS_AUTO };
+static const struct word starts_words[] = {{"auto", STARTS_AUTO}, {NULL, 0}};
+
+static enum status set_starts(const struct cli_option *o, void *to, const char *text,
+                              struct error *error)
+{
+    struct cpd_settings *s = to;
+    uint64_t starts = STARTS_MOST;
+    int word;
+    s->runs.until_found = word_find(o->words, text, strlen(text), &word);
+    if (!s->runs.until_found &&
+        cli_unsigned(o->name, text, 1, MAX_STARTS, &starts, error) != STATUS_OK)
+        return error_append(error, ", or %s", word_of(o->words, STARTS_AUTO));
+    s->runs.starts = (int)starts;
+    return STATUS_OK;
+}
+
 enum { RIDGE_AUTO };
 static const struct word ridge_words[] = {{"auto", RIDGE_AUTO}, {NULL, 0}};
 
@@ -152,8 +169,8 @@ static const struct cli_option model_options[] = {
      CLI_GIVEN(struct cpd_settings, seed_given), .used_most = true},
     {"--starts", 0, "N",
      "run from N random starts, with consecutive seeds;\nwrite the best model, show which others "
-     "agree ({default})",
-     CLI_INT(struct cpd_settings, runs.starts, 1, MAX_STARTS), .initial = "1", .used_most = true},
+     "agree; auto:\nuntil the best was found three times, 30 at most\n({default})",
+     CLI_SETTINGS(set_starts), .words = starts_words, .initial = "1", .used_most = true},
     {"--init", 0, "START",
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
      "the STEM of\na model to start from ({default})",
@@ -426,7 +443,8 @@ static enum status complete(struct cpd_settings *s, struct error *error)
             return error_set(error, STATUS_INPUT,
                              "--ridge and --fix: mode %d, expected one of them", n + 1);
     s->recorded = s->record_as_given || s->json;
-    s->common.options.iterations = (uint64_t)s->als.max_iterations * (uint64_t)s->runs.starts;
+    s->common.options.iterations = (uint64_t)s->als.max_iterations *
+                                   (uint64_t)(s->runs.until_found ? STARTS_ENOUGH : s->runs.starts);
     TRY(complete_loss(s, error));
     TRY(complete_unlisted(s, error));
     if (holdout > 0) {
@@ -443,8 +461,7 @@ static enum status complete(struct cpd_settings *s, struct error *error)
         s->ranks_path = memory_text(error, "%s.ranks.json", s->base_stem);
     /* The models of all starts, of the halves too; for checkpoints also the state, the previous
      * model (momentum) and the best one. */
-    s->common.options.models =
-        (uint64_t)s->runs.starts * (s->runs.halves.mode > 0 ? 3 : 1) + (s->saving.path ? 3 : 0);
+    s->common.options.models = (uint64_t)runs_models(&s->runs) + (s->saving.path ? 3 : 0);
     return cpd_settings_take_rank(s, s->ranks.first, error);
 }
 

@@ -106,16 +106,18 @@ static void show_starts(struct progress *to, const struct starts *s)
     for (int i = 0; i < s->made; i++) {
         const struct run *o = &s->start[i];
         const struct cpals_result *r = &o->result;
-        char fit[FIT_TEXT], holdout[32] = "";
+        char fit[FIT_TEXT], score[16] = "-", holdout[32] = "";
+        if (!isnan(o->score))
+            snprintf(score, sizeof score, "%.4f", o->score);
         if (r->holdout_error.entries > 0)
             snprintf(holdout, sizeof holdout, "%10.4g  ", r->holdout_error.value);
         if (r->stop == CPALS_BREAKDOWN)
             progress_note(to, "  %18ju %10d %11s %6s  broke down: %s", (uintmax_t)o->guess.seed,
                           r->iterations, "-", "-", r->breakdown.message);
         else
-            progress_note(to, "  %18ju %10d %11s %6.4f  %s%s%s", (uintmax_t)o->guess.seed,
-                          r->iterations, fit_text(r->fit, r->trust.noise, 9, fit), o->score,
-                          holdout, cpals_stop_text(r->stop), i == s->best ? ", best" : "");
+            progress_note(to, "  %18ju %10d %11s %6s  %s%s%s", (uintmax_t)o->guess.seed,
+                          r->iterations, fit_text(r->fit, r->trust.noise, 9, fit), score, holdout,
+                          cpals_stop_text(r->stop), i == s->best ? ", best" : "");
     }
 }
 
