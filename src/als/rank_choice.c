@@ -33,99 +33,159 @@ unsigned rank_known(const struct rank_outcome *outcome, int count)
     return known;
 }
 
+/* Whether starts that fit as well have other components, no fewer than have the best one's. */
+static bool is_contradicted(const struct rank_outcome *o)
+{
+    return o->agreement.different > 0 && o->agreement.different >= o->agreement.agree;
+}
+
+bool rank_found_again(const struct rank_outcome *o, unsigned known)
+{
+    if (o->failure.status != STATUS_OK || is_contradicted(o))
+        return false;
+    if (known & RANKS_HALVES)
+        return o->halves.known && o->halves.alike == o->rank;
+    if (!(known & RANKS_AGREEMENT))
+        return true;
+    return o->agreement.agree > 0 &&
+           (known & RANKS_HOLDOUT || 2 * o->agreement.agree >= o->agreement.others);
+}
+
 static bool is_sound(const struct rank_outcome *o)
 {
-    const struct core_consistency *core = &o->result.core;
-    return core->state == CORE_KNOWN && core->percent >= CORE_SOUND &&
-           2 * o->agreement.agree >= o->agreement.others;
+    return o->result.core.state == CORE_KNOWN && o->result.core.percent >= CORE_SOUND;
 }
 
-static bool is_alike(const struct rank_outcome *o)
+/* The smallest rank whose held-out error is no more than its standard error above the least (L.
+ * Breiman et al.: Classification and regression trees, 1984, section 3.4.3), of all or of those
+ * that are found again; NULL if there is none. */
+static const struct rank_outcome *smallest_near(const struct rank_outcome *outcome, int count,
+                                                bool all)
 {
-    return o->halves.known && o->halves.alike == o->rank;
-}
-
-/* The index of the largest rank that is so; -1 if there is none. */
-static int largest(const struct rank_outcome *outcome, int count,
-                   bool (*is_so)(const struct rank_outcome *o))
-{
-    int choice = -1;
-    for (int i = 0; i < count; i++)
-        if (is_so(&outcome[i]) && (choice < 0 || outcome[i].rank > outcome[choice].rank))
-            choice = i;
+    const unsigned known = rank_known(outcome, count);
+    const struct rank_outcome *best = NULL, *choice = NULL;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < count; i++) {
+            const struct rank_outcome *o = &outcome[i];
+            const struct holdout_error *e = &o->result.holdout_error;
+            if (e->entries == 0 || !(all || rank_found_again(o, known)))
+                continue;
+            if (pass == 0 && (!best || e->value < best->result.holdout_error.value))
+                best = o;
+            if (pass == 1 &&
+                e->value <= best->result.holdout_error.value + best->result.holdout_error.error &&
+                (!choice || o->rank < choice->rank))
+                choice = o;
+        }
     return choice;
 }
 
-int rank_choice(const struct rank_outcome *outcome, int count)
+/* The largest rank that is found again or, where none was sought again, has a sound core; NULL if
+ * there is none above 1. */
+static const struct rank_outcome *largest(const struct rank_outcome *outcome, int count)
 {
-    return largest(outcome, count, is_sound);
-}
-
-int rank_choice_halves(const struct rank_outcome *outcome, int count)
-{
-    return largest(outcome, count, is_alike);
-}
-
-int rank_choice_holdout(const struct rank_outcome *outcome, int count)
-{
-    int best = -1, choice = -1;
+    const unsigned known = rank_known(outcome, count);
+    const bool sought = known & (RANKS_AGREEMENT | RANKS_HALVES);
+    const struct rank_outcome *choice = NULL;
     for (int i = 0; i < count; i++) {
-        const struct holdout_error *holdout = &outcome[i].result.holdout_error;
-        if (holdout->entries > 0 &&
-            (best < 0 || holdout->value < outcome[best].result.holdout_error.value))
-            best = i;
-    }
-    for (int i = 0; best >= 0 && i < count; i++) {
-        const struct holdout_error *holdout = &outcome[i].result.holdout_error;
-        const struct holdout_error *least = &outcome[best].result.holdout_error;
-        const bool near = holdout->entries > 0 && holdout->value <= least->value + least->error;
-        if (near && (choice < 0 || outcome[i].rank < outcome[choice].rank))
-            choice = i;
+        const struct rank_outcome *o = &outcome[i];
+        const bool good = sought ? rank_found_again(o, known) : is_sound(o);
+        if (good && o->rank > 1 && (!choice || o->rank > choice->rank))
+            choice = o;
     }
     return choice;
 }
 
-/* text (RANK_CHOICE_TEXT) = a sentence about the choice of the largest rank "with ...", or "all of
- * whose ..."; no other "has ...". */
-static uint64_t suggest_largest(const struct rank_outcome *outcome, int count, int choice,
-                                const char *why, const char *has, char *text)
+struct rank_choice rank_choose(const struct rank_outcome *outcome, int count)
 {
-    if (choice < 0 || outcome[choice].rank == 1) {
-        snprintf(text, RANK_CHOICE_TEXT, "no rank above 1 is suggested: none has %s", has);
-        return 0;
-    }
-    snprintf(text, RANK_CHOICE_TEXT, "rank %ju is suggested: the largest of these %s%s",
-             (uintmax_t)outcome[choice].rank, why,
-             choice == count - 1 ? "; larger ones may do as well" : "");
-    return outcome[choice].rank;
+    const unsigned known = rank_known(outcome, count);
+    struct rank_choice c = {.rule = known & RANKS_HOLDOUT                      ? RANK_HOLDOUT
+                                    : known & (RANKS_AGREEMENT | RANKS_HALVES) ? RANK_FOUND
+                                                                               : RANK_CORE};
+    const bool held = c.rule == RANK_HOLDOUT;
+    const struct rank_outcome *choice =
+        held ? smallest_near(outcome, count, false) : largest(outcome, count);
+    const struct rank_outcome *alone = held ? smallest_near(outcome, count, true) : NULL;
+    c.rank = choice ? choice->rank : 0;
+    c.holdout = alone ? alone->rank : 0;
+    if (held && c.rank == 1 && c.holdout > 1)
+        c.rank = 0;
+    return c;
+}
+
+/* Which runs find models again, as "other starts and both halves". */
+static const char *finders(unsigned known)
+{
+    if (known & RANKS_HALVES)
+        return known & RANKS_AGREEMENT ? "other starts and both halves" : "both halves";
+    return known & RANKS_HOLDOUT ? "other starts" : "at least half of the other starts";
+}
+
+static const struct rank_outcome *outcome_of(const struct rank_outcome *outcome, int count,
+                                             uint64_t rank)
+{
+    for (int i = 0; i < count; i++)
+        if (outcome[i].rank == rank)
+            return &outcome[i];
+    return NULL;
+}
+
+/* Why a rank is no candidate, as ", but no other start finds its model again"; empty if it is one.
+ */
+static const char *why_not(const struct rank_outcome *o, unsigned known)
+{
+    return rank_found_again(o, known) ? ""
+           : is_contradicted(o)       ? ", but starts that fit as well have other components"
+           : known & RANKS_HALVES     ? ", but not all of its components are in both halves"
+                                      : ", but no other start finds its model again";
+}
+
+/* Whether starts were compared, and more could be. */
+static bool few_starts(const struct rank_outcome *outcome, int count)
+{
+    int most = 0;
+    for (int i = 0; i < count; i++)
+        most = outcome[i].agreement.others > most ? outcome[i].agreement.others : most;
+    return most > 0 && most + 1 < STARTS_MOST;
 }
 
 uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text)
 {
+    const struct rank_choice c = rank_choose(outcome, count);
+    const struct rank_outcome *o = outcome_of(outcome, count, c.rank),
+                              *alone = outcome_of(outcome, count, c.holdout);
     const unsigned known = rank_known(outcome, count);
-    char with[160];
-    if (known & RANKS_HALVES)
-        return suggest_largest(outcome, count, rank_choice_halves(outcome, count),
-                               "all of whose components are alike in both halves",
-                               "components that are all alike in both halves", text);
-    if (known & RANKS_HOLDOUT) {
-        const int choice = rank_choice_holdout(outcome, count);
+    const bool sought = known & (RANKS_AGREEMENT | RANKS_HALVES);
+    char found[96] = "the", also[128] = "", core[64];
+    const char *which = sought ? "such rank" : "of these", *larger = "";
+    snprintf(core, sizeof core, " with a core consistency of %d or more", CORE_SOUND);
+    if (o && o == &outcome[count - 1])
+        larger =
+            c.rule == RANK_HOLDOUT ? "; larger ones may do better" : "; larger ones may do as well";
+    if (sought && o)
+        snprintf(found, sizeof found, "%s find its model again, and it is the",
+                 known & RANKS_HALVES && o->agreement.agree == 0 ? "both halves" : finders(known));
+    if (alone && alone != o)
+        snprintf(also, sizeof also, "the held-out error alone says %ju%s", (uintmax_t)alone->rank,
+                 why_not(alone, known));
+    if (o && c.rule == RANK_HOLDOUT)
         snprintf(text, RANK_CHOICE_TEXT,
-                 "rank %ju is suggested: the smallest of these whose held-out error is within its "
-                 "standard error of the least%s",
-                 (uintmax_t)outcome[choice].rank,
-                 choice == count - 1 ? "; larger ones may do better" : "");
-        return outcome[choice].rank;
-    }
-    if (!(known & RANKS_CORE)) {
+                 "rank %ju is suggested: %s smallest %s whose held-out error is within its "
+                 "standard error of the least%s%s%s",
+                 (uintmax_t)c.rank, found, which, larger, *also ? "; " : "", also);
+    else if (o)
+        snprintf(text, RANK_CHOICE_TEXT, "rank %ju is suggested: %s largest %s%s%s",
+                 (uintmax_t)c.rank, found, which, sought ? "" : core, larger);
+    else if (sought)
+        snprintf(text, RANK_CHOICE_TEXT, "no rank above 1 is suggested: %s%s%s",
+                 alone ? also : "none is found again by ", alone ? "" : finders(known),
+                 few_starts(outcome, count) ? "; --starts auto makes more starts" : "");
+    else if (known & RANKS_CORE)
+        snprintf(text, RANK_CHOICE_TEXT, "no rank above 1 is suggested: none has%s",
+                 core + strlen(" with"));
+    else
         snprintf(text, RANK_CHOICE_TEXT,
-                 "no rank above 1 is suggested: no core consistency is known; --holdout 0.1 or "
-                 "--split-half MODE compares ranks by other means");
-        return 0;
-    }
-    snprintf(with, sizeof with, "with a core consistency of %d or more%s", CORE_SOUND,
-             known & RANKS_AGREEMENT ? " and the agreement of at least half of the other starts"
-                                     : "");
-    return suggest_largest(outcome, count, rank_choice(outcome, count), with,
-                           with + strlen("with "), text);
+                 "no rank above 1 is suggested: no core consistency is known; --holdout 0.1, "
+                 "--starts 5 or --split-half MODE compares ranks by other means");
+    return c.rank;
 }

@@ -37,25 +37,39 @@ enum rank_known {
 };
 unsigned rank_known(const struct rank_outcome *outcome, int count);
 
-/* The index in outcome (count) of the largest rank whose core consistency is CORE_SOUND or more and
- * where at least half of the other starts agree with the best one; -1 if there is none. */
-int rank_choice(const struct rank_outcome *outcome, int count);
+/* Whether a model was found again, as that of a candidate must be. With --split-half, its
+ * components are all alike in both halves; else, where several starts were made, some other starts
+ * lead to them: one, or half of them if no entries are held out, since many starts find the best
+ * model of too many components again, too. In no case do as many starts fit as well with other
+ * components. `known`: of all outcomes (rank_known). */
+bool rank_found_again(const struct rank_outcome *outcome, unsigned known);
 
-/* With held-out entries: the index of the smallest rank whose held-out error is no more than its
- * standard error above the least of all (L. Breiman et al.: Classification and regression trees,
- * 1984, section 3.4.3); -1 if there is none. */
-int rank_choice_holdout(const struct rank_outcome *outcome, int count);
+/* What a choice follows from. */
+enum rank_rule {
+    RANK_HOLDOUT, /* the smallest candidate whose held-out error is no more than its standard error
+                   * above the least of the candidates (L. Breiman et al.: Classification and
+                   * regression trees, 1984, section 3.4.3) */
+    RANK_FOUND,   /* no entries are held out: the largest candidate                      */
+    RANK_CORE     /* nor are there several starts or halves: the largest rank whose core
+                   * consistency is CORE_SOUND or more                                   */
+};
 
-/* With --split-half: the index of the largest rank whose components are all alike in both halves;
- * -1 if there is none. */
-int rank_choice_halves(const struct rank_outcome *outcome, int count);
+struct rank_choice {
+    enum rank_rule rule;
+    uint64_t rank;    /* the rank to suggest, or 0                                         */
+    uint64_t holdout; /* that the held-out error says if all ranks are candidates, or 0    */
+};
 
-#define RANK_CHOICE_TEXT 256
+/* Chooses from the outcomes (count). Rank 1 is suggested by the held-out error alone: its core
+ * consistency is always 100, and its component nearly always found again. It is not suggested where
+ * the held-out error of all ranks says another, which is no candidate. The rule was chosen by
+ * scripts/bench-rank-choice. */
+struct rank_choice rank_choose(const struct rank_outcome *outcome, int count);
 
-/* Returns the rank to suggest, or 0: by the halves of a tensor that is split, else by the held-out
- * error where there is one, else by the core consistency. Rank 1 is suggested by the held-out error
- * alone: its core consistency is always 100, and its component nearly always in both halves. text
- * (RANK_CHOICE_TEXT) = a sentence with the suggestion and its reason. */
+#define RANK_CHOICE_TEXT 512
+
+/* Returns the rank that rank_choose suggests, or 0; text (RANK_CHOICE_TEXT) = a sentence with the
+ * suggestion and its reasons. */
 uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text);
 
 #endif

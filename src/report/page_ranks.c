@@ -57,25 +57,33 @@ static bool any(const struct page_ranks *page, double (*value)(const json_t *ran
     return found;
 }
 
+/* How many per cent of the other starts agree; NaN where there is one start. */
+static double agreement(const json_t *rank)
+{
+    return 100 * json_number_at(rank, "agreeing_starts") / json_number_at(rank, "other_starts");
+}
+
 /* --- the suggestion, and what was run --- */
 
 static void put_suggestion(FILE *to, const struct page_ranks *page)
 {
     const char *suggestion = json_string_value(at(page, "suggestion"));
     const json_t *complete = at(page, "complete");
+    const bool sought = any(page, halves) || any(page, agreement);
     html_print(to, HTML_LINE, "<section>\n<h2>Which rank?</h2>\n<p><strong>%s</strong></p>\n",
                suggestion);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
     fprintf(to,
             "<p>The fit grows with every component, so that it cannot tell the right rank alone. "
-            "%s</p>\n</section>\n",
-            any(page, halves)
-                ? "The suggestion follows the halves of the tensor: what only one of them has is "
-                  "no property of the whole."
-            : any(page, holdout_error)
+            "%s%s</p>\n</section>\n",
+            sought ? "A model that is not found again, by other starts or in both halves of the "
+                     "tensor, may be an accident, and its rank is not suggested. "
+                   : "",
+            any(page, holdout_error)
                 ? "The suggestion follows the held-out error, at entries that did not make the "
                   "models."
+            : sought ? ""
             : any(page, core)
                 ? "The suggestion follows the core consistency; sparse counts often have "
                   "components that mean something although it is low."
@@ -104,12 +112,6 @@ static void put_run(FILE *to, const struct page_ranks *page)
 }
 
 /* --- plots --- */
-
-/* How many per cent of the other starts agree; NaN where there is one start. */
-static double agreement(const json_t *rank)
-{
-    return 100 * json_number_at(rank, "agreeing_starts") / json_number_at(rank, "other_starts");
-}
 
 static double fit(const json_t *rank)
 {

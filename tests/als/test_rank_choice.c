@@ -8,35 +8,28 @@
 
 #include "als/rank_choice.h"
 
-static struct rank_outcome outcome(uint64_t rank, double core, int agree, int others)
-{
-    return (struct rank_outcome){.rank = rank,
-                                 .result.core = {.state = CORE_KNOWN, .percent = core},
-                                 .agreement = {.agree = agree, .others = others}};
-}
+/* What the table of a range has of a rank; 0 where it is not known. */
+struct row {
+    uint64_t rank;
+    double core, holdout, error;
+    int agree, different, others;
+    bool split;
+    uint64_t alike;
+};
 
-static void test_largest_sound_rank(void **state)
+static struct rank_outcome outcome(struct row r)
 {
-    (void)state;
-    const struct rank_outcome o[] = {outcome(1, 100, 3, 3), outcome(2, 99, 3, 3),
-                                     outcome(3, 80, 2, 4), outcome(4, 79.9, 3, 3)};
-    assert_int_equal(rank_choice(o, 4), 2);
-    assert_int_equal(rank_choice(o, 2), 1);
-    assert_int_equal(rank_choice(o + 3, 1), -1);
-    assert_int_equal(rank_choice(o, 0), -1);
-}
-
-/* The order of the outcomes does not matter; starts that do not agree, and a core consistency that
- * is not known, speak against a rank. */
-static void test_what_speaks_against_a_rank(void **state)
-{
-    (void)state;
-    struct rank_outcome o[] = {outcome(8, 95, 1, 4), outcome(6, 95, 0, 0), outcome(4, 95, 2, 3)};
-    assert_int_equal(rank_choice(o, 3), 1);
-    o[1].result.core.state = CORE_DEPENDENT;
-    assert_int_equal(rank_choice(o, 3), 2);
-    o[2].result.core.percent = -5;
-    assert_int_equal(rank_choice(o, 3), -1);
+    const struct core_consistency core = {.state = CORE_KNOWN, .percent = r.core};
+    struct rank_outcome o = {
+        .rank = r.rank,
+        .agreement = {.agree = r.agree, .different = r.different, .others = r.others},
+        .halves = {.asked = r.split, .known = r.split, .alike = r.alike}};
+    if (r.core != 0)
+        o.result.core = core;
+    if (r.holdout > 0)
+        o.result.holdout_error =
+            (struct holdout_error){.entries = 50, .value = r.holdout, .error = r.error};
+    return o;
 }
 
 static void assert_suggested(const struct rank_outcome *o, int count, uint64_t rank,
@@ -44,51 +37,107 @@ static void assert_suggested(const struct rank_outcome *o, int count, uint64_t r
 {
     char text[RANK_CHOICE_TEXT];
     assert_int_equal(rank_suggestion(o, count, text), rank);
+    assert_int_equal(rank_choose(o, count).rank, rank);
     assert_string_equal(text, why);
 }
 
-/* A core consistency of rank 1 is always 100 and says nothing. */
-static void test_suggestions(void **state)
+/* One start: the largest rank with a sound core, whatever the order. A core consistency of rank 1
+ * is always 100 and says nothing. */
+static void test_core(void **state)
 {
     (void)state;
-    struct rank_outcome o[] = {outcome(1, 100, 0, 0), outcome(2, 99, 0, 0), outcome(3, 81, 0, 0)};
+    struct rank_outcome o[] = {outcome((struct row){.rank = 1, .core = 100}),
+                               outcome((struct row){.rank = 2, .core = 99}),
+                               outcome((struct row){.rank = 4, .core = 79.9}),
+                               outcome((struct row){.rank = 3, .core = 80})};
     assert_suggested(o, 1, 0,
                      "no rank above 1 is suggested: none has a core consistency of 80 or more");
-    assert_suggested(o, 3, 3,
-                     "rank 3 is suggested: the largest of these with a core consistency of 80 or "
-                     "more; larger ones may do as well");
-    o[2].agreement = (struct starts_agreement){.others = 4, .agree = 1};
     assert_suggested(o, 3, 2,
                      "rank 2 is suggested: the largest of these with a core consistency of 80 or "
-                     "more and the agreement of at least half of the other starts");
-    assert_true(rank_known(o, 3) == (RANKS_MODEL | RANKS_CORE | RANKS_AGREEMENT));
-    assert_true(rank_known(o, 2) == (RANKS_MODEL | RANKS_CORE));
-    for (int i = 0; i < 3; i++)
-        o[i].result.core.state = CORE_NOT_ASKED; /* as where each row has a system of its own */
-    assert_suggested(o, 3, 0,
-                     "no rank above 1 is suggested: no core consistency is known; --holdout 0.1 or "
-                     "--split-half MODE compares ranks by other means");
+                     "more");
+    assert_suggested(o, 4, 3,
+                     "rank 3 is suggested: the largest of these with a core consistency of 80 or "
+                     "more; larger ones may do as well");
+    assert_int_equal(rank_choose(o, 4).rule, RANK_CORE);
+    assert_int_equal(rank_choose(o, 0).rank, 0);
+    assert_true(rank_known(o, 3) == (RANKS_MODEL | RANKS_CORE));
+    for (int i = 0; i < 4; i++)
+        o[i].result.core.state = CORE_NOT_ASKED;
+    assert_suggested(o, 4, 0,
+                     "no rank above 1 is suggested: no core consistency is known; --holdout 0.1, "
+                     "--starts 5 or --split-half MODE compares ranks by other means");
     o[0].failure.status = STATUS_NUMERICAL;
     assert_true(rank_known(o, 1) == 0 && rank_known(o, 2) == RANKS_MODEL && rank_known(o, 0) == 0);
 }
 
-static struct rank_outcome holdout(uint64_t rank, double value, double error)
+/* How many of the other starts must find a model again: one, or half of them without held-out
+ * entries, and more than fit as well with other components. Others may fit less. */
+static void test_starts(void **state)
 {
-    return (struct rank_outcome){
-        .rank = rank, .result.holdout_error = {.entries = 50, .value = value, .error = error}};
+    (void)state;
+    static const struct {
+        int agree, different, others;
+        bool held, again; /* with held-out entries, and without */
+    } row[] = {{4, 0, 4, true, true},    {1, 0, 4, true, false},  {0, 0, 4, false, false},
+               {0, 1, 4, false, false},  {2, 1, 4, true, true},   {2, 2, 4, false, false},
+               {3, 1, 4, true, true},    {0, 0, 0, false, false}, {2, 0, 29, true, false},
+               {2, 3, 29, false, false}, {2, 0, 5, true, false}};
+    struct rank_outcome o = {.rank = 2};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        o.agreement = (struct starts_agreement){
+            .others = row[i].others, .agree = row[i].agree, .different = row[i].different};
+        assert_int_equal(rank_found_again(&o, RANKS_AGREEMENT | RANKS_HOLDOUT), row[i].held);
+        assert_int_equal(rank_found_again(&o, RANKS_AGREEMENT), row[i].again);
+    }
+    o.failure.status = STATUS_NUMERICAL;
+    assert_false(rank_found_again(&o, 0));
 }
 
-/* The smallest rank whose held-out error is as good as the least; a rank without a model has none.
- */
+/* Without held-out entries: the largest rank whose model is found again, whatever its core, which
+ * noise lowers. */
+static void test_largest_found(void **state)
+{
+    (void)state;
+    const struct rank_outcome o[] = {
+        outcome((struct row){.rank = 1, .core = 100, .agree = 4, .others = 4}),
+        outcome((struct row){.rank = 3, .core = -108, .agree = 4, .others = 4}),
+        outcome((struct row){.rank = 2, .core = 95, .agree = 2, .others = 4}),
+        outcome((struct row){.rank = 4, .core = 90, .different = 4, .others = 4})};
+    assert_suggested(o, 4, 3,
+                     "rank 3 is suggested: at least half of the other starts find its model again, "
+                     "and it is the "
+                     "largest such rank");
+    assert_suggested(o, 2, 3,
+                     "rank 3 is suggested: at least half of the other starts find its model again, "
+                     "and it is the "
+                     "largest such rank; larger ones may do as well");
+    assert_suggested(
+        o + 3, 1, 0,
+        "no rank above 1 is suggested: none is found again by at least half of the other "
+        "starts; --starts auto makes more starts");
+    assert_int_equal(rank_choose(o, 4).rule, RANK_FOUND);
+    assert_int_equal(rank_choose(o, 1).rank, 0);
+    const struct rank_outcome many =
+        outcome((struct row){.rank = 4, .different = 4, .others = STARTS_MOST - 1});
+    assert_suggested(
+        &many, 1, 0,
+        "no rank above 1 is suggested: none is found again by at least half of the other "
+        "starts");
+}
+
+/* One start: the smallest rank whose held-out error is as good as the least; a rank without a model
+ * has none. */
 static void test_held_out_error(void **state)
 {
     (void)state;
-    struct rank_outcome o[] = {holdout(1, 3, .1), holdout(2, 1.1, .5), holdout(3, 1.04, .01),
-                               holdout(4, 1, .05), holdout(5, 1.2, .05)};
-    assert_int_equal(rank_choice_holdout(o, 5), 2);
-    assert_int_equal(rank_choice_holdout(o, 0), -1);
+    struct rank_outcome o[] = {outcome((struct row){.rank = 1, .holdout = 3, .error = .1}),
+                               outcome((struct row){.rank = 2, .holdout = 1.1, .error = .5}),
+                               outcome((struct row){.rank = 3, .holdout = 1.04, .error = .01}),
+                               outcome((struct row){.rank = 4, .holdout = 1, .error = .05}),
+                               outcome((struct row){.rank = 5, .holdout = 1.2, .error = .05})};
+    assert_int_equal(rank_choose(o, 5).rank, 3);
     o[3].result.holdout_error.error = .01;
-    assert_int_equal(rank_choice_holdout(o, 5), 3);
+    assert_int_equal(rank_choose(o, 5).rank, 4);
     o[3] = (struct rank_outcome){.rank = 4, .failure.status = STATUS_NUMERICAL};
     assert_suggested(
         o, 5, 3,
@@ -102,35 +151,74 @@ static void test_held_out_error(void **state)
         o, 1, 1,
         "rank 1 is suggested: the smallest of these whose held-out error is within its "
         "standard error of the least; larger ones may do better");
+    assert_int_equal(rank_choose(o, 5).rule, RANK_HOLDOUT);
 }
 
-static struct rank_outcome halves(uint64_t rank, bool known, uint64_t alike)
+/* Amino acids of which three in ten readings are missing: the error falls beyond rank 3, but no
+ * other start finds such a model. */
+static void test_held_out_and_starts(void **state)
 {
-    return (struct rank_outcome){.rank = rank,
-                                 .result.core = {.state = CORE_KNOWN, .percent = 90},
-                                 .halves = {.asked = true, .known = known, .alike = alike}};
+    (void)state;
+    struct rank_outcome o[] = {
+        outcome((struct row){1, .holdout = 116, .error = 3, .agree = 4, .others = 4}),
+        outcome((struct row){2, .holdout = 74, .error = 2, .agree = 4, .others = 4}),
+        outcome((struct row){3, .holdout = 4.93, .error = .2, .agree = 4, .others = 4}),
+        outcome((struct row){4, .holdout = 4.44, .error = .2, .different = 1, .others = 4}),
+        outcome((struct row){5, .holdout = 3.89, .error = .2, .others = 4})};
+    assert_suggested(o, 5, 3,
+                     "rank 3 is suggested: other starts find its model again, and it is the "
+                     "smallest such rank whose held-out error is within its standard error of the "
+                     "least; the held-out error alone says 5, but no other start finds its model "
+                     "again");
+    assert_int_equal(rank_choose(o, 5).holdout, 5);
+    assert_suggested(o, 4, 3,
+                     "rank 3 is suggested: other starts find its model again, and it is the "
+                     "smallest such rank whose held-out error is within its standard error of the "
+                     "least; the held-out error alone says 4, but starts that fit as well have "
+                     "other components");
+    o[1].agreement = o[2].agreement = o[4].agreement; /* rank 1 is no answer */
+    assert_suggested(o, 3, 0,
+                     "no rank above 1 is suggested: the held-out error alone says 3, but no other "
+                     "start finds its model again; --starts auto makes more starts");
+    o[0].result.holdout_error.value = 4.4;
+    assert_suggested(o, 3, 1,
+                     "rank 1 is suggested: other starts find its model again, and it is the "
+                     "smallest such rank whose held-out error is within its standard error of the "
+                     "least");
 }
 
-/* The largest rank all of whose components are alike in both halves, whatever else speaks against
- * it. */
+/* All components have to be alike in both halves. These are found again then, even if no other
+ * start finds them; but not where starts that fit as well have others. */
 static void test_halves(void **state)
 {
     (void)state;
-    struct rank_outcome o[] = {halves(1, true, 1), halves(2, true, 2), halves(3, true, 3),
-                               halves(4, true, 3), halves(5, false, 5)};
-    assert_int_equal(rank_choice_halves(o, 5), 2);
-    assert_int_equal(rank_choice_halves(o + 3, 2), -1);
-    o[2].result.core.percent = -20;
-    o[3].result.holdout_error = holdout(4, 1, .1).result.holdout_error;
+    struct rank_outcome o[] = {
+        outcome((struct row){1, .core = 100, .split = true, .alike = 1}),
+        outcome((struct row){2, .core = 90, .split = true, .alike = 2}),
+        outcome((struct row){3, .core = -20, .split = true, .alike = 3}),
+        outcome((struct row){4, .core = 90, .holdout = 1, .error = .1, .split = true, .alike = 3}),
+        outcome((struct row){5, .core = 90, .split = true, .alike = 5})};
+    o[4].halves.known = false;
+    assert_suggested(o, 5, 0,
+                     "no rank above 1 is suggested: the held-out error alone says 4, but not all "
+                     "of its components are in both halves");
+    o[3].result.holdout_error.entries = 0;
     assert_suggested(o, 5, 3,
-                     "rank 3 is suggested: the largest of these all of whose components are alike "
-                     "in both halves");
+                     "rank 3 is suggested: both halves find its model again, and it is the largest "
+                     "such rank");
     assert_suggested(o, 2, 2,
-                     "rank 2 is suggested: the largest of these all of whose components are alike "
-                     "in both halves; larger ones may do as well");
-    assert_suggested(o, 1, 0,
-                     "no rank above 1 is suggested: none has components that are all alike in both "
-                     "halves");
+                     "rank 2 is suggested: both halves find its model again, and it is the largest "
+                     "such rank; larger ones may do as well");
+    assert_suggested(o, 1, 0, "no rank above 1 is suggested: none is found again by both halves");
+    for (int i = 0; i < 3; i++)
+        o[i].agreement = (struct starts_agreement){.others = 2, .agree = 2 - i};
+    assert_suggested(o, 5, 3,
+                     "rank 3 is suggested: both halves find its model again, and it is the largest "
+                     "such rank");
+    o[2].agreement.different = 1;
+    assert_suggested(o, 5, 2,
+                     "rank 2 is suggested: other starts and both halves find its model again, and "
+                     "it is the largest such rank");
     o[0].halves.asked = o[1].halves.asked = false;
     assert_true(!(rank_known(o, 2) & RANKS_HALVES) && rank_known(o, 3) & RANKS_HALVES);
 }
@@ -138,10 +226,11 @@ static void test_halves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_largest_sound_rank),
-        cmocka_unit_test(test_what_speaks_against_a_rank),
-        cmocka_unit_test(test_suggestions),
+        cmocka_unit_test(test_core),
+        cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_largest_found),
         cmocka_unit_test(test_held_out_error),
+        cmocka_unit_test(test_held_out_and_starts),
         cmocka_unit_test(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

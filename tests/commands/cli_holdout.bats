@@ -111,9 +111,10 @@ noisy() {
 @test "a range of -r goes by the held-out error" {
     noisy
     run -0 "$BLCO" cpd noisy.tns -r 1:5 --unlisted unknown --ridge 1 --holdout 0.2 --starts 3 --backend host -q -o n
-    [[ $output == *"rank 3 is suggested: the smallest of these whose held-out error is within its standard error of the least"* ]]
+    [[ $output == *"rank 3 is suggested: other starts find its model again, and it is the smallest such rank whose held-out error is within its standard error of the least"* ]]
     [[ $output == *"held-out error"*"starts that agree"* ]]
     [ "$(number suggested n.ranks.json)" = 3 ]
+    grep -q '"rule": "held_out"' n.ranks.json
     [ "$(number held_out_rmse n.ranks.json | wc -l)" = 5 ]
     "$BLCO" report -q n
     grep -q 'Held-out error against rank' n.html
@@ -148,7 +149,7 @@ counts() {
     counts
     run="--loss poisson --unlisted unknown --backend host -q"
     run -0 "$BLCO" cpd counts.tns -r 1:5 $run --holdout 0.2 --starts 3 -o n
-    [[ $output == *"rank 3 is suggested: the smallest of these whose held-out error is within its standard error of the least"* ]]
+    [[ $output == *"rank 3 is suggested: other starts find its model again, and it is the smallest such rank whose held-out error is within its standard error of the least"* ]]
     [ "$(number held_out_deviance n.ranks.json | wc -l)" = 5 ]
     [ "$(number held_out_deviance_error n.ranks.json | wc -l)" = 5 ]
     "$BLCO" report -q n

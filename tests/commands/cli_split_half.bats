@@ -40,7 +40,7 @@ valid() {
         [[ $output == *"halves: score, alike"* ]]
         [[ $output =~ " 3  0.927637 "[^$'\n']*" 0.99"[0-9]+", 3 of 3"$'\n' ]]
         [[ $output =~ " 4  0.928433 "[^$'\n']*", "[0-3]" of 4"$'\n' ]]
-        [[ $output == *"rank 3 is suggested: the largest of these all of whose components are alike in both halves"* ]]
+        [[ $output == *"rank 3 is suggested: other starts and both halves find its model again, and it is the largest such rank"* ]]
         [ "$(number suggested f.ranks.json)" = 3 ]
         [ "$(number split_half_alike f.ranks.json | sed -n 2p)" = 3 ]
         awk -v x="$(number split_half_score f.ranks.json | sed -n 2p)" 'BEGIN { exit !(x > .99) }'
@@ -48,7 +48,7 @@ valid() {
     valid f.ranks.json
     "$BLCO" report -q f
     grep -q 'Score of the halves against rank' f.html
-    grep -q 'The suggestion follows the halves of the tensor' f.html
+    grep -q 'A model that is not found again, by other starts or in both halves' f.html
     grep -q '<td class="n">0.99[0-9]*, 3 alike</td>' f.html
 }
 
@@ -108,14 +108,14 @@ valid() {
 @test "halves go with counts, nonnegative modes, unknown entries and held-out ones" {
     communities
     run -0 cpd counts.tns -r 1:3 --loss poisson --starts 3 --split-half 1 -q --nowrite
-    [[ $output == *"rank 2 is suggested: the largest of these all of whose components are alike"* ]]
+    [[ $output == *"rank 2 is suggested: other starts and both halves find its model again, and it is the largest such rank"* ]]
     run -0 cpd counts.tns -r 2 --nonneg --split-half 1 --starts 3 -q --nowrite
     [[ $output == *"both halves of mode 1 lead to the same components"* ]]
     run -0 cpd "$fluorescence" -r 3 --unlisted unknown --holdout .1 --ridge auto --split-half 3 --starts 2 --record r.json --nowrite
     [[ $output == *"both halves of mode 3 lead to the same components"* && $output == *"held out "* ]]
     [ "$(number alike r.json)" = 3 ]
     run -0 cpd "$fluorescence" -r 2:3 --holdout .1 --unlisted unknown --split-half 3 --starts 2 -q --nowrite
-    [[ $output == *"held-out error "*" halves: score, alike"*"rank 3 is suggested: the largest of these all of whose"* ]]
+    [[ $output == *"held-out error "*" halves: score, alike"*"rank 3 is suggested: other starts and both halves find its model again, and it is the smallest such rank"* ]]
 }
 
 @test "a run that ends early says that the halves were not compared" {

@@ -37,6 +37,44 @@ column() { awk -v seed="$1" -v c="$2" '/ seed iterations /{ on = 1; next } on &&
     grep -qE '^warning: (no other start leads|[12] of 2 other starts fit as well)' results
 }
 
+# found: "STARTS FOUND" of --starts auto.
+found() { sed -nE 's/^--starts auto made ([0-9]+) starts(, the most)?: ([0-9]+) found the best model$/\1 \3/p' results; }
+
+@test "--starts auto goes on until the best was found three times, or 30 starts, or the end" {
+    three
+    cpd x.tns -r 3 -i 300 --tol 1e-8 --starts auto -o a --record a.json
+    [ "$(found)" = "3 3" ]
+    grep -q '^all starts lead to the same components' results
+    cpd x.tns -r 3 -i 300 --tol 1e-8 --starts 3 -o b
+    for n in 1 2 3; do cmp a.mode$n.mat b.mode$n.mat; done
+    grep -q '"starts": "auto"' a.json && grep -q '"kind": "starts_enough"' a.json
+    cpd "$DATA/matmul-2x2x2.tns" -r 5 -i 5 --tol 0 --starts auto -o c
+    [ "$(found)" = "30 1" ]
+    grep -qE '^warning: .*; try a lower rank, or (more iterations|a smaller --tol)$' results
+    grep -qE '^ +[0-9]+ +5 +[0-9.]+      -  ' results
+    cpd x.tns -r 3 -i 1000000000 --tol 0 -t 1 --starts auto --time-limit 1s --nowrite
+    grep -qx 'the run ended after 1 start, before the best model was found 3 times (1 so far)' results
+    cpd "$DATA/planted.tns" -r 1 --loss poisson --starts auto --nowrite
+    [ "$(found)" = "3 3" ]
+}
+
+@test "--starts auto, each rank of a range, halves, a ridge that is chosen, by several processes" {
+    three
+    cpd x.tns -r 1:4 -i 300 --starts auto --split-half 2 --unlisted unknown --holdout .1 --ridge auto -o m --record r.json
+    grep -q '^rank 3 is suggested: other starts and both halves find its model again' results
+    grep -q '"found_again": true' m.ranks.json && grep -q '"rule": "held_out"' m.ranks.json
+    grep -q '"starts": "auto"' r.r3.json
+    needs_mpirun
+    cpd x.tns -r 3 -i 300 --tol 1e-8 --starts auto --split-half 1 -o one
+    cp results expected
+    processes 3 "$BLCO" cpd x.tns -r 3 -i 300 --tol 1e-8 --starts auto --split-half 1 -o two >results 2>messages
+    [ "$(found)" = "3 3" ]
+    near "$(column 2 3)" "$(awk '$1 == 2 { print $3; exit }' expected)" 1e-8
+    grep -q '^both halves of mode 1 lead to the same components' results
+    processes 2 "$BLCO" cpd "$DATA/matmul-2x2x2.tns" -r 5 -i 5 --tol 0 --starts auto --nowrite >results 2>messages
+    [ "$(found)" = "30 1" ]
+}
+
 @test "several processes, and several starts" {
     needs_mpirun
     three
@@ -95,7 +133,7 @@ core() { sed -nE 's/^(warning: )?core consistency ([^:]*):.*/\2/p' messages; }
     done
     [ "$(ls m.* | grep -vc lock)" -eq 16 ]
     [ "$(grep -c '^reading ' messages)" -eq 1 ]
-    grep -q '^rank 3 is suggested: the largest of these with a core consistency of 80 or more and the agreement of at least half' results
+    grep -qx 'rank 3 is suggested: at least half of the other starts find its model again, and it is the largest such rank' results
     grep -qx 'the names of its files begin with m.r3' results
     cpd x.tns -r 1:3 -i 9 --nowrite
     run ! grep -q 'names of its files' results

@@ -368,6 +368,7 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
         json_put_number(j, "ridge", o->ridge);
     json_put_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
     json_put_unsigned(j, "agreeing_starts", (uint64_t)o->agreement.agree);
+    json_put_unsigned(j, "differing_starts", (uint64_t)o->agreement.different);
     json_put_string(j, "stem", stem);
     ktensor_files_name(&files, order, stem, s->formats, j->error);
     run_record_texts(j, "files", files.path, files.count);
@@ -384,19 +385,29 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
     char suggestion[RANK_CHOICE_TEXT];
     if (!s->ranks_path || !(rank_known(r->outcome, r->outcomes) & RANKS_MODEL))
         return STATUS_OK;
-    const uint64_t rank = rank_suggestion(r->outcome, r->outcomes, suggestion);
+    static const char *const rule[] = {[RANK_HOLDOUT] = "held_out",
+                                       [RANK_FOUND] = "found_again",
+                                       [RANK_CORE] = "core_consistency"};
+    const unsigned known = rank_known(r->outcome, r->outcomes);
+    const struct rank_choice choice = rank_choose(r->outcome, r->outcomes);
+    rank_suggestion(r->outcome, r->outcomes, suggestion);
     json_begin(&j, error);
     json_put_object(&j, NULL);
     run_record_program(&j, "ranks", in->line.argv);
     run_record_tensor(&j, s->tensor, &r->tensor.shape, r->tensor.nnz, NULL, &r->names.modes);
     json_put_bool(&j, "complete", r->outcomes == rank_range_count(&s->ranks));
-    json_put_number(&j, "suggested", rank > 0 ? (double)rank : NAN);
+    json_put_number(&j, "suggested", choice.rank > 0 ? (double)choice.rank : NAN);
     json_put_string(&j, "suggestion", suggestion);
+    json_put_string(&j, "rule", rule[choice.rule]);
+    if (choice.holdout > 0)
+        json_put_unsigned(&j, "held_out_alone", choice.holdout);
     json_put_array(&j, "ranks");
     for (int i = 0; i < r->outcomes; i++) {
         const struct rank_outcome *o = &r->outcome[i];
         json_put_object(&j, NULL);
         json_put_unsigned(&j, "rank", o->rank);
+        if (known & (RANKS_AGREEMENT | RANKS_HALVES))
+            json_put_bool(&j, "found_again", rank_found_again(o, known));
         if (o->failure.status == STATUS_OK)
             put_model(&j, r->tensor.shape.order, s, o);
         else
