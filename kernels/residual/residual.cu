@@ -60,22 +60,23 @@ __device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t
     return sum;
 }
 
-/* The nonzeros of a chunk that the thread's lane group has. All lanes of a warp make the same
- * number of steps, since they shuffle. */
-template <typename T>
-__device__ double_double chunk_sum(const residual_args &a, const mttkrp_chunk &chunk,
-                                   uint32_t lanes)
+/* take(i, m) for each nonzero i that the thread's lane group has of the thread block's chunks, with
+ * the model's value m there, by one of the lanes. All lanes of a warp make the same number of
+ * steps, since they shuffle. */
+template <typename T, typename F>
+__device__ __forceinline__ void take_values(const residual_args &a, uint32_t lanes, F take)
 {
     const uint32_t groups = THREADS / lanes, lane = threadIdx.x % lanes;
-    double_double sum = {0, 0};
-    for (uint32_t k = 0; k < chunk.count; k += groups) {
-        const uint32_t at = k + threadIdx.x / lanes;
-        const uint64_t i = chunk.first + min(at, chunk.count - 1);
-        double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
-        if (at < chunk.count && lane == 0)
-            sum = dd_add(sum, dd_weighed_misfit(value_at<T>(a, i), m, a.unlisted));
+    for (uint64_t c = blockIdx.x; c < a.chunks; c += gridDim.x) {
+        const mttkrp_chunk chunk = a.chunk[c];
+        for (uint32_t k = 0; k < chunk.count; k += groups) {
+            const uint32_t at = k + threadIdx.x / lanes;
+            const uint64_t i = chunk.first + min(at, chunk.count - 1);
+            double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
+            if (at < chunk.count && lane == 0)
+                take(i, m);
+        }
     }
-    return sum;
 }
 
 template <typename T>
@@ -84,8 +85,9 @@ __global__ void __launch_bounds__(THREADS)
 {
     __shared__ double_double warp[THREADS / 32];
     double_double sum = {0, 0};
-    for (uint64_t c = blockIdx.x; c < a.chunks; c += gridDim.x)
-        sum = dd_add(sum, chunk_sum<T>(a, a.chunk[c], lanes));
+    take_values<T>(a, lanes, [&](uint64_t i, double_double m) {
+        sum = dd_add(sum, dd_weighed_misfit(value_at<T>(a, i), m, a.unlisted));
+    });
     sum = group_sum(sum, 32);
     if (threadIdx.x % 32 == 0)
         warp[threadIdx.x / 32] = sum;
@@ -96,6 +98,19 @@ __global__ void __launch_bounds__(THREADS)
     for (int w = 0; w < THREADS / 32; w++)
         sum = dd_add(sum, warp[w]);
     to[blockIdx.x] = sum;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    terms_kernel(const __grid_constant__ residual_args a, uint32_t lanes, void *to)
+{
+    take_values<T>(a, lanes, [&](uint64_t i, double_double m) {
+        const double c = row_term(value_at<T>(a, i), m.high + m.low, a.unlisted).c;
+        if (a.wide_values)
+            static_cast<double *>(to)[i] = c;
+        else
+            static_cast<T *>(to)[i] = static_cast<T>(c);
+    });
 }
 
 /* The value of component r where factor matrix n has row[n]. */
@@ -206,6 +221,20 @@ cudaError_t residual_nonzeros(const struct residual_args *args, struct double_do
         nonzeros_kernel<float><<<RESIDUAL_BLOCKS, THREADS, 0, stream>>>(*args, lanes, sum);
     else
         nonzeros_kernel<double><<<RESIDUAL_BLOCKS, THREADS, 0, stream>>>(*args, lanes, sum);
+    return cudaGetLastError();
+}
+
+cudaError_t residual_terms(const struct residual_args *args, void *term, cudaStream_t stream)
+{
+    const uint32_t lanes = lanes_for(args->rank);
+    const uint64_t blocks = args->chunks < RESIDUAL_BLOCKS ? args->chunks : RESIDUAL_BLOCKS;
+    const unsigned grid = static_cast<unsigned>(blocks);
+    if (args->chunks == 0)
+        return cudaSuccess;
+    if (args->precision == PRECISION_SINGLE)
+        terms_kernel<float><<<grid, THREADS, 0, stream>>>(*args, lanes, term);
+    else
+        terms_kernel<double><<<grid, THREADS, 0, stream>>>(*args, lanes, term);
     return cudaGetLastError();
 }
 

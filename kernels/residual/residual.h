@@ -48,6 +48,10 @@ struct residual_args {
 cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
                               cudaStream_t stream);
 
+/* term (nonzeros, of the type of `value`, which it may be) = c of each row_term
+ * (numerics/row_term.h). */
+cudaError_t residual_terms(const struct residual_args *args, void *term, cudaStream_t stream);
+
 /* components += the sum of each component_term (numerics/row_term.h) over the nonzeros, `explained`
  * and `lost`, by atomic additions. */
 cudaError_t residual_components(const struct residual_args *args, cudaStream_t stream);

@@ -15,6 +15,8 @@
  * this part of the largest: their inverse would be rounding. */
 #define DEPENDENT 1e-12
 
+#define MOST_IMPUTED 0.5 /* of a tensor whose core tells something */
+
 #define SEED   UINT64_C(0x636F7265) /* no seed of a start matters here */
 #define A_PAIR 128                  /* bits of random_words            */
 
@@ -26,6 +28,8 @@ struct core {
     struct core_consistency *answer;
     uint64_t rank;
     struct ktensor inverse;   /* the matrices B, of the rows that are here; lambda one   */
+    double unlisted;          /* the weight of unlisted entries: where terms take the place of
+                               * values, the products are those of G - (1 - unlisted) T    */
     int output;               /* the mode of the MTTKRPs: the shortest                   */
     int fixed;                /* the mode that is never rotated: the longest of the rest */
     double *m;                /* (rows here of `output` x R)                             */
@@ -33,7 +37,7 @@ struct core {
     double *whole[MAX_ORDER]; /* for an estimate: the matrices B of the probed modes; `inverse` has
                                * them multiplied by signs. Else NULL */
     double *signs;            /* likewise (R x R): signs of one mode                     */
-    double *expected;         /* likewise (R): the superdiagonal of the probe if G is T  */
+    double *expected;         /* likewise (R): the superdiagonal of the product if G is T */
 };
 
 uint64_t core_consistency_passes(int order, uint64_t rank)
@@ -126,6 +130,17 @@ done:
     return error->status;
 }
 
+/* From now on MTTKRPs are of terms; or, in the answer, why not. */
+static enum status take_terms(struct core *c, struct error *error)
+{
+    bool held;
+    TRY(backend_hold_terms(c->b, c->output, &held, error));
+    c->answer->imputed = backend_unknown(c->b);
+    if (!held)
+        c->answer->state = CORE_NO_ROOM;
+    return STATUS_OK;
+}
+
 /* product (R x R) = B' M of the output mode, with the model that the backend has. Where M
  * overflows, the product is NaN on every rank. *stop: some rank wants to stop. */
 static enum status multiply(struct core *c, bool *stop, struct error *error)
@@ -181,12 +196,13 @@ static void take_misfit(struct core_consistency *core, double misfit, double err
         *core = (struct core_consistency){.state = CORE_OVERFLOW};
 }
 
-/* ||G - T||^2 from all entries of G: ||G||^2 - 2 sum of the superdiagonal + R. The entries on the
- * superdiagonal come with the first product. */
+/* ||G - T||^2 = ||P - h T||^2 from all entries of P = G - (1 - h) T, with h = c->unlisted:
+ * ||P||^2 - 2 h sum of the superdiagonal + h^2 R. The entries on the superdiagonal come with the
+ * first product. */
 static enum status sum_entries(struct core *c, struct error *error)
 {
     uint64_t passes = core_consistency_passes(c->b->order, c->rank);
-    double squares = 0, diagonal = 0, rank = (double)c->rank;
+    double squares = 0, diagonal = 0, rank = (double)c->rank, h = c->unlisted;
     bool stop = false;
     TRY(backend_load(c->b, &c->inverse, error));
     for (uint64_t pass = 0; pass < passes && !stop; pass++) {
@@ -202,7 +218,7 @@ static enum status sum_entries(struct core *c, struct error *error)
     if (stop)
         c->answer->state = CORE_ENDED;
     else
-        take_misfit(c->answer, (squares - 2 * diagonal + rank) / rank, 0);
+        take_misfit(c->answer, (squares - 2 * h * diagonal + h * h * rank) / rank, 0);
     return STATUS_OK;
 }
 
@@ -224,10 +240,10 @@ static enum status estimate(struct core *c, struct error *error)
     TRY(error->status);
     for (uint64_t probe = 0; probe < CORE_PROBES && !stop; probe++) {
         double squares = 0;
-        /* Column r of each probed mode becomes B times signs of its own. T has ones where all
-         * indices are r; the probe makes of each the product of its modes' signs. */
+        /* Column r of each probed mode becomes B times signs of its own. What is left of T has
+         * c->unlisted where all indices are r, which the probe multiplies by its modes' signs. */
         for (uint64_t r = 0; r < c->rank; r++)
-            c->expected[r] = 1;
+            c->expected[r] = c->unlisted;
         for (int n = 0; n < c->b->order; n++) {
             if (!is_probed(c, n))
                 continue;
@@ -255,6 +271,11 @@ static enum status estimate(struct core *c, struct error *error)
     return STATUS_OK;
 }
 
+bool core_consistency_tells(const struct core_consistency *core)
+{
+    return core->state == CORE_KNOWN && core->imputed <= MOST_IMPUTED;
+}
+
 void core_consistency_text(const struct core_consistency *core, char *text, size_t size)
 {
     if (!core->estimated)
@@ -270,8 +291,13 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
                              const struct ktensor *k, const struct core_limits *limits,
                              struct progress *progress, struct error *error)
 {
-    struct core c = {
-        .b = b, .limits = limits, .progress = progress, .answer = core, .rank = k->rank};
+    const struct problem *problem = &b->options.problem;
+    struct core c = {.b = b,
+                     .limits = limits,
+                     .progress = progress,
+                     .answer = core,
+                     .rank = k->rank,
+                     .unlisted = problem_count(problem, -1).weight};
     const uint64_t most = limits->passes ? limits->passes : CORE_PASSES;
     const bool exact = core_consistency_passes(b->order, k->rank) <= most;
     char text[CORE_TEXT] = "not known";
@@ -298,8 +324,11 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     c.product = memory_array(c.rank * c.rank + 1, sizeof *c.product, error);
     TRY_OR(done, error->status);
     TRY_OR(done, invert(&c, k, error));
+    if (core->state == CORE_KNOWN && problem_by_rows(problem))
+        TRY_OR(done, take_terms(&c, error));
     if (core->state == CORE_KNOWN)
         TRY_OR(done, exact ? sum_entries(&c, error) : estimate(&c, error));
+    TRY_OR(done, backend_drop_terms(b, error));
     if (core->state == CORE_KNOWN)
         core_consistency_text(core, text, sizeof text);
     progress_done(progress, "%s", text);

@@ -15,6 +15,13 @@
  * Faloutsos: Fast efficient and scalable core consistency diagnostic for the PARAFAC decomposition
  * for big sparse tensors, ICASSP 2015, use another method.)
  *
+ * Where entries are unknown (NaN, not listed, held out), or unlisted zeros have a weight h, X is
+ * what the model makes of them (imputation, as in H. A. L. Kiers: Weighted least squares fitting
+ * using ordinary least squares algorithms, Psychometrika 62, 1997): M + W (X - M), with M the
+ * values of the model and W the weights of the entries. The core of M is T, so that G = (1 - h) T +
+ * the core of a sparse tensor, which lists the terms of numerics/row_term.h: x - (1 - h) m where
+ * the value is known, h m where it is not. Counts are taken as squares.
+ *
  * If these are too many MTTKRPs, ||G - T||^2 is estimated: all modes but two are multiplied by
  * random signs, with other signs for each column of the longer of the two, so that an MTTKRP gives
  * R independent parts of a probe. The estimate has no bias, and the spread of the probes gives its
@@ -47,6 +54,7 @@ enum core_state {
     CORE_DEPENDENT, /* the columns of a factor matrix are dependent                        */
     CORE_OVERFLOW,  /* some number is larger than a double can be                          */
     CORE_ENDED,     /* a signal or the time limit came first                               */
+    CORE_NO_ROOM,   /* memory has no room for the terms of the entries                     */
     CORE_STATES
 };
 
@@ -55,8 +63,13 @@ struct core_consistency {
     double percent; /* where it is known                                                       */
     bool estimated; /* from random probes ...                                                  */
     double error;   /* ... with this standard error of percent; else 0                         */
+    double imputed; /* by the weights of the entries, the part of the tensor that is the model's  */
     int mode;       /* CORE_DEPENDENT: the first such mode, from 0                             */
 };
+
+/* Whether it is known, and of a tensor that is data for the most part: what the model makes of
+ * unknown entries agrees with it, and moves every core towards T. */
+bool core_consistency_tells(const struct core_consistency *core);
 
 /* text (size) = "98.5", or for an estimate "87 +- 3". Far below 0 its digits mean nothing. */
 void core_consistency_text(const struct core_consistency *core, char *text, size_t size);

@@ -580,12 +580,11 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
     const struct core_limits limits = {options->core_passes, options->interrupted,
                                        options->deadline};
     const bool ended = result->stop == CPALS_INTERRUPTED || result->stop == CPALS_TIME_LIMIT;
-    const bool has_mttkrp = !problem_by_rows(&b->options.problem);
     struct ktensor_rows own = {{0}, {0}};
     if (options->components)
         TRY(backend_components(b, k->explained, k->lost, error));
     /* The core consistency takes time: skip it after an interrupt. */
-    if (!options->core_consistency || ended || !has_mttkrp || !(result->fit > options->core_above))
+    if (!options->core_consistency || ended)
         return backend_store_arranged(b, k, error);
     TRY(backend_store(b, k, error));
     TRY(core_consistency(&result->core, b, k, &limits, progress, error));

@@ -38,7 +38,6 @@ struct cpals_options {
                       * error, and take the model with the smallest; 0: neither */
     bool components; /* find what each component of the model explains (struct ktensor)   */
     bool core_consistency; /* compute it after the last iteration, unless the run was interrupted */
-    double core_above;     /* ... and only if the fit is above this                            */
     uint64_t core_passes;  /* as of struct core_limits                                         */
 };
 

@@ -47,24 +47,23 @@ static enum status build(struct backend *b, struct rank_tensor *t, struct progre
 
 /* What ALS does in a run on `on`, a part of the tensor. A half that has not converged proves
  * nothing, and with fewer slices ALS often takes longer. */
-static struct cpals_options options_for(const struct decomposition *d, const struct runs *s,
-                                        const struct run *run, const struct rank_tensor *on)
+static struct cpals_options options_for(const struct decomposition *d, const struct run *run,
+                                        const struct rank_tensor *on)
 {
-    const struct run *best = runs_best(s, run->part);
     struct cpals_options als = d->als;
     if (run->guess.kind == GUESS_RANDOM || run->guess.kind == GUESS_NORMAL)
         als.random = &run->guess;
     als.holdout_set = on->holdout_set.all_listed > 0 ? &on->holdout_set : NULL;
-    if (best)
-        als.core_above = best->result.fit;
     if (on->comm->rank > 0 || run->part > 0)
         als.trace = NULL;
-    if (run->trial || run->part > 0)
+    if (run->trial || run->part > 0) {
         als.saving = NULL;
+        als.core_consistency = false;
+    }
     if (run->part > 0) {
         als.resume = NULL;
         als.early_stop = 0;
-        als.components = als.core_consistency = false;
+        als.components = false;
         if (als.tolerance > 0)
             als.max_iterations =
                 als.max_iterations < INT_MAX / PATIENCE ? als.max_iterations * PATIENCE : INT_MAX;
@@ -72,9 +71,11 @@ static struct cpals_options options_for(const struct decomposition *d, const str
     return als;
 }
 
-/* Makes a run on *b; *rows = this rank's rows of its model. */
-static enum status make_run(struct backend *b, const struct cpals_options *als, struct run *run,
-                            struct ktensor *rows, struct progress *progress, struct error *error)
+/* Makes a run on *b; *rows = this rank's rows of its model. The core consistency takes time: only
+ * that of a better model than `best`, which may be NULL, is computed. */
+static enum status make_run(struct backend *b, struct cpals_options als, struct run *run,
+                            const struct run *best, struct ktensor *rows, struct progress *progress,
+                            struct error *error)
 {
     const struct part *part = &b->ranks->part;
     const struct problem *problem = &b->options.problem;
@@ -85,10 +86,11 @@ static enum status make_run(struct backend *b, const struct cpals_options *als, 
     if (guess->kind == GUESS_MODEL)
         initial_guess_fill(rows, &part->whole, guess, problem->rules.nonneg);
     const double before = rank_rows_seconds(b->ranks);
-    cpals_iterate(b, rows, als, progress, &run->result, error);
+    cpals_iterate(b, rows, &als, progress, &run->result, error);
     run->communication = rank_rows_seconds(b->ranks) - before;
     TRY(error->status);
-    return cpals_store(b, rows, als, progress, &run->result, error);
+    als.core_consistency &= !best || runs_better(&run->result, &best->result);
+    return cpals_store(b, rows, &als, progress, &run->result, error);
 }
 
 /* Notes what has come out of a run. A numerical breakdown, which happens on all ranks at the same
@@ -198,9 +200,8 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
         }
         if (run.ridge > 0)
             backend_take_ridge(b, run.ridge);
-        const struct cpals_options als = options_for(d, s, &run, on);
         const struct run *before = runs_best(s, run.part);
-        make_run(b, &als, &run, &rows, d->progress, error);
+        make_run(b, options_for(d, &run, on), &run, before, &rows, d->progress, error);
         TRY_OR(failed, note_run(s, &run, d->progress, error));
         if (trace && runs_best(s, 0) == &s->run[s->count - 1])
             fit_trace_swap(trace, &kept);

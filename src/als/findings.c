@@ -278,22 +278,32 @@ static void find_degenerate(struct findings *f, const struct cpals_result *resul
 }
 
 /* What the core consistency means (core_consistency.h), or why it is not known. */
-static void find_core(struct findings *f, const struct cpals_result *result)
+static void find_core(struct findings *f, const struct cpals_result *result, bool counts)
 {
     const struct core_consistency *core = &result->core;
     const bool sound = core->percent >= CORE_SOUND;
+    char imputed[64] = "", about[192];
     static const char *const why[CORE_STATES] = {
         [CORE_FEW_MODES] = "it takes three modes or more",
         [CORE_ZERO] = "a component is zero",
         [CORE_OVERFLOW] = "its numbers are more than a double holds",
         [CORE_ENDED] = "the run ended before it was computed",
+        [CORE_NO_ROOM] = "memory has no room for what the entries differ from the model",
     };
     char text[CORE_TEXT];
     if (core->state == CORE_KNOWN) {
         core_consistency_text(core, text, sizeof text);
-        findings_add(f, "core_consistency", !sound, "core consistency %s%s: %s", text,
-                     core->estimated ? " (estimated, with its standard error)" : "",
-                     sound ? "each component is meaningful on its own"
+        if (core->imputed > 0)
+            snprintf(imputed, sizeof imputed, ", %.3g %% of the tensor taken from the model",
+                     100 * core->imputed);
+        snprintf(about, sizeof about, "%s%s%s",
+                 core->estimated ? ", estimated, with its standard error" : "",
+                 counts ? ", of the counts as squares" : "", imputed);
+        findings_add(f, "core_consistency", !sound, "core consistency %s%s%s%s: %s", text,
+                     *about ? " (" : "", *about ? about + strlen(", ") : "", *about ? ")" : "",
+                     sound && !core_consistency_tells(core)
+                         ? "with so little data, nearly every model comes near 100"
+                     : sound ? "each component is meaningful on its own"
                      : core->percent >= CORE_DOUBTFUL
                          ? "it is doubtful whether each component is meaningful on its own"
                          : "the components only describe the tensor together, and a single one "
@@ -348,7 +358,7 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
             "the iterations ran without momentum: memory has no room for it beside the tensor");
         findings_advise(f, "--accelerate momentum makes room");
     }
-    find_core(f, result);
+    find_core(f, result, problem_has_rates(p));
 }
 
 /* --- starts --- */

@@ -25,7 +25,7 @@ unsigned rank_known(const struct rank_outcome *outcome, int count)
     for (int i = 0; i < count; i++) {
         const struct rank_outcome *o = &outcome[i];
         known |= (o->failure.status == STATUS_OK ? RANKS_MODEL : 0u) |
-                 (o->result.core.state == CORE_KNOWN ? RANKS_CORE : 0u) |
+                 (core_consistency_tells(&o->result.core) ? RANKS_CORE : 0u) |
                  (o->result.holdout_error.entries > 0 ? RANKS_HOLDOUT : 0u) |
                  (o->agreement.others > 0 ? RANKS_AGREEMENT : 0u) |
                  (o->halves.asked ? RANKS_HALVES : 0u) | (o->ridge > 0 ? RANKS_RIDGE : 0u);
@@ -53,7 +53,7 @@ bool rank_found_again(const struct rank_outcome *o, unsigned known)
 
 static bool is_sound(const struct rank_outcome *o)
 {
-    return o->result.core.state == CORE_KNOWN && o->result.core.percent >= CORE_SOUND;
+    return core_consistency_tells(&o->result.core) && o->result.core.percent >= CORE_SOUND;
 }
 
 /* The smallest rank whose held-out error is no more than its standard error above the least (L.

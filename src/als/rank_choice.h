@@ -29,7 +29,7 @@ struct rank_outcome rank_outcome(uint64_t rank, const struct runs *runs,
 /* What some of these outcomes (count) have, as bits. */
 enum rank_known {
     RANKS_MODEL = 1,
-    RANKS_CORE = 2,      /* a core consistency that is known */
+    RANKS_CORE = 2,      /* a core consistency that tells something */
     RANKS_HOLDOUT = 4,   /* a held-out error                  */
     RANKS_AGREEMENT = 8, /* several starts to compare */
     RANKS_HALVES = 16,   /* a tensor that is split            */

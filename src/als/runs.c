@@ -72,7 +72,7 @@ bool runs_next(const struct runs *s, struct run *next)
     return false;
 }
 
-static bool is_better(const struct cpals_result *a, const struct cpals_result *b)
+bool runs_better(const struct cpals_result *a, const struct cpals_result *b)
 {
     return a->holdout_error.entries > 0 ? a->holdout_error.value < b->holdout_error.value
                                         : a->fit > b->fit;
@@ -97,7 +97,7 @@ void runs_note(struct runs *s, const struct run *run)
         starts->start = noted;
     if (run->result.stop == CPALS_BREAKDOWN)
         return;
-    if (starts->modelled++ == 0 || is_better(&run->result, &starts->start[starts->best].result))
+    if (starts->modelled++ == 0 || runs_better(&run->result, &starts->start[starts->best].result))
         starts->best = starts->made - 1;
 }
 

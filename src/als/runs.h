@@ -129,6 +129,10 @@ int runs_models(const struct run_list *list);
  * too. */
 void runs_note(struct runs *s, const struct run *run);
 
+/* Whether the model of a run is better than that of another one on the same entries: by the
+ * held-out error, else by the fit. */
+bool runs_better(const struct cpals_result *a, const struct cpals_result *b);
+
 /* With until_found, after runs_note: notes the score of the last run's model with that of `before`,
  * the best on its part until then. */
 void runs_compare(struct runs *s, const struct run *before, double score);

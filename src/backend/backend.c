@@ -97,6 +97,23 @@ enum status backend_values(struct backend *b, const struct coo *at, double *valu
     return STATUS_OK;
 }
 
+enum status backend_hold_terms(struct backend *b, int mode, bool *held, struct error *error)
+{
+    struct seam *s = b->seam;
+    TRY(operation_begin(&s->clock, OP_FIT, error));
+    TRY(s->ops->hold(s->state, mode, held, error));
+    int lacks = !*held;
+    TRY(comm_allreduce_max(b->ranks->all, &lacks, error));
+    *held = !lacks;
+    operation_add(&s->clock, OP_FIT, s->last.mode);
+    return lacks ? s->ops->drop(s->state, error) : STATUS_OK;
+}
+
+enum status backend_drop_terms(struct backend *b, struct error *error)
+{
+    return b->seam->ops->drop(b->seam->state, error);
+}
+
 enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
                                 struct error *error)
 {
@@ -115,6 +132,11 @@ void backend_swap(struct backend *b)
 {
     note(b, OP_LOAD, 0);
     b->seam->ops->swap(b->seam->state);
+}
+
+double backend_unknown(const struct backend *b)
+{
+    return b->seam->problem.unknown;
 }
 
 double backend_mean_count(const struct backend *b)

@@ -152,6 +152,23 @@ enum status backend_components(struct backend *b, double *explained, double *los
 enum status backend_values(struct backend *b, const struct coo *at, double *value,
                            struct error *error);
 
+/* Until backend_drop_terms, backend_mttkrp of `mode`, and of no other mode, multiplies the term
+ * c = v x - (v - h) m of each listed entry (numerics/row_term.h) in place of its value x, where m
+ * is the value of the model as it stands and h the present weight of unlisted entries: the misfit x
+ * - m where they are unknown. This is an MTTKRP where rows have systems, too, and only there is it
+ * to be asked for; M of each rank is that of the nonzeros which it has of this mode. *held = false
+ * where the memory that may be used has no room on some rank; then nothing changes. To be called as
+ * backend_values, by every rank; loads and rotations may follow. The time is booked as the fit's.
+ * STATUS_MEMORY. */
+enum status backend_hold_terms(struct backend *b, int mode, bool *held, struct error *error);
+
+/* The tensor has its own values again. Does nothing where no terms are held. STATUS_MEMORY. */
+enum status backend_drop_terms(struct backend *b, struct error *error);
+
+/* By the weights of the entries, the part of the tensor that is unknown; 0 where all count alike.
+ */
+double backend_unknown(const struct backend *b);
+
 /* Sets the ridge of every mode. To be called between runs. */
 void backend_take_ridge(struct backend *b, double ridge);
 

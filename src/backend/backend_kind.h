@@ -139,6 +139,10 @@ struct backend_ops {
     /* sum (2 x R), which is zero: of each component_term of the entries that are here. */
     enum status (*components)(void *state, double *sum, struct error *error);
 
+    /* drop: does nothing where no terms are held. */
+    enum status (*hold)(void *state, int mode, bool *held, struct error *error);
+    enum status (*drop)(void *state, struct error *error);
+
     enum status (*extrapolate)(void *state, const struct momentum_step *step, struct error *error);
     void (*swap)(void *state);
     enum status (*gram)(void *state, int mode, double *gram, struct error *error);

@@ -221,8 +221,15 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
     const struct unlisted *u = &b->options.problem.unlisted;
     b->ranks = &t->rows;
     seam->problem.listed = (double)t->nnz;
-    for (int n = 0; n < t->shape.order; n++)
+    double unlisted = (double)t->holdout_set.all_unlisted, unknown = (double)t->listed.unknown;
+    for (int n = 0; n < t->shape.order; n++) {
         seam->problem.listed /= (double)t->shape.dims[n];
+        unlisted /= (double)t->shape.dims[n];
+        unknown /= (double)t->shape.dims[n];
+    }
+    unlisted = 1 - seam->problem.listed - unlisted;
+    seam->problem.unknown =
+        unknown + (1 - problem_count(&b->options.problem, -1).weight) * unlisted;
     TRY_OR(done, operation_begin(&seam->clock, OP_OPEN, error));
     if (!unread)
         TRY_OR(done, take_norm(b, &source, &scaled, error));

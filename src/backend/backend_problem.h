@@ -14,7 +14,8 @@ struct backend_problem {
     struct unlisted_count count; /* in this sweep                                      */
     int exponent;                /* the values are those of the tensor divided by 2^exponent */
     double listed;               /* the part of all cells that the tensor lists              */
-    struct count_null null;      /* of rates; of the values that the backend works on        */
+    double unknown; /* by the weights of the entries, the part of the tensor that nobody knows */
+    struct count_null null; /* of rates; of the values that the backend works on        */
 };
 
 /* How rows of `mode` are solved in this sweep, where entries have this precision. */

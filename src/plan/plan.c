@@ -69,6 +69,14 @@ uint64_t plan_running_bytes(const struct plan *p)
     return plan_add(plan_add(tensors, p->factor_bytes), p->copy_bytes);
 }
 
+bool plan_has_room(const struct plan *p, uint64_t bytes)
+{
+    const struct plan_request *r = &p->request;
+    const uint64_t given = r->spends ? 0 : r->nonzero_bytes;
+    const uint64_t more = plan_add(plan_add(given, r->model_bytes), p->system_bytes);
+    return plan_add(plan_add(plan_running_bytes(p), more), bytes) <= r->budget;
+}
+
 int plan_orderings(const struct plan *p)
 {
     return p->replicas + p->alto;

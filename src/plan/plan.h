@@ -149,6 +149,9 @@ bool plan_can_unpack(const struct plan_request *request);
 /* Bytes of a plan in memory while ALS runs: orderings, factors and copies. */
 uint64_t plan_running_bytes(const struct plan *plan);
 
+/* Whether, while ALS runs in memory, the budget has room for so many bytes more. */
+bool plan_has_room(const struct plan *plan, uint64_t bytes);
+
 /* The number of orderings that are built before the first iteration. */
 int plan_orderings(const struct plan *plan);
 

@@ -109,7 +109,7 @@ double problem_keeps(const struct problem *p);
 /* Whether momentum may follow sweeps that gain much (numerics/momentum_step.h). */
 bool problem_has_fast_momentum(const struct problem *p);
 
-/* Whether each row of a factor matrix has a system of its own, and there is no MTTKRP. */
+/* Whether each row of a factor matrix has a system of its own, and sweeps make no MTTKRP. */
 bool problem_by_rows(const struct problem *p);
 
 /* Whether these systems have matrices: not for multiplicative steps. */

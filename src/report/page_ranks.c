@@ -218,8 +218,13 @@ done:
     return error->status;
 }
 
-/* A row of the table: fit, held-out error or without one core consistency, the starts that agree,
- * the halves ("0.9929, 3 alike"), page and files. */
+static bool has_core_column(const struct page_ranks *page)
+{
+    return any(page, core) || !any(page, holdout_error);
+}
+
+/* A row of the table: fit, held-out error, core consistency, the starts that agree, the halves
+ * ("0.9929, 3 alike"), page and files. */
 static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank, bool made,
                             struct error *error)
 {
@@ -230,28 +235,35 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
                  others = json_number_at(rank, "other_starts");
     char text[FIT_TEXT];
     const bool suggested = json_number_of(at(page, "suggested")) == number;
+    const bool errors = any(page, holdout_error), cores = has_core_column(page);
     const char *failure = json_text_at(rank, "failure");
     fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
             suggested ? ", <strong>suggested</strong>" : "");
     if (failure) {
-        fprintf(to, "<td colspan=\"%d\" class=\"why\">", any(page, halves) ? 6 : 5);
+        fprintf(to, "<td colspan=\"%d\" class=\"why\">", 4 + errors + cores + any(page, halves));
         html_print(to, HTML_LINE, "failed: %s</td></tr>\n", failure);
         return STATUS_OK;
     }
     fputs("<td class=\"n\">", to);
     if (isfinite(fit(rank)))
         fputs(fit_text(fit(rank), noise, 6, text), to);
-    fputs("</td><td class=\"n\">", to);
-    if (isfinite(holdout_error(rank))) {
-        fprintf(to, "%.4g &#177; %.1g", holdout_error(rank),
-                isfinite(rmse_error) ? rmse_error
-                                     : json_number_at(rank, "held_out_deviance_error"));
+    if (errors) {
+        fputs("</td><td class=\"n\">", to);
+        if (isfinite(holdout_error(rank)))
+            fprintf(to, "%.4g &#177; %.1g", holdout_error(rank),
+                    isfinite(rmse_error) ? rmse_error
+                                         : json_number_at(rank, "held_out_deviance_error"));
+        else
+            fputs("not known", to);
         if (isfinite(ridge))
             fprintf(to, ", ridge %g", ridge);
-    } else if (isfinite(core(rank))) {
-        page_core(to, core(rank), json_number_at(rank, "core_consistency_error"));
-    } else {
-        fputs("not known", to);
+    }
+    if (cores) {
+        fputs("</td><td class=\"n\">", to);
+        if (isfinite(core(rank)))
+            page_core(to, core(rank), json_number_at(rank, "core_consistency_error"));
+        else
+            fputs("not known", to);
     }
     fputs("</td><td class=\"n\">", to);
     if (others > 0 && isfinite(agree))
@@ -304,11 +316,12 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
         to,
         "<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of each "
         "rank, and how many of the other starts lead to its components</caption>\n<thead><tr><th "
-        "scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th><th "
-        "scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">Starts that "
+        "scope=\"col\" class=\"n\">Rank</th><th scope=\"col\" class=\"n\">Fit</th>%s%s<th "
+        "scope=\"col\" class=\"n\">Starts that "
         "agree</th>%s<th scope=\"col\">Page</th><th "
         "scope=\"col\">Files</th></tr></thead>\n<tbody>",
-        any(page, holdout_error) ? "Held-out error" : "Core consistency",
+        any(page, holdout_error) ? "<th scope=\"col\" class=\"n\">Held-out error</th>" : "",
+        has_core_column(page) ? "<th scope=\"col\" class=\"n\">Core consistency</th>" : "",
         any(page, halves) ? "<th scope=\"col\" class=\"n\">Halves</th>" : "");
     json_array_foreach(ranks, i, rank)
         TRY(put_rank(to, page, rank, page->made && page->made[i], error));

@@ -152,6 +152,7 @@ static void put_fit(FILE *to, const struct page *page)
                  noise = page_number_at(page, "result", "fit_noise"),
                  core = page_number_at(page, "result", "core_consistency"),
                  core_error = page_number_at(page, "result", "core_consistency_error"),
+                 imputed = page_number_at(page, "result", "core_consistency_imputed"),
                  halves = page_number_at(page, "split_half", "score");
     char text[FIT_TEXT], share[SHARE_TEXT];
     if (isfinite(fit)) {
@@ -168,6 +169,8 @@ static void put_fit(FILE *to, const struct page *page)
         page_fact_begin(to, "Core consistency");
         page_core(to, core, core_error);
         fputs(isfinite(core_error) ? ", estimated" : "", to);
+        if (isfinite(imputed))
+            fprintf(to, ", %.3g %% of the tensor taken from the model", 100 * imputed);
         page_fact_end(to);
     }
     if (isfinite(halves))

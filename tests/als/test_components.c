@@ -39,13 +39,12 @@ static void test_oracle(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int which = 0; which < COMPONENT_CASES; which++) {
             const struct tensor_case *t = &cases[c];
-            struct cpals_options als = {
-                .max_iterations = 3, .components = true, .core_consistency = which == 0 && c % 2};
+            const struct cpals_options als = {
+                .max_iterations = 3, .components = true, .core_consistency = c % 2};
             struct problem p = {.rank = ranks[(c + (size_t)which) % 3]};
             struct coo x;
             if (under_test.ranks > 1 && ((int)c + which + under_test.ranks) % 2)
                 continue;
-            als.core_above = -1;
             naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, c, t->skewed);
             make_component_case(which, &x, &p);
             check(&x, &x, &p, &als);

@@ -60,6 +60,45 @@ static void test_sound_result(void **state)
     SAYS(&f, "core consistency 80.0: each component is meaningful on its own");
 }
 
+/* Of a tensor that the model fills in for the most part, a core near 100 proves nothing. */
+static void test_imputed_core(void **state)
+{
+    (void)state;
+    static const struct {
+        double percent, imputed;
+        bool counts, warning;
+        const char *expected;
+    } cases[] = {
+        {99.94, .2991, false, false,
+         "core consistency 99.9 (29.9 % of the tensor taken from the model): each component is "
+         "meaningful on its own"},
+        {99.94, .97, false, false,
+         "core consistency 99.9 (97 % of the tensor taken from the model): with so little data, "
+         "nearly every model comes near 100"},
+        {7, .97, false, true,
+         "warning: core consistency 7.0 (97 % of the tensor taken from the model): the components "
+         "only describe the tensor together, and a single one means little; try a lower rank"},
+        {98, 0, true, false,
+         "core consistency 98.0 (of the counts as squares): each component is meaningful on its "
+         "own"},
+        {98, .1, true, false,
+         "core consistency 98.0 (of the counts as squares, 10 % of the tensor taken from the "
+         "model): each component is meaningful on its own"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct backend_options options = {
+            .problem = {.rank = 4, .loss = cases[i].counts ? LOSS_POISSON : LOSS_SQUARES}};
+        const struct cpals_options als = {.max_iterations = 50, .tolerance = 1e-5};
+        struct findings f = {0};
+        struct cpals_result r = sound();
+        r.core = (struct core_consistency){
+            .state = CORE_KNOWN, .percent = cases[i].percent, .imputed = cases[i].imputed};
+        find_in_result(&f, &r, &options, &als);
+        assert_true(f.finding[0].warning == cases[i].warning);
+        SAYS(&f, cases[i].expected);
+    }
+}
+
 static void test_unused_column(void **state)
 {
     (void)state;
@@ -208,7 +247,8 @@ static void test_unknown_core(void **state)
         [CORE_ZERO] = "a component is zero",
         [CORE_DEPENDENT] = "the columns of mode 2 are dependent",
         [CORE_OVERFLOW] = "its numbers are more than a double holds",
-        [CORE_ENDED] = "the run ended before it was computed"};
+        [CORE_ENDED] = "the run ended before it was computed",
+        [CORE_NO_ROOM] = "memory has no room for what the entries differ from the model"};
     for (int i = CORE_KNOWN + 1; i < CORE_STATES; i++) {
         struct findings f = {0};
         struct cpals_result r = sound();
@@ -457,6 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sound_result),
+        cmocka_unit_test(test_imputed_core),
         cmocka_unit_test(test_few_entries),
         cmocka_unit_test(test_untested),
         cmocka_unit_test(test_unused_column),

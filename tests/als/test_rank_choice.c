@@ -61,6 +61,10 @@ static void test_core(void **state)
     assert_int_equal(rank_choose(o, 4).rule, RANK_CORE);
     assert_int_equal(rank_choose(o, 0).rank, 0);
     assert_true(rank_known(o, 3) == (RANKS_MODEL | RANKS_CORE));
+    o[3].result.core.imputed = .5;
+    assert_int_equal(rank_choose(o, 4).rank, 3);
+    o[3].result.core.imputed = .51; /* it tells nothing */
+    assert_int_equal(rank_choose(o, 4).rank, 2);
     for (int i = 0; i < 4; i++)
         o[i].result.core.state = CORE_NOT_ASKED;
     assert_suggested(o, 4, 0,

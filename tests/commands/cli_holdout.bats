@@ -221,7 +221,6 @@ counts() {
     done
     refused "--early-stop needs --holdout" --early-stop 5
     refused "--ridge auto needs entries that are held out: --holdout 0.1 expected" --ridge auto
-    refused "--core-consistency and --holdout 0.1: it is known only where all entries count alike" --holdout 0.1 --core-consistency
     refused "--init nvecs and --holdout 0.1: nvecs treats unlisted entries as zeros" --holdout 0.1 --init nvecs
     refused "--conflict atomic and --holdout 0.1: expected auto or ordered" --holdout 0.1 --conflict atomic
     refused "--holdout 1e-06: none of the 932 entries is held out, expected a larger share" --holdout 0.000001

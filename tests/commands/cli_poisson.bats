@@ -146,8 +146,6 @@ counts() {
     check "--inner: '1001', expected" --loss poisson --solver mu --inner 1001
     check "--ridge and --loss poisson: a ridge is for squares alone" --loss poisson --ridge 1
     check "--init nvecs and --loss poisson: nvecs is for squares" --loss poisson --init nvecs
-    check "--core-consistency and --loss poisson: it is known only for squares" --loss poisson \
-        --core-consistency
     check "--conflict atomic and --loss poisson: expected auto or ordered" --loss poisson \
         --conflict atomic
     printf '# counts\n\n\n1 1 1 3\n1 2 1 -1\n2 1 1 -2\n2 2 1 4\n' >negative.tns
@@ -261,8 +259,15 @@ counts() {
         info -q "$DATA/planted.tns" -r 4 --backend host --conflict register --loss poisson
 }
 
-@test "a range of ranks has no core consistency, and says what compares the ranks" {
-    run "$BLCO" cpd "$DATA/planted.tns" -r 2:3 --backend host -q --loss poisson -i 20 --starts 2 -o m
+@test "the core consistency is that of the counts as squares" {
+    run -0 "$BLCO" cpd "$DATA/planted.tns" -r 4 --backend host --loss poisson -i 300 --starts 5 --core-consistency --nowrite
+    grep -qx 'core consistency 100.0 (of the counts as squares): each component is meaningful on its own' <<<"$output"
+    run -0 "$BLCO" cpd "$DATA/planted.tns" -r 3:4 --backend host -q --loss poisson -i 300 --starts 5 --nowrite
+    [[ ${lines[3]} == "rank 4 is suggested: the largest of these with a core consistency of 80 or more and "* ]]
+}
+
+@test "where most is unknown, the core consistency suggests no rank, and it is said what does" {
+    run "$BLCO" cpd "$DATA/planted.tns" -r 2:3 --backend host -q --loss poisson --unlisted unknown -i 20 --starts 2 -o m
     [[ ${lines[0]} =~ ^" "+"rank "+"fit 0 to 1 "+"starts that agree"$ ]]
     [[ ${lines[1]} =~ ^" "+"2 "+[0-9.]+" "[#.]{20}" "[01]" of 1"$ ]]
     [[ ${lines[3]} == *"suggested: at least half of the other starts find "* || ${lines[3]} == *"none is found again by at least half"* ]]

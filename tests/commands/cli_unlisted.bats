@@ -56,6 +56,20 @@ half() {
     done
 }
 
+@test "the core consistency takes unknown entries from the model, and says how much that is" {
+    awk 'NR % 10 < 7' "$DATA/fluorescence.tns" >gaps.tns
+    run -0 "$BLCO" cpd gaps.tns -r 3 --unlisted unknown --backend host --core-consistency --record r.json --nowrite
+    grep -qE '^core consistency (100\.0|99\.[5-9]) \([23][0-9](\.[0-9])? % of the tensor taken from the model\): each component is meaningful on its own$' <<<"$output"
+    near "$(number core_consistency_imputed r.json)" 0.3 0.02
+    run -0 "$BLCO" cpd "$DATA/planted.tns" -r 4 --unlisted unknown --ridge 0.1 --backend host --core-consistency --nowrite
+    [[ $output == *"% of the tensor taken from the model): with so little data, nearly every model comes near 100"* ]]
+    run -0 "$BLCO" cpd gaps.tns -r 2:4 --unlisted unknown --backend host --holdout 0.1 -q -o m
+    [[ ${lines[0]} =~ "held-out error "+core ]]
+    [[ ${lines[2]} =~ \ \([0-9.e-]+\)\ +(100\.0|99\.[5-9])\ *$ ]]
+    "$BLCO" report -q m
+    grep -q 'Held-out error</th><th scope="col" class="n">Core consistency</th>' m.html
+}
+
 @test "a weight of 1 is zero, word for word" {
     fits -i 5 --tol 0 -o zero
     fits -i 5 --tol 0 --unlisted 1 -o one
@@ -150,8 +164,6 @@ half() {
     check "--ridge-scale counted: only where --unlisted is unknown or a weight" --ridge 1 --ridge-scale counted
     check "--init nvecs and --unlisted unknown: nvecs treats unlisted entries as zeros" \
         --unlisted unknown --init nvecs
-    check "--core-consistency and --unlisted 0.5: it is known only where all entries count alike" \
-        --unlisted 0.5 --core-consistency
     check "--conflict atomic and --unlisted unknown: expected auto or ordered" \
         --unlisted unknown --conflict atomic
 }

@@ -123,6 +123,7 @@ static void close_device(void *state)
     }
     device_momentum_close(&s->momentum);
     device_row_update_close(s);
+    device_terms_close(s);
     device_sweep_close(&s->sweep);
     for (int p = 0; p < 2; p++)
         device_dense_close(s->dense_of[p]);
@@ -277,6 +278,8 @@ static const struct backend_ops operations = {.load = device_state_load,
                                               .mttkrp = device_state_mttkrp,
                                               .update = device_state_update,
                                               .values = device_state_values,
+                                              .hold = device_state_hold,
+                                              .drop = device_state_drop,
                                               .fit = device_state_fit,
                                               .residual = device_state_residual,
                                               .components = device_state_components,

@@ -1,5 +1,5 @@
 /* The residual on the device: thread blocks sum over nonzeros and rows, and the host adds their
- * sums; likewise what each component explains. */
+ * sums; likewise what each component explains. And the terms of entries. */
 #include "backend/cuda/device_state.h"
 
 #include "backend/cuda/device_orderings.h"
@@ -112,41 +112,55 @@ done:
     return error->status;
 }
 
+/* The model, with weight (R, device), and no nonzeros. */
+static struct residual_args model_args(const struct device_state *s, const double *weight)
+{
+    const struct device_factors *f = &s->sweep.factors;
+    struct residual_args args = {.order = s->order,
+                                 .weight = weight,
+                                 .rank = (uint32_t)s->rank,
+                                 .unlisted = s->problem->count.weight,
+                                 .rates = problem_has_rates(s->problem->asked),
+                                 .vectors = f->vectors,
+                                 .precision = f->precision,
+                                 .wide_values =
+                                     f->wide_values && !s->sweep.orderings.plan.streamed};
+    for (int n = 0; n < s->order; n++)
+        args.mode[n].rows = f->factor[n];
+    return args;
+}
+
+/* *args has the nonzeros of an ordering in device memory. */
+static void set_nonzeros(const struct device_orderings *o, const struct device_tensor *t,
+                         struct residual_args *args)
+{
+    args->index[0] = t->blco.index[0];
+    args->index[1] = t->blco.index[1];
+    args->value = t->blco.value;
+    args->chunk = t->table[0].chunk;
+    args->chunks = t->table[0].count;
+    args->base = t->base;
+    for (int n = 0; n < args->order; n++) { /* its modes are groups of the tensor's */
+        args->mode[n].field = device_tensor_field(t, mode_groups_of(&o->sweep.groups, n));
+        args->mode[n].coordinate = o->coordinate[n];
+    }
+}
+
 /* sum (PLAN_WORKSPACES x RESIDUAL_BLOCKS) += the misfits of the nonzeros, or where there is
  * `components` (2 x R), that += their terms. On the device, as weight (R). */
 static enum status queue_nonzeros(struct device_state *s, const double *weight,
                                   struct double_double *sum, double *components,
                                   struct error *error)
 {
-    const struct device_factors *f = &s->sweep.factors;
     struct device_orderings *o = &s->sweep.orderings;
-    struct residual_args args = {.order = s->order,
-                                 .weight = weight,
-                                 .rank = (uint32_t)s->rank,
-                                 .unlisted = s->problem->count.weight,
-                                 .rates = problem_has_rates(s->problem->asked),
-                                 .components = components,
-                                 .vectors = f->vectors,
-                                 .precision = f->precision,
-                                 .wide_values = f->wide_values && !o->plan.streamed};
-    for (int n = 0; n < s->order; n++)
-        args.mode[n].rows = f->factor[n];
+    struct residual_args args = model_args(s, weight);
+    args.components = components;
     if (o->plan.streamed)
         return device_stream_residual(&o->stream, &args, sum, s->stream, error);
     int g = 0;
     while (!o->sweep.alto && !o->sweep.ordered[g])
         g++;
-    const struct device_tensor *t = o->sweep.alto ? &o->alto : &o->ordered[g];
-    args.index[0] = t->blco.index[0];
-    args.index[1] = t->blco.index[1];
-    args.value = t->blco.value;
-    args.chunk = t->table[0].chunk;
-    args.chunks = t->table[0].count;
-    args.base = t->base;
-    for (int n = 0; n < args.order; n++) { /* its modes are groups of the tensor's */
-        args.mode[n].field = device_tensor_field(t, mode_groups_of(&o->sweep.groups, n));
-        args.mode[n].coordinate = o->coordinate[n];
-    }
+    set_nonzeros(o, o->sweep.alto ? &o->alto : &o->ordered[g], &args);
     return cuda_status(components ? residual_components(&args, s->stream)
                                   : residual_nonzeros(&args, sum, s->stream),
                        doing, error);
@@ -221,4 +235,111 @@ done:
     device_free(room);
     memory_free(weight);
     return error->status;
+}
+
+static const char holding[] = "the terms of entries";
+
+/* A copy of the factor matrices, which loads do not change, makes the terms of a streamed tensor.
+ */
+static enum status copy_model(struct device_state *s, struct error *error)
+{
+    struct device_terms *terms = &s->terms;
+    struct device_stream *stream = &s->sweep.orderings.stream;
+    const struct device_factors *f = &s->sweep.factors;
+    stream->bytes -= terms->bytes;
+    TRY(device_stream_rearrange(stream, error));
+    for (int n = 0; n < s->order; n++) {
+        const uint64_t row = (uint64_t)f->vectors * VECTOR_BYTES, rows = f->shape.dims[n];
+        TRY(device_array_into(&terms->factor[n], rows, row, error));
+        TRY(cuda_status(cudaMemcpyAsync(terms->factor[n], f->factor[n], rows * row,
+                                        cudaMemcpyDeviceToDevice, s->stream),
+                        holding, error));
+        terms->args.mode[n].rows = terms->factor[n];
+    }
+    stream->terms = &terms->args;
+    return STATUS_OK;
+}
+
+/* The terms of an ordering in device memory, and the array that takes the place of its values. */
+static enum status make_terms(struct device_state *s, struct device_tensor *t, struct error *error)
+{
+    struct device_terms *terms = &s->terms;
+    const uint64_t size =
+        terms->args.wide_values ? sizeof(double) : precision_bytes(terms->args.precision);
+    void *term;
+    set_nonzeros(&s->sweep.orderings, t, &terms->args);
+    TRY(device_array_into(&term, t->blco.nnz, size, error));
+    terms->value = t->blco.value;
+    t->blco.value = term;
+    return cuda_status(residual_terms(&terms->args, term, s->stream), holding, error);
+}
+
+/* Where rows have systems, each mode has an ordering of its own, without tiles. */
+enum status device_state_hold(void *state, int mode, bool *held, struct error *error)
+{
+    struct device_state *s = state;
+    struct device_orderings *o = &s->sweep.orderings;
+    struct device_tensor *t = &o->ordered[mode];
+    struct device_terms *terms = &s->terms;
+    const uint64_t row = s->rank * sizeof *terms->weight;
+    uint64_t bytes = o->plan.streamed ? 0 : t->blco.nnz * sizeof(double);
+    for (int n = 0; o->plan.streamed && n < s->order; n++)
+        bytes += s->sweep.factors.shape.dims[n] * s->sweep.factors.vectors * VECTOR_BYTES;
+    *held =
+        o->plan.streamed ? device_stream_room(&o->stream) >= bytes : plan_has_room(&o->plan, bytes);
+    if (!*held)
+        return STATUS_OK;
+    TRY(device_use(s->device, error));
+    TRY(device_state_wait(s, error));
+    device_state_drop_m(s);
+    double *weight = memory_array(1, row, error);
+    if (!weight)
+        return error->status;
+    TRY_OR(done, device_array_into(&terms->weight, 1, row, error));
+    TRY_OR(done, fetch_weights(s, weight, error));
+    TRY_OR(done, device_send(terms->weight, weight, row, s->stream, holding, error));
+    terms->args = model_args(s, terms->weight);
+    terms->mode = mode;
+    terms->bytes = bytes;
+    terms->held = true;
+    if (o->plan.streamed)
+        TRY_OR(done, copy_model(s, error));
+    else if (t->blco.nnz > 0)
+        TRY_OR(done, make_terms(s, t, error));
+    cuda_status(cudaStreamSynchronize(s->stream), holding, error);
+done:
+    memory_free(weight);
+    return error->status;
+}
+
+void device_terms_close(struct device_state *s)
+{
+    struct device_terms *terms = &s->terms;
+    struct device_blco *ordering = &s->sweep.orderings.ordered[terms->mode].blco;
+    if (terms->value) {
+        device_free(ordering->value);
+        ordering->value = terms->value;
+    }
+    for (int n = 0; n < s->order; n++)
+        device_free(terms->factor[n]);
+    device_free(terms->weight);
+    s->sweep.orderings.stream.terms = NULL;
+    *terms = (struct device_terms){.held = false};
+}
+
+enum status device_state_drop(void *state, struct error *error)
+{
+    struct device_state *s = state;
+    struct device_orderings *o = &s->sweep.orderings;
+    const uint64_t bytes = s->terms.bytes;
+    if (!s->terms.held)
+        return STATUS_OK;
+    TRY(device_use(s->device, error));
+    TRY(device_state_wait(s, error));
+    device_state_drop_m(s);
+    device_terms_close(s);
+    if (!o->plan.streamed)
+        return STATUS_OK;
+    o->stream.bytes += bytes;
+    return device_stream_rearrange(&o->stream, error);
 }

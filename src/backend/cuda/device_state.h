@@ -2,7 +2,7 @@
  * (opening and closing), device_model.c (loading a model, widening and storing it), device_update.c
  * (the steps of an iteration), device_row_update.c (those where each row has its own system),
  * device_momentum.c (the start of the next one) and device_residual.c (the residual, values at
- * coordinates, and what components explain). */
+ * coordinates, terms of entries, and what components explain). */
 #ifndef BLCO_DEVICE_STATE_H
 #define BLCO_DEVICE_STATE_H
 
@@ -120,6 +120,21 @@ struct device_row_update {
     double *partial;        /* (DENSE_SUM_PARTS x R): room; device, owned            */
 };
 
+/* While terms take the place of the values of a mode's ordering (device_residual.c). Arrays are in
+ * device memory, and owned. */
+struct device_terms {
+    bool held;
+    int mode;
+    void *value; /* in device memory: the ordering's values; it has the terms */
+
+    /* Streamed: the terms of a batch are made when it is decoded, from a copy of the model, for
+     * which fewer batches stay on the device. */
+    uint64_t bytes; /* of the copy */
+    void *factor[MAX_ORDER];
+    double *weight; /* (R) */
+    struct residual_args args;
+};
+
 struct device_state {
     int device; /* its number; every operation makes it the calling thread's (device_use) */
     int order;
@@ -138,6 +153,7 @@ struct device_state {
     struct device_dense *dense_of[2]; /* by precision; NULL where it is not needed; owned */
     struct device_solve solve;
     struct device_row_update rows;
+    struct device_terms terms;
     struct device_columns columns;
     struct device_scalars *scalars; /* device                                                  */
     struct device_scalars *result;  /* host, pinned                                            */
@@ -160,6 +176,8 @@ enum status device_state_mttkrp(void *state, int mode, struct error *error);
 enum status device_state_update(void *state, int mode, struct error *error);
 enum status device_state_fit(void *state, int mode, const struct momentum *m,
                              struct backend_fit *fit, struct error *error);
+enum status device_state_hold(void *state, int mode, bool *held, struct error *error);
+enum status device_state_drop(void *state, struct error *error);
 enum status device_state_components(void *state, double *sum, struct error *error);
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
 enum status device_state_extrapolate(void *state, const struct momentum_step *step,
@@ -205,6 +223,9 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
 
 /* Factor matrices, which become undefined, have this precision from now on. */
 void device_state_set_precision(struct device_state *s, enum precision precision);
+
+/* Frees what terms take; the ordering has its values again. No work on the device may use them. */
+void device_terms_close(struct device_state *s);
 
 /* Allocates the previous factor matrices that the plan asks for. STATUS_MEMORY. */
 enum status device_momentum_open(struct device_state *s, struct error *error);

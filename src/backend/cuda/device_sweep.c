@@ -180,7 +180,8 @@ enum status device_sweep_mttkrp(struct device_sweep *s, int mode, cudaStream_t s
                                 struct error *error)
 {
     struct device_orderings *o = &s->orderings;
-    if (s->is_empty)
+    if (s->is_empty ||
+        (!o->plan.streamed && !s->reduced[mode_groups_of(&o->sweep.groups, mode)].tensor))
         return cuda_status(
             cudaMemsetAsync(s->factors.m, 0, s->factors.shape.dims[mode] * row_bytes(s), stream),
             "MTTKRP", error);

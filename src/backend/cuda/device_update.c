@@ -122,10 +122,10 @@ enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct e
     s->events.end = NULL;
     if (s->sweep.orderings.plan.streamed)
         TRY(device_ranks_before_wait(&s->ranks, s->stream, error));
-    if (s->rows.on)
+    if (s->rows.on && !s->terms.held) {
         TRY(fit_weights(s, mode, error));
-    if (s->rows.on)
         return device_row_update_solve(s, mode, error);
+    }
     return device_sweep_mttkrp(&s->sweep, mode, s->stream, error);
 }
 

@@ -89,6 +89,7 @@ static void close_host(void *state)
     }
     memory_free(h->model.lambda);
     memory_free(h->momentum.lambda);
+    memory_free(h->terms.value);
     host_sweep_close(&h->sweep);
     memory_free(h->solve.v);
     memory_free(h->solve.m);
@@ -175,6 +176,8 @@ static const struct backend_ops operations = {.load = host_state_load,
                                               .fit = host_state_fit,
                                               .residual = host_state_residual,
                                               .values = host_state_values,
+                                              .hold = host_state_hold,
+                                              .drop = host_state_drop,
                                               .components = host_state_components,
                                               .extrapolate = host_state_extrapolate,
                                               .swap = host_state_swap,

@@ -61,10 +61,17 @@ struct host_row_systems {
     struct host_row_totals totals; /* of the last pass                                       */
 };
 
+/* While terms take the place of the values of a mode's ordering. */
+struct host_terms {
+    bool held;
+    int mode;
+    double *value; /* (nonzeros): the values; owned */
+};
+
 struct host_state {
     const struct rank_rows *ranks;         /* this rank's place among all; borrowed */
     const struct backend_problem *problem; /* borrowed                              */
-    bool by_rows; /* each row has a system of its own; there is no MTTKRP           */
+    bool by_rows; /* each row has a system of its own; MTTKRP is only of terms      */
     bool rates;   /* the values are rates of counts: columns then have the 1-norm 1 */
     double norm_sq;
     struct backend_built built;
@@ -73,6 +80,7 @@ struct host_state {
     struct host_momentum momentum;
     struct host_solve solve;
     struct host_row_systems systems;
+    struct host_terms terms;
 };
 
 /* x[0..n) = value. */
@@ -131,6 +139,8 @@ enum status host_state_extrapolate(void *state, const struct momentum_step *step
 void host_state_swap(void *state);
 enum status host_state_values(void *state, const struct coo *at, double *value,
                               struct error *error);
+enum status host_state_hold(void *state, int mode, bool *held, struct error *error);
+enum status host_state_drop(void *state, struct error *error);
 enum status host_state_components(void *state, double *sum, struct error *error);
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
 

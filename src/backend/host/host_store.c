@@ -1,5 +1,5 @@
 /* What leaves the host backend: its model, statistics of columns, values at coordinates, M, Grams
- * and weights. */
+ * and weights; and terms of entries, which those values make. */
 #include "backend/host/host_state.h"
 
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/vector_clones.h"
 #include "model/factor_columns.h"
+#include "numerics/row_term.h"
 
 #define TERMS 16  /* components that are multiplied side by side */
 #define PART  512 /* coordinates that a thread takes              */
@@ -184,17 +185,68 @@ VECTOR_CLONES static void values_of(double *value, const struct host_rows *facto
     }
 }
 
+/* weight (R) = what the products of the entries lack to be the model's values. */
+static void weights_of_values(const struct host_state *h, double *weight)
+{
+    host_model_scale_of_m(&h->model, -1, weight);
+    for (uint64_t r = 0; r < h->model.rank; r++)
+        weight[r] *= h->model.lambda[r];
+}
+
 enum status host_state_values(void *state, const struct coo *at, double *value, struct error *error)
 {
     (void)error;
     struct host_state *h = state;
     const struct host_rows factors = host_model_rows(&h->model);
     double *weight = h->solve.row;
-    host_model_scale_of_m(&h->model, -1, weight);
-    for (uint64_t r = 0; r < factors.rank; r++)
-        weight[r] *= h->model.lambda[r];
+    weights_of_values(h, weight);
 #pragma omp parallel for schedule(static) if (at->nnz > PART)
     for (uint64_t first = 0; first < at->nnz; first += PART)
         values_of(value, &factors, weight, at, first, least_of(first + PART, at->nnz));
+    return STATUS_OK;
+}
+
+/* Where rows have systems, each mode has an ordering of its own, and none is narrow. */
+enum status host_state_hold(void *state, int mode, bool *held, struct error *error)
+{
+    struct host_state *h = state;
+    struct host_slices *x = &h->sweep.ordered[mode];
+    const struct host_rows factors = host_model_rows(&h->model);
+    const double unlisted = h->problem->count.weight;
+    double *weight = h->solve.row, *term;
+    *held = plan_has_room(&h->built.plan, x->nnz * sizeof *term);
+    if (!*held)
+        return STATUS_OK;
+    term = memory_array(x->nnz, sizeof *term, error);
+    if (!term)
+        return error->status;
+    weights_of_values(h, weight);
+#pragma omp parallel for schedule(static) if (x->nnz > PART)
+    for (uint64_t first = 0; first < x->nnz; first += PART) {
+        const uint64_t count = least_of(PART, x->nnz - first);
+        struct coo at = {.shape = h->model.shape, .nnz = count};
+        uint32_t row[PART];
+        host_slices_rows(x, first, count, row);
+        for (int n = 0; n < at.shape.order; n++)
+            at.index[n] = n == mode ? row : x->coordinate[n] + first;
+        values_of(term + first, &factors, weight, &at, 0, count);
+        for (uint64_t i = first; i < first + count; i++)
+            term[i] = row_term(x->value[i], term[i], unlisted).c;
+    }
+    h->terms = (struct host_terms){true, mode, x->value};
+    x->value = term;
+    return STATUS_OK;
+}
+
+enum status host_state_drop(void *state, struct error *error)
+{
+    (void)error;
+    struct host_state *h = state;
+    struct host_slices *x = &h->sweep.ordered[h->terms.mode];
+    if (!h->terms.held)
+        return STATUS_OK;
+    memory_free(x->value);
+    x->value = h->terms.value;
+    h->terms = (struct host_terms){.held = false};
     return STATUS_OK;
 }

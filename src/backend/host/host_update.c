@@ -19,9 +19,9 @@ enum status host_state_mttkrp(void *state, int mode, struct error *error)
     struct host_state *h = state;
     const struct host_model *model = &h->model;
     const struct host_rows factors = host_model_rows(model);
-    if (h->by_rows)
+    if (h->by_rows && !h->terms.held)
         return host_row_update_solve(h, mode, error);
-    if (h->built.nnz == 0)
+    if (h->by_rows ? h->sweep.ordered[mode].nnz == 0 : h->built.nnz == 0)
         host_entries_zero(h->solve.m, model->shape.dims[mode] * model->rank, model->precision);
     else
         host_sweep_mttkrp(&h->sweep, mode, &factors, h->solve.m);

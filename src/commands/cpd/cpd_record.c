@@ -173,6 +173,8 @@ static void put_result(struct json *j, const struct problem *problem, const stru
         json_put_number(j, "core_consistency", r->core.percent);
     if (r->core.state == CORE_KNOWN && r->core.estimated)
         json_put_number(j, "core_consistency_error", r->core.error);
+    if (r->core.state == CORE_KNOWN && r->core.imputed > 0)
+        json_put_number(j, "core_consistency_imputed", r->core.imputed);
     json_end(j);
 }
 
@@ -342,7 +344,7 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
                       const struct rank_outcome *o)
 {
     const struct cpals_result *r = &o->result;
-    const bool core_known = r->core.state == CORE_KNOWN,
+    const bool core_known = core_consistency_tells(&r->core),
                counts = loss_of(r->holdout_error.loss)->rates;
     struct ktensor_files files;
     char *stem = memory_text(j->error, "%s.r%ju", s->base_stem, (uintmax_t)o->rank);

@@ -364,9 +364,6 @@ enum status cpd_settings_check_by_rows(const struct cpd_settings *s, const char 
     if (s->runs.guess.kind == GUESS_NVECS)
         return error_set(error, STATUS_INPUT, "--init nvecs and %s: nvecs %s", reason,
                          counts ? "is for squares" : "treats unlisted entries as zeros");
-    if (s->als.core_consistency)
-        return error_set(error, STATUS_INPUT, "--core-consistency and %s: it is known only %s",
-                         reason, counts ? "for squares" : "where all entries count alike");
     return STATUS_OK;
 }
 

@@ -189,8 +189,8 @@ static void draw(char *text, double part)
     text[BAR] = '\0';
 }
 
-/* A text line of the table: with `core` the core consistency, unless entries are held out; the
- * starts that agree, `width` characters wide where a column follows. */
+/* A text line of the table: with `core` the core consistency, without a bar beside a held-out
+ * error; the starts that agree, `width` characters wide where a column follows. */
 static void show_outcome(struct progress *to, const struct rank_outcome *o, bool core, int width)
 {
     const struct cpals_result *r = &o->result;
@@ -206,12 +206,13 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o, bool
         draw(core_bar, r->core.percent / 100);
         core_consistency_text(&r->core, percent, sizeof percent);
     }
-    if (r->holdout_error.entries > 0) { /* there is no core consistency */
+    if (r->holdout_error.entries > 0) {
         char error[32], ridge[32] = "";
         snprintf(error, sizeof error, "(%.1g)", r->holdout_error.error);
         if (o->ridge > 0)
             snprintf(ridge, sizeof ridge, " %8g", o->ridge);
-        snprintf(middle, sizeof middle, "%10.4g %-8s%s ", r->holdout_error.value, error, ridge);
+        snprintf(middle, sizeof middle, "%10.4g %-8s%s %*s%s", r->holdout_error.value, error, ridge,
+                 core ? 9 : 0, core ? percent : "", core ? "  " : "");
     } else if (core) {
         snprintf(middle, sizeof middle, "%10s %-*s ", percent, BAR, core_bar);
     }
@@ -240,8 +241,9 @@ void cpd_show_range(struct cpd_job *job)
     if (!(known & RANKS_MODEL))
         return;
     if (known & RANKS_HOLDOUT)
-        progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s",
-                      known & RANKS_RIDGE ? "   ridge " : "", agree, halves);
+        progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s%s",
+                      known & RANKS_RIDGE ? "   ridge " : "", core ? "     core  " : "", agree,
+                      halves);
     else if (!core)
         progress_note(to, "   rank       fit 0 to 1           %s%s", agree, halves);
     else

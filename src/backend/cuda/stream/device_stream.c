@@ -418,8 +418,24 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
     }
 }
 
+/* *args has the nonzeros and chunks of batch b. */
+static void set_nonzeros(const struct device_stream *s, const struct device_packed_tensor *o,
+                         uint64_t b, const struct device_stream_workspace *workspace,
+                         struct residual_args *args)
+{
+    const struct device_chunk_table *table = device_packed_tensor_chunks(o, b);
+    for (int n = 0; n < s->order; n++)
+        args->mode[n].field = device_stream_field(s, n);
+    args->index[0] = workspace->index[0];
+    args->index[1] = workspace->index[1];
+    args->value = workspace->value;
+    args->chunk = table->chunk;
+    args->chunks = table->count;
+}
+
 /* What is the same for all batches of an MTTKRP. */
 struct product {
+    const struct device_stream *stream;
     struct mttkrp_args args;
     bool sorted; /* each batch is sorted by output row first */
 };
@@ -438,7 +454,12 @@ static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *
         return code;
     if ((code = device_stream_workspace_ready(workspace)) != cudaSuccess)
         return code;
-    return mttkrp_launch(args, workspace->product);
+    if (product->stream->terms) {
+        struct residual_args terms = *product->stream->terms;
+        set_nonzeros(product->stream, o, b, workspace, &terms);
+        code = residual_terms(&terms, workspace->value, workspace->product);
+    }
+    return code == cudaSuccess ? mttkrp_launch(args, workspace->product) : code;
 }
 
 enum status device_stream_check(struct device_stream *s, int ordering, cudaStream_t stream,
@@ -460,7 +481,7 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
                                  cudaStream_t stream, struct error *error)
 {
     static const char multiplying[] = "MTTKRP of a streamed tensor";
-    struct product product = {.sorted = s->sorted[mode]};
+    struct product product = {.stream = s, .sorted = s->sorted[mode]};
     struct mttkrp_args *args = &product.args;
     /* likely: the next mode, as in a sweep, or the same one where it was asked for twice */
     const int next = mode == s->last_mode ? mode : (mode + 1) % s->order;
@@ -515,12 +536,7 @@ static cudaError_t add_batch(void *context, const struct device_packed_tensor *o
                              const struct device_stream_workspace *workspace)
 {
     struct misfit *m = context;
-    const struct device_chunk_table *table = device_packed_tensor_chunks(o, b);
-    m->args.index[0] = workspace->index[0];
-    m->args.index[1] = workspace->index[1];
-    m->args.value = workspace->value;
-    m->args.chunk = table->chunk;
-    m->args.chunks = table->count;
+    set_nonzeros(m->stream, o, b, workspace, &m->args);
     cudaError_t code = device_stream_workspace_ready(workspace);
     if (code != cudaSuccess)
         return code;
@@ -542,8 +558,6 @@ enum status device_stream_residual(struct device_stream *s, const struct residua
                                             .precision = s->precision,
                                             .consume = add_batch,
                                             .context = &misfit};
-    for (int n = 0; n < s->order; n++)
-        misfit.args.mode[n].field = device_stream_field(s, n);
     return cuda_status(device_stream_pass(s, &pass, stream), "the residual of a streamed tensor",
                        error);
 }

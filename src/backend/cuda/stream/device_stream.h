@@ -98,7 +98,11 @@ struct device_stream {
     struct device_stream_batches flow; /* the pass whose batches fill the slots          */
     uint64_t next;                     /* of its batches that flow, the next one to copy */
     bool ahead;                        /* that pass has not begun                        */
-    int last_mode;                     /* the mode that was asked for last, or -1        */
+
+    /* In place of each batch's values, MTTKRP takes their terms (residual_terms), made with these
+     * arguments; the members that tell the nonzeros are set here. Borrowed; NULL: the values. */
+    const struct residual_args *terms;
+    int last_mode; /* the mode that was asked for last, or -1        */
 };
 
 struct device_stream_request {
