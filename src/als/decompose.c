@@ -11,25 +11,33 @@
 #include "lapack/symmetric_eigen.h"
 #include "model/factor_columns.h"
 #include "problem/initial_guess.h"
-#include "ranks/half_tensor.h"
 #include "ranks/model_collect.h"
+#include "ranks/replicate_tensor.h"
 
-#define PATIENCE 10 /* times as many iterations as the whole are allowed to a half */
+#define PATIENCE 10 /* times as many iterations as the whole are allowed to a replicate */
 
-/* Takes the half of t that a run is on. */
-static enum status take_half(struct rank_tensor *half, const struct rank_tensor *t,
-                             const struct run_list *list, int part, struct progress *progress,
-                             struct error *error)
+/* Takes the replicate of t, from 1, that a run is on. */
+static enum status take_replicate(struct rank_tensor *replicate, const struct rank_tensor *t,
+                                  const struct run_list *list, int number,
+                                  struct progress *progress, struct error *error)
 {
-    const struct halves *h = &list->halves;
+    const struct slice_parts *s = &list->parts;
+    const uint64_t nonzeros = list->nonzeros[number - 1],
+                   seed = s->seed + (uint64_t)slice_parts_division(s, number - 1);
+    const bool halves = slice_parts_are_halves(s);
+    const int part = halves ? number : slice_parts_left_out(s, number - 1) + 1;
     char which[64];
-    if (h->seed > 0)
-        snprintf(which, sizeof which, "seed %ju", (uintmax_t)h->seed);
+    if (seed > 0)
+        snprintf(which, sizeof which, "seed %ju", (uintmax_t)seed);
     else
-        snprintf(which, sizeof which, "slices %d, %d, ...", part, part + 2);
-    progress_note(progress, "half %d of mode %d (%s): %ju nonzeros", part, h->mode, which,
-                  (uintmax_t)list->nonzeros[part - 1]);
-    return half_tensor_take(half, t, h, part - 1, error);
+        snprintf(which, sizeof which, "slices %d, %d, ...", part, part + s->parts);
+    if (halves)
+        progress_note(progress, "half %d of mode %d (%s): %ju nonzeros", part, s->mode, which,
+                      (uintmax_t)nonzeros);
+    else
+        progress_note(progress, "replicate %d of %d, without part %d of mode %d (%s): %ju nonzeros",
+                      number, slice_parts_replicates(s), part, s->mode, which, (uintmax_t)nonzeros);
+    return replicate_tensor_take(replicate, t, s, number - 1, error);
 }
 
 static enum status build(struct backend *b, struct rank_tensor *t, struct progress *progress,
@@ -45,7 +53,7 @@ static enum status build(struct backend *b, struct rank_tensor *t, struct progre
     return STATUS_OK;
 }
 
-/* What ALS does in a run on `on`, a part of the tensor. A half that has not converged proves
+/* What ALS does in a run on `on`, the tensor or a replicate. One that has not converged proves
  * nothing, and with fewer slices ALS often takes longer. */
 static struct cpals_options options_for(const struct decomposition *d, const struct run *run,
                                         const struct rank_tensor *on)
@@ -54,13 +62,13 @@ static struct cpals_options options_for(const struct decomposition *d, const str
     if (run->guess.kind == GUESS_RANDOM || run->guess.kind == GUESS_NORMAL)
         als.random = &run->guess;
     als.holdout_set = on->holdout_set.all_listed > 0 ? &on->holdout_set : NULL;
-    if (on->comm->rank > 0 || run->part > 0)
+    if (on->comm->rank > 0 || run->replicate > 0)
         als.trace = NULL;
-    if (run->trial || run->part > 0) {
+    if (run->trial || run->replicate > 0) {
         als.saving = NULL;
         als.core_consistency = false;
     }
-    if (run->part > 0) {
+    if (run->replicate > 0) {
         als.resume = NULL;
         als.early_stop = 0;
         als.components = false;
@@ -98,7 +106,7 @@ static enum status make_run(struct backend *b, struct cpals_options als, struct 
 static enum status note_run(struct runs *s, struct run *run, struct progress *progress,
                             struct error *error)
 {
-    const struct starts *starts = &s->starts[run->part];
+    const struct starts *starts = &s->starts[run->replicate];
     struct cpals_result *r = &run->result;
     const bool broke_down = error->status == STATUS_NUMERICAL;
     if (broke_down) {
@@ -137,17 +145,26 @@ static enum status compare(struct runs *s, const struct run *before, struct comm
     TRY(comm_bcast(c, 0, &score, sizeof score, error));
     runs_compare(s, before, score);
     if (c->rank == 0 || !s->borrows)
-        ktensor_free(runs_best(s, last->part) == last ? best : model);
+        ktensor_free(runs_best(s, last->replicate) == last ? best : model);
     return STATUS_OK;
 }
 
-/* Collects the rows of the last run's model, if it is kept; frees them. */
+/* Collects the rows of the last run's model, if it is kept: on a replicate the best one so far, for
+ * which the one before gives way (with until_found, `compare` decides); frees them. */
 static enum status collect(struct runs *s, struct ktensor *rows, const struct rank_tensor *t,
                            bool spread, struct error *error)
 {
     const struct run *last = &s->run[s->count - 1];
+    const struct starts *starts = &s->starts[last->replicate];
     struct ktensor *model = &s->model[s->count - 1];
-    const bool has_model = !last->trial && last->result.stop != CPALS_BREAKDOWN;
+    const bool has_model =
+        !last->trial && last->result.stop != CPALS_BREAKDOWN &&
+        (s->list.until_found || last->replicate == 0 || runs_best(s, last->replicate) == last);
+    if (has_model && last->replicate > 0 && !s->list.until_found &&
+        (t->comm->rank == 0 || !t->comm->shares_memory)) {
+        for (int i = 1; i < starts->made; i++) /* all ranks have copied their rows to it */
+            ktensor_free(&model[-i]);
+    }
     if (has_model && spread) {
         *model = *rows;
         *rows = (struct ktensor){0};
@@ -177,30 +194,30 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
     const struct backend_kind *kind = b->kind;
     struct backend_options options = b->options;
     struct fit_trace kept = {0}, *trace = t->comm->rank == 0 ? d->als.trace : NULL;
-    struct rank_tensor half = {0}, *on = t; /* `on`: the part that *b has */
+    struct rank_tensor replicate = {0}, *on = t; /* `on`: what *b has */
     struct ktensor rows = {0};
     struct run run, next;
     bool open = false;
-    double size, halves_began = 0;
+    double size, replicates_began = 0;
     if (s->list.choose_ridge) {
         TRY_OR(failed, holdout_error_size(&size, &t->holdout_set, t->comm, error));
         ridge_search_begin(&s->ridge, options.problem.ridge_scale, size, b->order);
     }
     for (bool more = runs_next(s, &run); more; run = next) {
-        if (!open && run.part > 0) {
-            halves_began = run.part == 1 ? clock_now() : halves_began;
-            on = &half;
-            TRY_OR(done, take_half(on, t, &s->list, run.part, d->progress, error));
+        if (!open && run.replicate > 0) {
+            replicates_began = run.replicate == 1 ? clock_now() : replicates_began;
+            on = &replicate;
+            TRY_OR(done, take_replicate(on, t, &s->list, run.replicate, d->progress, error));
             TRY_OR(done, backend_prepare(b, kind, on, &options, d->progress, error));
         }
         if (!open) {
             TRY_OR(failed, build(b, on, d->progress, error));
-            if (run.part == 0 && d->opened)
+            if (run.replicate == 0 && d->opened)
                 d->opened(d->context, b);
         }
         if (run.ridge > 0)
             backend_take_ridge(b, run.ridge);
-        const struct run *before = runs_best(s, run.part);
+        const struct run *before = runs_best(s, run.replicate);
         make_run(b, options_for(d, &run, on), &run, before, &rows, d->progress, error);
         TRY_OR(failed, note_run(s, &run, d->progress, error));
         if (trace && runs_best(s, 0) == &s->run[s->count - 1])
@@ -210,24 +227,24 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
             TRY_OR(failed, compare(s, before, t->comm, error));
         }
         more = runs_next(s, &next);
-        open = more && next.part == run.part;
-        if (!open && run.part == 0) {
+        open = more && next.replicate == run.replicate;
+        if (!open && run.replicate == 0) {
             const uint64_t bytes = coo_bytes(t->shape.order, t->input.x.nnz);
             fill_report(report, b, s);
-            options = b->options; /* of a half, beside which the nonzeros of the whole stay */
+            options = b->options; /* of a replicate, beside which the nonzeros of the whole stay */
             options.spends = true;
             if (options.host_memory > 0)
                 options.host_memory = options.host_memory > bytes ? options.host_memory - bytes : 1;
         }
         if (!open) { /* makes room for the last model */
             backend_close(b);
-            half_tensor_free(&half);
+            replicate_tensor_free(&replicate);
         }
         if (!s->list.until_found)
             TRY_OR(failed, collect(s, &rows, t, d->spread, error));
     }
-    if (s->starts[1].made > 0)
-        report->halves = clock_now() - halves_began;
+    if (replicates_began > 0)
+        report->replicates = clock_now() - replicates_began;
     if (trace)
         fit_trace_swap(trace, &kept);
     if (runs_check(s, error) != STATUS_OK)
@@ -237,7 +254,7 @@ failed: /* the other ranks learn of it before the backend closes */
     comm_abort(t->comm, error);
 done:
     backend_close(b);
-    half_tensor_free(&half);
+    replicate_tensor_free(&replicate);
     ktensor_free(&rows);
     fit_trace_free(&kept);
     return error->status;

@@ -12,14 +12,14 @@ struct decomposition {
     void (*opened)(void *context, struct backend *b); /* called when the backend is open; may be
                                                        * NULL                                     */
     void *context;
-    bool spread;               /* rank 0 does not collect the model; then there are no halves     */
+    bool spread;               /* rank 0 does not collect the model; then there are no replicates */
     struct progress *progress; /* NULL: this rank shows nothing                                   */
 };
 
 /* Statistics of one rank. */
 struct rank_report {
-    uint64_t nnz;  /* of the rank's part                                                          */
-    double halves; /* seconds of all that the halves of the tensor take                           */
+    uint64_t nnz; /* of the rank's part                                                          */
+    double replicates; /* seconds of all that the replicates take                                 */
     double operation[OP_COUNT][MAX_ORDER]; /* seconds of each operation and mode, as booked       */
     double communication; /* seconds of iterations in which rows and sums moved, waiting included */
     char kernel[MAX_ORDER]
@@ -27,7 +27,7 @@ struct rank_report {
 };
 
 /* Makes the runs of s (runs_next) on *b, which backend_prepare has prepared for *t; those on the
- * halves of t, with --split-half, on *b opened anew, with the same options, but for what speaks of
+ * replicates of t on *b opened anew, with the same options, but for what speaks of
  * the whole: without checkpoint, trace, core consistency and held-out entries, and with more
  * iterations until they converge. Every rank of t calls it with an s of its own. If
  * b->options.spends, the nonzeros of t are freed when the backend is open; grid, part and rows
@@ -39,8 +39,8 @@ struct rank_report {
  * else rank 0 gets them, and the models of the others have no rows. They are complete when all
  * ranks that share them have returned.
  *
- * *report is about the runs on the whole tensor, but for the seconds of the halves. If no start on
- * it has a model, all ranks return that failure, as one of backend_prepare (comm_end_phase); any
+ * *report is about the runs on the whole tensor, but for the seconds of the replicates. If no start
+ * on it has a model, all ranks return that failure, as one of backend_prepare (comm_end_phase); any
  * other failure ends the other ranks (comm_abort). Errors of backend_prepare, backend_build,
  * cpals_iterate, cpals_store, nvecs_start and runs_check; or the failure of another rank. */
 enum status decompose(struct backend *b, struct rank_tensor *t, const struct decomposition *d,

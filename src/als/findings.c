@@ -439,52 +439,92 @@ void find_in_starts(struct findings *f, const struct starts *s, uint64_t entries
                      "the likelihoods of the starts are up to %.2g nats an entry apart", spread);
 }
 
-/* --- halves --- */
+/* --- replicates --- */
 
-/* Whether the model of a half could still have changed. */
-static bool half_may_change(const struct starts *s)
+/* Whether the model of a replicate could still have changed. */
+static bool may_change(const struct replication *s)
 {
-    return s->start[s->best].result.stop == CPALS_ITERATIONS;
+    for (int k = 0; k < s->replicates; k++)
+        if (s->starts[k].start[s->starts[k].best].result.stop == CPALS_ITERATIONS)
+            return true;
+    return false;
 }
 
-/* Whether the best model of a half was found once, by a few starts. */
-static bool may_find_more(const struct starts *s)
+/* Whether more starts may find better models of the replicates: they were few, or those of --starts
+ * auto ended before a model was found again. */
+static bool may_find_more(const struct replication *s)
 {
-    return starts_found(s) < 2 && s->made < STARTS_MOST;
+    for (int k = 0; k < s->replicates; k++)
+        if (s->starts[k].made < STARTS_MOST &&
+            (!s->starts[k].until_found || starts_found(&s->starts[k]) < 2))
+            return true;
+    return false;
 }
 
-void find_in_halves(struct findings *f, const struct split_half *s)
+/* Why some replicates were not compared, and what the others say. */
+static void find_missing_replicates(struct findings *f, const struct replication *s)
 {
-    const uint64_t rank = s->match.pairs;
-    const double least = s->state == HALVES_COMPARED ? s->component[s->least].score : 0;
-    if (s->halves.mode == 0)
-        return;
-    if (s->state == HALVES_ENDED) {
-        findings_add(f, "halves_unknown", false,
-                     "the halves of mode %d were not compared: the run ended before",
-                     s->halves.mode);
-    } else if (s->state == HALVES_BREAKDOWN) {
-        const int k = s->starts[0].modelled > 0;
-        findings_add(f, "halves_unknown", true,
-                     "the halves of mode %d were not compared: half %d broke down: %s",
-                     s->halves.mode, k + 1, s->starts[k].start[0].result.breakdown.message);
-    } else if (s->alike == rank) {
-        findings_add(f, "halves_alike", false,
-                     "both halves of mode %d lead to the same components (score %.4f; the least, "
-                     "of component %ju, %.4f)",
-                     s->halves.mode, s->match.score, (uintmax_t)s->least + 1, least);
-    } else {
+    const bool halves = slice_parts_are_halves(&s->parts), ended = s->state == REPLICATION_ENDED;
+    char found[160] = "", why[FINDING_TEXT] = "the run ended before";
+    if (!ended)
+        snprintf(why, sizeof why, "%s %d broke down: %s", halves ? "half" : "replicate",
+                 s->made + 1, s->starts[s->made].start[0].result.breakdown.message);
+    if (s->pairs > 0)
+        snprintf(found, sizeof found,
+                 "; in the first %d, %ju of %ju components are found again (scores from %.4f to "
+                 "%.4f)",
+                 s->made, (uintmax_t)s->alike, (uintmax_t)s->rank, s->least, s->greatest);
+    if (halves)
+        findings_add(f, "halves_unknown", !ended, "the halves of mode %d were not compared: %s",
+                     s->parts.mode, why);
+    else
+        findings_add(f, "replicates_unknown", !ended,
+                     "the replicates of mode %d were not %scompared: %s%s", s->parts.mode,
+                     s->pairs > 0 ? "all " : "", why, found);
+}
+
+/* What speaks against the components that are not found again. */
+static void find_different_replicates(struct findings *f, const struct replication *s)
+{
+    const bool halves = slice_parts_are_halves(&s->parts);
+    const uintmax_t differ = s->rank - s->alike, rank = s->rank, number = s->weakest + 1;
+    const double weakest = s->component[s->weakest].score;
+    if (halves)
         findings_add(f, "halves_differ", true,
                      "%ju of %ju components are not found in both halves of mode %d (score below "
                      "%.2f): the least alike, component %ju, has %.4f",
-                     (uintmax_t)(rank - s->alike), (uintmax_t)rank, s->halves.mode, HALVES_ALIKE,
-                     (uintmax_t)s->least + 1, least);
-        findings_advise(f, "%stry %sa lower rank",
-                        half_may_change(&s->starts[0]) || half_may_change(&s->starts[1])
-                            ? "let the halves converge (-i), or "
-                            : "",
-                        may_find_more(&s->starts[0]) || may_find_more(&s->starts[1])
-                            ? "--starts auto, or "
-                            : "");
-    }
+                     differ, rank, s->parts.mode, REPLICATES_ALIKE, number, weakest);
+    else
+        findings_add(f, "replicates_differ", true,
+                     "%ju of %ju components are not found again in the %d replicates of mode %d "
+                     "(score below %.2f): the least alike, component %ju, has %.4f",
+                     differ, rank, s->replicates, s->parts.mode, REPLICATES_ALIKE, number, weakest);
+    const char *more = may_find_more(s) ? "--starts auto, or " : "";
+    if (may_change(s))
+        findings_advise(f, "let the %s converge (-i), or try %sa lower rank",
+                        halves ? "halves" : "replicates", more);
+    else
+        findings_advise(f, "try %sa lower rank", more);
+}
+
+void find_in_replication(struct findings *f, const struct replication *s)
+{
+    if (s->parts.mode == 0)
+        return;
+    if (s->state != REPLICATION_WHOLE)
+        find_missing_replicates(f, s);
+    else if (s->alike < s->rank)
+        find_different_replicates(f, s);
+    else if (slice_parts_are_halves(&s->parts))
+        findings_add(f, "halves_alike", false,
+                     "both halves of mode %d lead to the same components (score %.4f; the least, "
+                     "of component %ju, %.4f)",
+                     s->parts.mode, s->median, (uintmax_t)s->weakest + 1,
+                     s->component[s->weakest].score);
+    else
+        findings_add(f, "replicates_alike", false,
+                     "the %d replicates of mode %d lead to the same components (median score %.4f, "
+                     "least %.4f; the least of a component, of component %ju, %.4f)",
+                     s->replicates, s->parts.mode, s->median, s->least, (uintmax_t)s->weakest + 1,
+                     s->component[s->weakest].score);
 }

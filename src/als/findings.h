@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "als/runs.h"
+#include "als/replication.h"
 #include "base/error.h"
 #include "ranks/rank_tensor.h"
 
@@ -73,7 +73,7 @@ void find_in_result(struct findings *f, const struct cpals_result *result,
  * others could be made (`others`), that this is not known. */
 void find_in_starts(struct findings *f, const struct starts *starts, uint64_t entries, bool others);
 
-/* Whether the halves of a tensor that is split lead to the same components. */
-void find_in_halves(struct findings *f, const struct split_half *s);
+/* Whether the replicates of the tensor lead to the same components. */
+void find_in_replication(struct findings *f, const struct replication *s);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct rank_outcome rank_outcome(uint64_t rank, const struct runs *runs,
-                                 const struct split_half *halves, const struct error *failure)
+                                 struct replication *replication, const struct error *failure)
 {
     struct rank_outcome o = {.rank = rank, .failure = *failure};
     if (failure->status != STATUS_OK)
@@ -12,10 +12,16 @@ struct rank_outcome rank_outcome(uint64_t rank, const struct runs *runs,
     o.result = runs_best(runs, 0)->result;
     o.agreement = starts_agreement(&runs->starts[0]);
     o.ridge = runs->ridge.best;
-    o.halves.asked = halves->halves.mode > 0;
-    o.halves.known = o.halves.asked && halves->state == HALVES_COMPARED;
-    o.halves.score = halves->match.score;
-    o.halves.alike = halves->alike;
+    o.replication = (struct replication_outcome){
+        .asked = replication->parts.mode > 0,
+        .halves = slice_parts_are_halves(&replication->parts),
+        .known = replication->parts.mode > 0 && replication->state == REPLICATION_WHOLE,
+        .pairs = replication->pairs,
+        .score = replication->score,
+        .least = replication->least,
+        .median = replication->median,
+        .alike = replication->alike};
+    replication->score = NULL;
     return o;
 }
 
@@ -28,7 +34,9 @@ unsigned rank_known(const struct rank_outcome *outcome, int count)
                  (core_consistency_tells(&o->result.core) ? RANKS_CORE : 0u) |
                  (o->result.holdout_error.entries > 0 ? RANKS_HOLDOUT : 0u) |
                  (o->agreement.others > 0 ? RANKS_AGREEMENT : 0u) |
-                 (o->halves.asked ? RANKS_HALVES : 0u) | (o->ridge > 0 ? RANKS_RIDGE : 0u);
+                 (o->replication.asked ? RANKS_REPLICATES : 0u) |
+                 (o->replication.halves ? RANKS_TWO_HALVES : 0u) |
+                 (o->ridge > 0 ? RANKS_RIDGE : 0u);
     }
     return known;
 }
@@ -43,8 +51,8 @@ bool rank_found_again(const struct rank_outcome *o, unsigned known)
 {
     if (o->failure.status != STATUS_OK || is_contradicted(o))
         return false;
-    if (known & RANKS_HALVES)
-        return o->halves.known && o->halves.alike == o->rank;
+    if (known & RANKS_REPLICATES)
+        return o->replication.known && o->replication.alike == o->rank;
     if (!(known & RANKS_AGREEMENT))
         return true;
     return o->agreement.agree > 0 &&
@@ -85,7 +93,7 @@ static const struct rank_outcome *smallest_near(const struct rank_outcome *outco
 static const struct rank_outcome *largest(const struct rank_outcome *outcome, int count)
 {
     const unsigned known = rank_known(outcome, count);
-    const bool sought = known & (RANKS_AGREEMENT | RANKS_HALVES);
+    const bool sought = known & (RANKS_AGREEMENT | RANKS_REPLICATES);
     const struct rank_outcome *choice = NULL;
     for (int i = 0; i < count; i++) {
         const struct rank_outcome *o = &outcome[i];
@@ -99,9 +107,9 @@ static const struct rank_outcome *largest(const struct rank_outcome *outcome, in
 struct rank_choice rank_choose(const struct rank_outcome *outcome, int count)
 {
     const unsigned known = rank_known(outcome, count);
-    struct rank_choice c = {.rule = known & RANKS_HOLDOUT                      ? RANK_HOLDOUT
-                                    : known & (RANKS_AGREEMENT | RANKS_HALVES) ? RANK_FOUND
-                                                                               : RANK_CORE};
+    struct rank_choice c = {.rule = known & RANKS_HOLDOUT                          ? RANK_HOLDOUT
+                                    : known & (RANKS_AGREEMENT | RANKS_REPLICATES) ? RANK_FOUND
+                                                                                   : RANK_CORE};
     const bool held = c.rule == RANK_HOLDOUT;
     const struct rank_outcome *choice =
         held ? smallest_near(outcome, count, false) : largest(outcome, count);
@@ -113,11 +121,14 @@ struct rank_choice rank_choose(const struct rank_outcome *outcome, int count)
     return c;
 }
 
-/* Which runs find models again, as "other starts and both halves". */
-static const char *finders(unsigned known)
+/* Which runs find models again, as "other starts and both halves"; without the starts if none of
+ * them has. */
+static const char *finders(unsigned known, bool starts)
 {
-    if (known & RANKS_HALVES)
-        return known & RANKS_AGREEMENT ? "other starts and both halves" : "both halves";
+    if (known & RANKS_TWO_HALVES)
+        return starts ? "other starts and both halves" : "both halves";
+    if (known & RANKS_REPLICATES)
+        return starts ? "other starts and all replicates" : "all replicates";
     return known & RANKS_HOLDOUT ? "other starts" : "at least half of the other starts";
 }
 
@@ -136,7 +147,8 @@ static const char *why_not(const struct rank_outcome *o, unsigned known)
 {
     return rank_found_again(o, known) ? ""
            : is_contradicted(o)       ? ", but starts that fit as well have other components"
-           : known & RANKS_HALVES     ? ", but not all of its components are in both halves"
+           : known & RANKS_TWO_HALVES ? ", but not all of its components are in both halves"
+           : known & RANKS_REPLICATES ? ", but replicates do not find all of its components again"
                                       : ", but no other start finds its model again";
 }
 
@@ -155,7 +167,7 @@ uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *te
     const struct rank_outcome *o = outcome_of(outcome, count, c.rank),
                               *alone = outcome_of(outcome, count, c.holdout);
     const unsigned known = rank_known(outcome, count);
-    const bool sought = known & (RANKS_AGREEMENT | RANKS_HALVES);
+    const bool sought = known & (RANKS_AGREEMENT | RANKS_REPLICATES);
     char found[96] = "the", also[128] = "", core[64];
     const char *which = sought ? "such rank" : "of these", *larger = "";
     snprintf(core, sizeof core, " with a core consistency of %d or more", CORE_SOUND);
@@ -164,7 +176,7 @@ uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *te
             c.rule == RANK_HOLDOUT ? "; larger ones may do better" : "; larger ones may do as well";
     if (sought && o)
         snprintf(found, sizeof found, "%s find its model again, and it is the",
-                 known & RANKS_HALVES && o->agreement.agree == 0 ? "both halves" : finders(known));
+                 finders(known, o->agreement.agree > 0));
     if (alone && alone != o)
         snprintf(also, sizeof also, "the held-out error alone says %ju%s", (uintmax_t)alone->rank,
                  why_not(alone, known));
@@ -178,7 +190,8 @@ uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *te
                  (uintmax_t)c.rank, found, which, sought ? "" : core, larger);
     else if (sought)
         snprintf(text, RANK_CHOICE_TEXT, "no rank above 1 is suggested: %s%s%s",
-                 alone ? also : "none is found again by ", alone ? "" : finders(known),
+                 alone ? also : "none is found again by ",
+                 alone ? "" : finders(known, known & RANKS_AGREEMENT),
                  few_starts(outcome, count) ? "; --starts auto makes more starts" : "");
     else if (known & RANKS_CORE)
         snprintf(text, RANK_CHOICE_TEXT, "no rank above 1 is suggested: none has%s",

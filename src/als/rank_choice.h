@@ -2,14 +2,17 @@
 #ifndef BLCO_RANK_CHOICE_H
 #define BLCO_RANK_CHOICE_H
 
-#include "als/runs.h"
+#include "als/replication.h"
 
-/* How alike the two halves of the tensor are, where it is split (split_half_compare). */
-struct halves_outcome {
-    bool asked;     /* the tensor is split                                        */
-    bool known;     /* both halves have a model                                   */
-    double score;   /* the factor match score of these                            */
-    uint64_t alike; /* how many components of the whole both halves have           */
+/* How alike the replicates of the tensor are (replication_compare). */
+struct replication_outcome {
+    bool asked;           /* there are replicates                                             */
+    bool halves;          /* which are two halves                                             */
+    bool known;           /* all of them were compared                                        */
+    size_t pairs;         /* of replicates that were compared, known or not                   */
+    double *score;        /* (pairs) their factor match scores; owned                         */
+    double least, median; /* of these; NaN without pairs                                      */
+    uint64_t alike;       /* how many components of the whole are found again                 */
 };
 
 /* The result of one rank R. */
@@ -17,28 +20,30 @@ struct rank_outcome {
     uint64_t rank;
     struct cpals_result result; /* of the best start                                           */
     struct starts_agreement agreement;
-    struct halves_outcome halves;
+    struct replication_outcome replication;
     double ridge;         /* that --ridge auto has chosen, or 0                                */
     struct error failure; /* why there is no model; else empty                                 */
 };
 
-/* What the runs with one rank R have led to, or why there is no model: *failure. */
+/* What the runs with one rank R have led to, or why there is no model: *failure. Takes the scores
+ * from *replication; the caller frees those of the outcome. */
 struct rank_outcome rank_outcome(uint64_t rank, const struct runs *runs,
-                                 const struct split_half *halves, const struct error *failure);
+                                 struct replication *replication, const struct error *failure);
 
 /* What some of these outcomes (count) have, as bits. */
 enum rank_known {
     RANKS_MODEL = 1,
-    RANKS_CORE = 2,      /* a core consistency that tells something */
-    RANKS_HOLDOUT = 4,   /* a held-out error                  */
-    RANKS_AGREEMENT = 8, /* several starts to compare */
-    RANKS_HALVES = 16,   /* a tensor that is split            */
-    RANKS_RIDGE = 32     /* a ridge that was chosen           */
+    RANKS_CORE = 2,        /* a core consistency that tells something */
+    RANKS_HOLDOUT = 4,     /* a held-out error                  */
+    RANKS_AGREEMENT = 8,   /* several starts to compare */
+    RANKS_REPLICATES = 16, /* replicates of the tensor            */
+    RANKS_TWO_HALVES = 32, /* ... which are two halves            */
+    RANKS_RIDGE = 64       /* a ridge that was chosen           */
 };
 unsigned rank_known(const struct rank_outcome *outcome, int count);
 
-/* Whether a model was found again, as that of a candidate must be. With --split-half, its
- * components are all alike in both halves; else, where several starts were made, some other starts
+/* Whether a model was found again, as that of a candidate must be. With replicates, they find
+ * all of its components again; else, where several starts were made, some other starts
  * lead to them: one, or half of them if no entries are held out, since many starts find the best
  * model of too many components again, too. In no case do as many starts fit as well with other
  * components. `known`: of all outcomes (rank_known). */
@@ -50,7 +55,7 @@ enum rank_rule {
                    * above the least of the candidates (L. Breiman et al.: Classification and
                    * regression trees, 1984, section 3.4.3) */
     RANK_FOUND,   /* no entries are held out: the largest candidate                      */
-    RANK_CORE     /* nor are there several starts or halves: the largest rank whose core
+    RANK_CORE     /* nor are there several starts or replicates: the largest rank whose core
                    * consistency is CORE_SOUND or more                                   */
 };
 

@@ -3,33 +3,32 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "ranks/half_tensor.h"
 
 /* A trial that is ended becomes a start. */
-static size_t most_runs(const struct run_list *list)
+size_t run_list_most(const struct run_list *list)
 {
-    const int parts = list->halves.mode > 0 ? RUNS_PARTS : 1;
-    return (size_t)parts * (size_t)list->starts + (list->choose_ridge ? RIDGE_TRIALS : 0);
+    const int replicates = slice_parts_replicates(&list->parts);
+    return (size_t)(1 + replicates) * (size_t)list->starts +
+           (list->choose_ridge ? RIDGE_TRIALS : 0);
 }
 
-/* With until_found: the best one of each part, and the last one. */
-int runs_models(const struct run_list *list)
+uint64_t run_list_models(const struct run_list *list)
 {
-    const int parts = list->halves.mode > 0 ? RUNS_PARTS : 1;
-    return list->until_found ? parts + 1 : parts * list->starts;
+    const uint64_t whole = list->until_found ? 2 : (uint64_t)list->starts;
+    return whole + (uint64_t)slice_parts_replicates(&list->parts);
 }
 
 enum status runs_create(struct runs *s, const struct run_list *list, struct ktensor *model,
                         struct error *error)
 {
+    const int replicates = slice_parts_replicates(&list->parts);
     *s = (struct runs){.list = *list, .model = model, .borrows = model != NULL};
-    for (int part = 0; part < RUNS_PARTS; part++) {
-        s->starts[part].asked = part == 0 || list->halves.mode > 0 ? list->starts : 0;
-        s->starts[part].until_found = list->until_found;
-    }
-    s->run = memory_zeros(most_runs(list), sizeof *s->run, error);
+    s->starts = memory_zeros((size_t)(1 + replicates), sizeof *s->starts, error);
+    for (int k = 0; s->starts && k <= replicates; k++)
+        s->starts[k] = (struct starts){.asked = list->starts, .until_found = list->until_found};
+    s->run = memory_zeros(run_list_most(list), sizeof *s->run, error);
     if (!model)
-        s->model = memory_zeros(most_runs(list), sizeof *s->model, error);
+        s->model = memory_zeros(run_list_most(list), sizeof *s->model, error);
     if (error->status != STATUS_OK)
         runs_free(s);
     return error->status;
@@ -38,11 +37,12 @@ enum status runs_create(struct runs *s, const struct run_list *list, struct kten
 void runs_free(struct runs *s)
 {
     if (!s->borrows) {
-        for (size_t i = 0; s->model && i < most_runs(&s->list); i++)
+        for (size_t i = 0; s->model && i < run_list_most(&s->list); i++)
             ktensor_free(&s->model[i]);
         memory_free(s->model);
     }
     memory_free(s->run);
+    memory_free(s->starts);
     *s = (struct runs){0};
 }
 
@@ -56,12 +56,11 @@ bool runs_next(const struct runs *s, struct run *next)
     if (next->trial)
         return true;
     next->ridge = s->ridge.best;
-    for (; next->part < RUNS_PARTS; next->part++) {
-        const struct starts *starts = &s->starts[next->part];
-        if (starts->made < starts->asked &&
-            !(starts->until_found && starts_found(starts) >= STARTS_ENOUGH)) {
+    for (; next->replicate <= slice_parts_replicates(&list->parts); next->replicate++) {
+        const struct starts *starts = &s->starts[next->replicate];
+        if (!starts_complete(starts)) {
             next->guess.seed +=
-                (uint64_t)next->part * (uint64_t)starts->asked + (uint64_t)starts->made;
+                (uint64_t)next->replicate * (uint64_t)starts->asked + (uint64_t)starts->made;
             if (starts->made > 0 && list->guess.kind != GUESS_NORMAL)
                 next->guess.kind = GUESS_RANDOM;
             return true;
@@ -80,7 +79,7 @@ bool runs_better(const struct cpals_result *a, const struct cpals_result *b)
 
 void runs_note(struct runs *s, const struct run *run)
 {
-    struct starts *starts = &s->starts[run->part];
+    struct starts *starts = &s->starts[run->replicate];
     struct run *noted = &s->run[s->count++];
     *noted = *run;
     if (run->trial) {
@@ -103,16 +102,16 @@ void runs_note(struct runs *s, const struct run *run)
 
 void runs_compare(struct runs *s, const struct run *before, double score)
 {
-    struct run *last = &s->run[s->count - 1], *first = last - (s->starts[last->part].made - 1);
-    const bool better = runs_best(s, last->part) == last;
+    struct run *last = &s->run[s->count - 1], *first = last - (s->starts[last->replicate].made - 1);
+    const bool better = runs_best(s, last->replicate) == last;
     last->score = better ? 1 : score;
     for (struct run *run = first; better && run < last; run++)
         run->score = run == before ? score : score >= STARTS_SAME ? run->score : NAN;
 }
 
-const struct run *runs_best(const struct runs *s, int part)
+const struct run *runs_best(const struct runs *s, int replicate)
 {
-    const struct starts *starts = &s->starts[part];
+    const struct starts *starts = &s->starts[replicate];
     return starts->modelled > 0 ? &starts->start[starts->best] : NULL;
 }
 
@@ -139,9 +138,9 @@ int runs_interrupted(const struct runs *s)
     return s->count > 0 ? s->run[s->count - 1].result.interrupted : 0;
 }
 
-enum status runs_take_best(struct runs *s, int part, struct ktensor *best, struct error *error)
+enum status runs_take_best(struct runs *s, int replicate, struct ktensor *best, struct error *error)
 {
-    const struct starts *starts = &s->starts[part];
+    const struct starts *starts = &s->starts[replicate];
     const ptrdiff_t first = starts->start - s->run;
     struct run *start = &s->run[first];
     struct ktensor *model = &s->model[first];
@@ -186,6 +185,11 @@ int starts_found(const struct starts *s)
         found += i != s->best && s->start[i].result.stop != CPALS_BREAKDOWN &&
                  s->start[i].score >= STARTS_SAME && fits_as_well(s, i);
     return found;
+}
+
+bool starts_complete(const struct starts *s)
+{
+    return s->made == s->asked || (s->until_found && starts_found(s) >= STARTS_ENOUGH);
 }
 
 struct starts_agreement starts_agreement(const struct starts *s)
@@ -248,79 +252,4 @@ void ridge_search_note(struct ridge_search *s, double ridge, double holdout_erro
         s->ended = true;
     if (s->least < s->enough)
         s->ended = true;
-}
-
-enum status split_half_check(struct run_list *list, const struct rank_tensor *t,
-                             struct error *error)
-{
-    const struct halves *h = &list->halves;
-    if (h->mode == 0)
-        return STATUS_OK;
-    if (h->mode > t->shape.order)
-        return error_set(error, STATUS_INPUT, "--split-half: mode %d, but the tensor has %d",
-                         h->mode, t->shape.order);
-    if (t->shape.order == 1)
-        return error_set(error, STATUS_INPUT,
-                         "--split-half: the halves are compared in the other modes, but the tensor "
-                         "has one mode");
-    TRY(half_tensor_count(t, h, list->nonzeros, error));
-    if (list->nonzeros[0] > 0 && list->nonzeros[1] > 0)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT,
-                     "--split-half %d: one half has no nonzeros, expected some in both; %d:%ju "
-                     "divides the slices in another way",
-                     h->mode, h->mode, (uintmax_t)h->seed + 1);
-}
-
-enum status split_half_compare(struct split_half *s, struct runs *runs, const struct ktensor *model,
-                               struct error *error)
-{
-    struct ktensor half[2] = {{.rank = 0}, {.rank = 0}};
-    bool modes[MAX_ORDER];
-    *s = (struct split_half){.halves = runs->list.halves,
-                             .nonzeros = {runs->list.nonzeros[0], runs->list.nonzeros[1]},
-                             .starts = {runs->starts[1], runs->starts[2]}};
-    if (s->halves.mode == 0 || runs_ended(runs))
-        return STATUS_OK;
-    s->state = HALVES_BREAKDOWN;
-    if (s->starts[0].modelled == 0 || s->starts[1].modelled == 0)
-        return STATUS_OK;
-    s->state = HALVES_COMPARED;
-    for (int n = 0; n < MAX_ORDER; n++)
-        modes[n] = n != s->halves.mode - 1;
-    for (int k = 0; k < 2; k++)
-        TRY_OR(done, runs_take_best(runs, k + 1, &half[k], error));
-    s->component = memory_zeros(model->rank, sizeof *s->component, error);
-    if (!s->component)
-        goto done;
-    TRY_OR(done, ktensor_match(&s->match, &half[0], &half[1], false, modes, error));
-    for (int k = 0; k < 2; k++) {
-        struct ktensor_match match = {0};
-        TRY_OR(done, ktensor_match(&match, model, &half[k], false, modes, error));
-        for (uint64_t r = 0; r < model->rank; r++) { /* all models have as many components */
-            s->component[r].with[k] = match.pair[r].score;
-            if (k == 0)
-                s->component[r].pair = match.pair[r].b;
-        }
-        ktensor_match_free(&match);
-    }
-    for (uint64_t r = 0; r < model->rank; r++) {
-        struct half_partners *component = &s->component[r];
-        component->score = fmin(s->match.pair[component->pair].score,
-                                fmin(component->with[0], component->with[1]));
-        s->alike += component->score >= HALVES_ALIKE;
-        if (component->score < s->component[s->least].score)
-            s->least = r;
-    }
-done:
-    ktensor_free(&half[0]);
-    ktensor_free(&half[1]);
-    return error->status;
-}
-
-void split_half_free(struct split_half *s)
-{
-    ktensor_match_free(&s->match);
-    memory_free(s->component);
-    *s = (struct split_half){0};
 }

@@ -1,7 +1,7 @@
 /* The runs of ALS that one model comes from: a list of those that are asked for, a table of what
  * came out of each, and what they say together. In order there are runs that each try a ridge
- * (--ridge auto), the starts on the tensor, and as many starts on each of its halves
- * (--split-half). What has come out decides which run is the next one. */
+ * (--ridge auto), the starts on the tensor, and as many starts on each of its replicates
+ * (--replicate, --split-half). What has come out decides which run is the next one. */
 #ifndef BLCO_RUNS_H
 #define BLCO_RUNS_H
 
@@ -10,8 +10,7 @@
 #include "als/cpals.h"
 #include "model/ktensor_match.h"
 #include "problem/problem.h"
-#include "ranks/rank_tensor.h"
-#include "tensor/halves.h"
+#include "tensor/slice_parts.h"
 
 /* Chooses the ridge with the least held-out error. Runs try 1 and 3 times powers of ten, first
  * upwards, else downwards, while the error falls by a thousandth and exceeds a thousandth of the
@@ -55,22 +54,27 @@ void ridge_search_note(struct ridge_search *s, double ridge, double holdout_erro
 #define STARTS_ENOUGH 3
 #define STARTS_MOST   30
 
-#define RUNS_PARTS 3 /* of the tensor: 0 is all of it, 1 and 2 are its halves */
-
 /* Which runs are asked for. */
 struct run_list {
-    int starts;       /* on each part; with until_found the most of them              */
+    int starts;       /* on the tensor, and on each replicate; with until_found the most of them */
     bool until_found; /* --starts auto: none after the best was found STARTS_ENOUGH times */
-    struct initial_guess guess; /* of the first start on each part; the others are random. The seeds
-                                 * follow each other, from this one, over all parts             */
+    struct initial_guess guess; /* of the first start on each; the others are random. The seeds
+                                 * follow each other, from this one, over all replicates        */
     bool choose_ridge;          /* the ridge of all modes is chosen first, from the first start */
-    struct halves halves;       /* mode 0: the tensor is not split                              */
-    uint64_t nonzeros[2];       /* of each half (split_half_check)                              */
+    struct slice_parts parts;   /* which the replicates leave out; mode 0: there are none       */
+    uint64_t nonzeros[MOST_REPLICATES]; /* of each replicate (replication_check)                */
 };
+
+/* The most runs that there can be. */
+size_t run_list_most(const struct run_list *list);
+
+/* How many models are in host memory together, at most: those of all starts on the tensor (with
+ * until_found the best and the last one), and the best one of each replicate. */
+uint64_t run_list_models(const struct run_list *list);
 
 /* A run, and what came out of it. */
 struct run {
-    int part;
+    int replicate; /* 0: the run is on the whole tensor; else on this replicate, from 1           */
     bool trial; /* of a ridge: its model is not kept                                            */
     struct initial_guess guess;
     double ridge;               /* of all modes; 0: that of the problem                        */
@@ -82,7 +86,7 @@ struct run {
                    * better one with other components                                           */
 };
 
-/* The starts on one part, in the table. */
+/* The starts on the tensor or on a replicate, in the table. */
 struct starts {
     int asked;        /* how many starts to make                                           */
     bool until_found; /* as in the list: `asked` is the most                           */
@@ -94,13 +98,13 @@ struct starts {
 
 struct runs {
     struct run_list list;
-    int count;                        /* of runs that were made                                 */
-    struct run *run;                  /* (count) in their order; owned                          */
-    struct ktensor *model;            /* [i]: of run i, arranged (ktensor_arrange), until it is
-                                       * taken                                                  */
-    bool borrows;                     /* `model` is another rank's; else owned                  */
-    struct starts starts[RUNS_PARTS]; /* of each part                                           */
-    struct ridge_search ridge;        /* empty unless list.choose_ridge                         */
+    int count;             /* of runs that were made                                            */
+    struct run *run;       /* (count) in their order; owned                                     */
+    struct ktensor *model; /* [i]: of run i, arranged (ktensor_arrange), until it is taken; of the
+                            * starts on a replicate the best one so far alone                   */
+    bool borrows;          /* `model` is another rank's; else owned                             */
+    struct starts *starts; /* (1 + replicates): on the tensor and on each replicate; owned      */
+    struct ridge_search ridge; /* empty unless list.choose_ridge                                */
 };
 
 /* How far the other starts with a model agree with the best one. */
@@ -119,11 +123,9 @@ enum status runs_create(struct runs *s, const struct run_list *list, struct kten
 void runs_free(struct runs *s);
 
 /* *next = the run to make now, without an outcome; false where there is none: all were made, a
- * signal or the time limit has ended one, or no start on a part has a model. */
+ * signal or the time limit has ended one, or no start on the tensor or on a replicate has a model.
+ */
 bool runs_next(const struct runs *s, struct run *next);
-
-/* How many models of the list wait in memory at once, at most. */
-int runs_models(const struct run_list *list);
 
 /* Notes a run that was made. A trial that a signal or the time limit has ended is noted as a start,
  * too. */
@@ -134,11 +136,11 @@ void runs_note(struct runs *s, const struct run *run);
 bool runs_better(const struct cpals_result *a, const struct cpals_result *b);
 
 /* With until_found, after runs_note: notes the score of the last run's model with that of `before`,
- * the best on its part until then. */
+ * the best on the same entries until then. */
 void runs_compare(struct runs *s, const struct run *before, double score);
 
-/* The best start on a part; NULL where none has a model. */
-const struct run *runs_best(const struct runs *s, int part);
+/* The best start on the tensor (0) or on a replicate; NULL where none has a model. */
+const struct run *runs_best(const struct runs *s, int replicate);
 
 /* STATUS_NUMERICAL, with the reason of the first start, if starts on the whole tensor were made and
  * none has a model. */
@@ -149,9 +151,11 @@ enum status runs_check(const struct runs *s, struct error *error);
 bool runs_ended(const struct runs *s);
 int runs_interrupted(const struct runs *s);
 
-/* Fills in the scores of the starts on a part whose models are there, moves the best model to
- * *best, and frees the others of the part. Some start must have a model. STATUS_MEMORY. */
-enum status runs_take_best(struct runs *s, int part, struct ktensor *best, struct error *error);
+/* Moves the best model of the starts on the tensor (0) or on a replicate to *best, and frees the
+ * others that are there, after their scores are filled in. Some start must have a model.
+ * STATUS_MEMORY. */
+enum status runs_take_best(struct runs *s, int replicate, struct ktensor *best,
+                           struct error *error);
 
 /* With rates: the difference between the best and the worst log-likelihood of the starts, in
  * nats (natural units) for each of `entries` listed entries. With squares: 0. */
@@ -161,59 +165,9 @@ double starts_spread(const struct starts *s, uint64_t entries);
  * one, after runs_take_best or runs_compare, which fill in the scores. */
 int starts_found(const struct starts *s);
 
+/* Whether all starts that are asked for were made. */
+bool starts_complete(const struct starts *s);
+
 struct starts_agreement starts_agreement(const struct starts *s);
-
-/* Split-half analysis: are the components of a model found again in each half of its tensor? A
- * component that only one half leads to is no property of the data (R. A. Harshman, W. S. DeSarbo:
- * *An application of PARAFAC to a small sample problem, demonstrating preprocessing, orthogonality
- * constraints, and split-half diagnostic techniques*, in Research Methods for Multimode Data
- * Analysis, Praeger, 1984). */
-
-/* A component is alike in both halves if its factor match scores are this or more: that of its
- * partners in the halves with each other, and its own with each of them. A score is the product of
- * the cosines of all modes but that of the halves: of three modes about 0.95 in each, from which on
- * columns count as equal (the paper that runs.h names). */
-#define HALVES_ALIKE 0.9
-
-enum split_half_state {
-    HALVES_ENDED,     /* the run ended before both halves had their models */
-    HALVES_BREAKDOWN, /* no start of a half gave a model                  */
-    HALVES_COMPARED
-};
-
-/* A component of the whole, and its partners in both halves. */
-struct half_partners {
-    uint64_t pair;  /* struct ktensor_match: the pair that its partner in the first half is in */
-    double with[2]; /* its score with its partner in each half                                 */
-    double score;   /* the least of these two and of the pair's                                */
-};
-
-/* What the runs of the halves say. */
-struct split_half {
-    struct halves halves;    /* mode 0: the tensor is not split, and the rest is empty            */
-    uint64_t nonzeros[2];    /* of each half                                                      */
-    struct starts starts[2]; /* of each half                                                      */
-    enum split_half_state state;
-    struct ktensor_match match; /* of the halves' best models, in all modes but that of the halves;
-                                 * without weights, since one half may have more of a component;
-                                 * owned */
-    struct half_partners *component; /* (R) of the whole; owned                              */
-    uint64_t least;                  /* the component of the whole with the least score      */
-    uint64_t alike;                  /* how many components of the whole both halves have    */
-};
-
-/* Counts the nonzeros of both halves of t, whose nonzeros have been read, and refuses a tensor that
- * cannot be split so. Every rank calls it. STATUS_INPUT, and failures of other ranks. */
-enum status split_half_check(struct run_list *list, const struct rank_tensor *t,
-                             struct error *error);
-
-/* On the rank that has the whole models, after decompose: compares those of the halves, which it
- * frees, with each other and with `model`, that of the whole tensor. *s borrows from the runs. The
- * caller frees *s with split_half_free, after a failure too. STATUS_MEMORY. */
-enum status split_half_compare(struct split_half *s, struct runs *runs, const struct ktensor *model,
-                               struct error *error);
-
-/* Accepts an empty one. */
-void split_half_free(struct split_half *s);
 
 #endif

@@ -18,7 +18,9 @@ static const struct top_entry *strongest(const struct page *page, int n, uint64_
 void page_weights(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
-    const json_t *halves = page_at(page, "split_half", "components"); /* scores, or NULL */
+    const json_t *halves = page_at(page, "split_half", "components"),
+                 *scores =
+                     halves ? halves : page_at(page, "replication", "components"); /* or NULL */
     struct plot_scale scale = plot_scale_none();
     plot_scale_add(&scale, 0);
     for (uint64_t r = 0; r < k->rank; r++)
@@ -30,8 +32,8 @@ void page_weights(FILE *to, const struct page *page)
           "<thead><tr><th scope=\"col\">Component</th><th scope=\"col\" class=\"n\">Weight</th>"
           "<td class=\"bar\"></td>",
           to);
-    if (halves)
-        fputs("<th scope=\"col\" class=\"n\">Halves</th>", to);
+    if (scores)
+        fprintf(to, "<th scope=\"col\" class=\"n\">%s</th>", halves ? "Halves" : "Replicates");
     for (int n = 0; n < k->shape.order; n++) {
         fputs("<th scope=\"col\">", to);
         page_mode(to, page, n);
@@ -39,14 +41,14 @@ void page_weights(FILE *to, const struct page *page)
     }
     fputs("</tr></thead>\n<tbody>", to);
     for (uint64_t r = 0; r < k->rank; r++) {
-        const double score = json_number_of(json_array_get(halves, r));
+        const double score = json_number_of(json_array_get(scores, r));
         fprintf(to, "<tr><th scope=\"row\"><a href=\"#c%" PRIu64 "\">%" PRIu64 "</a></th>", r + 1,
                 r + 1);
         page_bar(to, &scale, k->lambda[r], -1);
-        if (halves && isfinite(score))
+        if (scores && isfinite(score))
             page_cell(to, score, 4);
         else
-            fputs(halves ? "<td class=\"n\"></td>" : "", to);
+            fputs(scores ? "<td class=\"n\"></td>" : "", to);
         for (int n = 0; n < k->shape.order; n++) {
             fputs("<td>", to);
             page_index(to, page, n, strongest(page, n, r)->index);

@@ -35,10 +35,15 @@ static double holdout_error(const json_t *rank)
     return isfinite(rmse) ? rmse : json_number_at(rank, "held_out_deviance");
 }
 
-/* The score of the two halves of the tensor, where it was split. */
+/* The score of the two halves of the tensor, and the median score of other replicates. */
 static double halves(const json_t *rank)
 {
     return json_number_at(rank, "split_half_score");
+}
+
+static double replicates(const json_t *rank)
+{
+    return json_number_at(rank, "replication_score");
 }
 
 static double core(const json_t *rank)
@@ -69,25 +74,26 @@ static void put_suggestion(FILE *to, const struct page_ranks *page)
 {
     const char *suggestion = json_string_value(at(page, "suggestion"));
     const json_t *complete = at(page, "complete");
-    const bool sought = any(page, halves) || any(page, agreement);
+    const bool sought = any(page, halves) || any(page, replicates) || any(page, agreement);
     html_print(to, HTML_LINE, "<section>\n<h2>Which rank?</h2>\n<p><strong>%s</strong></p>\n",
                suggestion);
     if (complete && !json_is_true(complete))
         fputs("<p>Not all ranks were tried before the end of the run.</p>\n", to);
-    fprintf(to,
-            "<p>The fit grows with every component, so that it cannot tell the right rank alone. "
-            "%s%s</p>\n</section>\n",
-            sought ? "A model that is not found again, by other starts or in both halves of the "
-                     "tensor, may be an accident, and its rank is not suggested. "
-                   : "",
-            any(page, holdout_error)
-                ? "The suggestion follows the held-out error, at entries that did not make the "
-                  "models."
-            : sought ? ""
-            : any(page, core)
-                ? "The suggestion follows the core consistency; sparse counts often have "
-                  "components that mean something although it is low."
-                : "The core consistency is not known, which a suggestion could follow.");
+    fprintf(
+        to,
+        "<p>The fit grows with every component, so that it cannot tell the right rank alone. "
+        "%s%s</p>\n</section>\n",
+        sought ? "A model that is not found again, by other starts, in both halves of the tensor "
+                 "or where some slices are left out, may be an accident, and its rank is not "
+                 "suggested. "
+               : "",
+        any(page, holdout_error)
+            ? "The suggestion follows the held-out error, at entries that did not make the "
+              "models."
+        : sought          ? ""
+        : any(page, core) ? "The suggestion follows the core consistency; sparse counts often have "
+                            "components that mean something although it is low."
+                          : "The core consistency is not known, which a suggestion could follow.");
 }
 
 static void put_run(FILE *to, const struct page_ranks *page)
@@ -122,28 +128,35 @@ static double fit(const json_t *rank)
 struct quantity {
     double (*value)(const json_t *rank);
     const char *title, *meaning;
-    double top; /* the axis reaches from 0 to this; 0: as far as the numbers do */
+    double top;         /* the axis reaches from 0 to this; 0: as far as the numbers do */
+    const char *points; /* the name of an array of a rank, whose numbers are points; NULL: none */
 };
 
 static const struct quantity quantities[] = {
-    {fit, "Fit against rank", "A fit of 1 is an exact model.", 0},
+    {fit, "Fit against rank", "A fit of 1 is an exact model.", 0, NULL},
     {holdout_error, "Held-out error against rank",
      "The error (RMSE, or of counts the mean deviance) at entries that did not make the model. It "
      "grows where a model overfits.",
-     0},
+     0, NULL},
     {halves, "Score of the halves against rank",
      "How alike the components of two halves of the tensor are: 1 is the same. It falls where some "
      "of them are not in both.",
-     1},
+     1, NULL},
+    {replicates, "Scores of the replicates against rank",
+     "How alike the components of two replicates are, each of which lacks another part of the "
+     "slices of a mode: 1 is the same. A point is a pair; the line goes through the medians. It "
+     "falls where some components are not found again.",
+     1, "replication_scores"},
     {core, "Core consistency against rank",
      "Near 100, each component is meaningful on its own; about 50 is doubtful; near 0 or below, "
      "they only describe the tensor together, mostly because there are too many of them. Values "
      "below 0 are drawn at 0.",
-     100},
+     100, NULL},
     {agreement, "Starts that agree with the best, in per cent, against rank",
-     "Where few agree, the result depends on the start.", 100}};
+     "Where few agree, the result depends on the start.", 100, NULL}};
 
-static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double *value)
+static enum status draw(FILE *to, const json_t *ranks, const struct quantity *q, double *value,
+                        struct error *error)
 {
     const size_t count = json_array_size(ranks);
     const json_t *rank;
@@ -157,7 +170,21 @@ static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double
         plot_scale_add(&scale, q->top > 0 ? 0 : value[i]);
     }
     if (known == 0)
-        return;
+        return STATUS_OK;
+    struct plot_point *point = NULL;
+    size_t points = 0;
+    json_array_foreach(ranks, i, rank)
+        points += q->points ? json_array_size(json_object_get(rank, q->points)) : 0;
+    point = memory_array(points, sizeof *point, error);
+    if (!point)
+        return error->status;
+    points = 0;
+    json_array_foreach(ranks, i, rank) {
+        const json_t *of_rank = q->points ? json_object_get(rank, q->points) : NULL, *number;
+        size_t k;
+        json_array_foreach(of_rank, k, number)
+            point[points++] = (struct plot_point){i, json_number_of(number)};
+    }
     plot_scale_finish(&scale);
     snprintf(ends[0], sizeof ends[0], "rank %.0f", lowest);
     snprintf(ends[1], sizeof ends[1], "rank %.0f",
@@ -172,12 +199,16 @@ static void draw(FILE *to, const json_t *ranks, const struct quantity *q, double
                                    .low = value,
                                    .high = value,
                                    .marks = 1,
+                                   .point = point,
+                                   .points = points,
                                    .scale = scale,
                                    .tick = tick,
                                    .ticks = plot_inner_ticks(tick, lowest, 1, count, count)};
     fprintf(to, "<figure><figcaption>%s</figcaption>\n", q->title);
     plot_line(to, &plot);
     fprintf(to, "<p class=\"about\">%s</p>\n</figure>\n", q->meaning);
+    memory_free(point);
+    return STATUS_OK;
 }
 
 /* --- the table --- */
@@ -223,8 +254,8 @@ static bool has_core_column(const struct page_ranks *page)
     return any(page, core) || !any(page, holdout_error);
 }
 
-/* A row of the table: fit, held-out error, core consistency, the starts that agree, the halves
- * ("0.9929, 3 alike"), page and files. */
+/* A row of the table: fit, held-out error, core consistency, the starts that agree, the
+ * halves ("0.9929, 3 alike") or the replicates, page and files. */
 static enum status put_rank(FILE *to, const struct page_ranks *page, const json_t *rank, bool made,
                             struct error *error)
 {
@@ -240,7 +271,8 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     fprintf(to, "<tr><th scope=\"row\" class=\"n\">%.0f%s</th>", number,
             suggested ? ", <strong>suggested</strong>" : "");
     if (failure) {
-        fprintf(to, "<td colspan=\"%d\" class=\"why\">", 4 + errors + cores + any(page, halves));
+        fprintf(to, "<td colspan=\"%d\" class=\"why\">",
+                4 + errors + cores + (any(page, halves) || any(page, replicates)));
         html_print(to, HTML_LINE, "failed: %s</td></tr>\n", failure);
         return STATUS_OK;
     }
@@ -268,10 +300,13 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const json_
     fputs("</td><td class=\"n\">", to);
     if (others > 0 && isfinite(agree))
         fprintf(to, "%g of %g", agree, others);
-    if (any(page, halves)) {
+    if (any(page, halves) || any(page, replicates)) {
+        const double found = json_number_at(rank, "replication_alike");
         fputs("</td><td class=\"n\">", to);
         if (isfinite(halves(rank)))
             fprintf(to, "%.4f, %.0f alike", halves(rank), json_number_at(rank, "split_half_alike"));
+        else if (isfinite(replicates(rank)) && isfinite(found))
+            fprintf(to, "%.4f, %.0f found again", replicates(rank), found);
         else
             fputs("not known", to);
     }
@@ -309,9 +344,10 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
             : any(page, core)        ? ", core consistency"
                                      : "");
     for (i = 0; i < sizeof quantities / sizeof *quantities; i++)
-        draw(to, ranks, &quantities[i], value);
+        draw(to, ranks, &quantities[i], value, error);
     fputs("</div>\n</section>\n", to);
     memory_free(value);
+    TRY(error->status);
     fprintf(
         to,
         "<section>\n<h2>The ranks</h2>\n<div class=\"wide\"><table><caption>The best model of each "
@@ -322,7 +358,9 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
         "scope=\"col\">Files</th></tr></thead>\n<tbody>",
         any(page, holdout_error) ? "<th scope=\"col\" class=\"n\">Held-out error</th>" : "",
         has_core_column(page) ? "<th scope=\"col\" class=\"n\">Core consistency</th>" : "",
-        any(page, halves) ? "<th scope=\"col\" class=\"n\">Halves</th>" : "");
+        any(page, halves)       ? "<th scope=\"col\" class=\"n\">Halves</th>"
+        : any(page, replicates) ? "<th scope=\"col\" class=\"n\">Replicates</th>"
+                                : "");
     json_array_foreach(ranks, i, rank)
         TRY(put_rank(to, page, rank, page->made && page->made[i], error));
     fputs("</tbody></table></div>\n</section>\n", to);

@@ -153,7 +153,8 @@ static void put_fit(FILE *to, const struct page *page)
                  core = page_number_at(page, "result", "core_consistency"),
                  core_error = page_number_at(page, "result", "core_consistency_error"),
                  imputed = page_number_at(page, "result", "core_consistency_imputed"),
-                 halves = page_number_at(page, "split_half", "score");
+                 halves = page_number_at(page, "split_half", "score"),
+                 replicates = page_number_at(page, "replication", "score");
     char text[FIT_TEXT], share[SHARE_TEXT];
     if (isfinite(fit)) {
         page_fact_print(to, "Fit", "<strong>%s</strong>", fit_text(fit, noise, 9, text));
@@ -178,6 +179,13 @@ static void put_fit(FILE *to, const struct page *page)
                         "mode %.0f: score %.4f, %.0f of %" PRIu64 " components are alike in both",
                         page_number_at(page, "split_half", "mode"), halves,
                         page_number_at(page, "split_half", "alike"), page->model->rank);
+    if (isfinite(replicates))
+        page_fact_print(to, "Replicates",
+                        "mode %.0f, %.0f parts: median score %.4f, %.0f of %" PRIu64
+                        " components are found again",
+                        page_number_at(page, "replication", "mode"),
+                        page_number_at(page, "replication", "parts"), replicates,
+                        page_number_at(page, "replication", "alike"), page->model->rank);
 }
 
 void page_trust(FILE *to, const struct page *page)

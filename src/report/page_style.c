@@ -61,6 +61,7 @@ const char page_style_screen[] =
     ".line{fill:none;stroke:var(--line);stroke-width:1.6;stroke-linejoin:round;"
     "stroke-linecap:round;vector-effect:non-scaling-stroke}\n"
     ".area{fill:var(--line);stroke-width:.8}\n"
+    ".point{fill-opacity:.4}\n"
     ".axis,.grid{stroke:var(--rule);stroke-width:1.5}\n"
     ".axis{stroke:var(--soft)}\n"
     ".k0{--line:var(--k0)}.k1{--line:var(--k1)}.k2{--line:var(--k2)}.k3{--line:var(--k3)}.k4{"

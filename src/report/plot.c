@@ -258,9 +258,30 @@ static void begin_plot(FILE *to, const struct plot_line *plot)
     put_axes(to, plot);
 }
 
+/* Draws the points; those that would cover each other once. */
+static void put_points(FILE *to, const struct plot_line *plot)
+{
+    uint64_t column = UINT64_MAX;
+    bool drawn[HEIGHT] = {false};
+    for (size_t i = 0; i < plot->points; i++) {
+        const struct plot_point *point = &plot->point[i];
+        if (!isfinite(point->value))
+            continue;
+        if (point->column != column)
+            memset(drawn, 0, sizeof drawn);
+        column = point->column;
+        const int y = y_of(plot, point->value);
+        if (!drawn[y])
+            fprintf(to, "<circle class=\"point\" cx=\"%d\" cy=\"%d\" r=\"3\"/>", x_of(plot, column),
+                    y);
+        drawn[y] = true;
+    }
+}
+
 void plot_line(FILE *to, const struct plot_line *plot)
 {
     begin_plot(to, plot);
+    put_points(to, plot);
     put_path(to, plot);
     for (uint64_t c = 0; c < plot->count && plot->marks; c++)
         if (is_there(plot, c))

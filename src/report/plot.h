@@ -3,6 +3,7 @@
 #ifndef BLCO_PLOT_H
 #define BLCO_PLOT_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -62,6 +63,12 @@ int plot_inner_ticks(struct plot_tick tick[PLOT_TICKS], double first, double eve
 /* Writes a bar from 0 to x, for a cell of a table; 0 is on the scale. No bar for NaN. */
 void plot_bar(FILE *to, const struct plot_scale *scale, double x);
 
+/* A mark of its own in a column. */
+struct plot_point {
+    uint64_t column;
+    double value; /* NaN: nothing */
+};
+
 /* What a line plot shows. Texts are borrowed. */
 struct plot_line {
     const char *title;            /* for screen readers, as is `about`                */
@@ -75,6 +82,8 @@ struct plot_line {
     int powers;                   /* the numbers are logarithms to base 10, and ticks show powers */
     const struct plot_tick *tick; /* (ticks) of the horizontal axis, from left to right; borrowed */
     int ticks;
+    const struct plot_point *point; /* (points), by column; borrowed; they have the class point */
+    size_t points;
     const char *id; /* of the line on the page; NULL: none           */
 };
 

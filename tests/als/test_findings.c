@@ -451,46 +451,73 @@ static void test_few_entries(void **state)
          "first is 'Zürich')");
 }
 
-/* Two components, of which the second has this score in the halves; each half has made a start that
- * ended so. */
-static void find_halves(struct findings *f, enum split_half_state state, double score,
-                        enum cpals_stop stop)
+/* Two components, of which the second has this score in so many replicates; each has made a start
+ * that ended so. */
+static void find_replication(struct findings *f, enum replication_state state, int parts, int made,
+                             double score, enum cpals_stop stop)
 {
     struct run start = {.result.stop = stop};
-    struct half_partners component[] = {{.score = .99}, {.score = score}};
-    const struct starts made = {
-        .asked = 1, .made = 1, .modelled = stop != CPALS_BREAKDOWN, .start = &start};
-    const struct split_half s = {.halves.mode = 3,
-                                 .state = state,
-                                 .starts = {made, made},
-                                 .match = {.pairs = 2, .score = .95},
-                                 .component = component,
-                                 .least = 1,
-                                 .alike = score >= HALVES_ALIKE ? 2 : 1};
+    struct replicated_component component[] = {{.score = .99}, {.score = score}};
+    struct starts starts[5];
+    const struct replication s = {.parts = {.mode = 3, .parts = parts, .divisions = 1},
+                                  .replicates = parts,
+                                  .starts = starts,
+                                  .state = state,
+                                  .made = made,
+                                  .pairs = made > 1 ? (size_t)(made * (made - 1) / 2) : 0,
+                                  .least = .81,
+                                  .median = .95,
+                                  .greatest = .97,
+                                  .rank = made > 1 ? 2 : 0,
+                                  .component = component,
+                                  .weakest = 1,
+                                  .alike = score >= REPLICATES_ALIKE ? 2 : 1};
+    for (int k = 0; k < 5; k++)
+        starts[k] = (struct starts){.asked = 1, .made = 1, .modelled = k < made, .start = &start};
     snprintf(start.result.breakdown.message, sizeof start.result.breakdown.message, "a NaN");
-    find_in_halves(f, &s);
+    find_in_replication(f, &s);
 }
 
-static void test_halves(void **state)
+static void test_replication(void **state)
 {
     (void)state;
     struct findings f = {0};
-    find_in_halves(&f, &(struct split_half){.state = HALVES_ENDED});
+    find_in_replication(&f, &(struct replication){.state = REPLICATION_ENDED});
     assert_int_equal(f.count, 0);
-    find_halves(&f, HALVES_COMPARED, .91, CPALS_CONVERGED);
+    find_replication(&f, REPLICATION_WHOLE, 2, 2, .91, CPALS_CONVERGED);
     SAYS(&f, "both halves of mode 3 lead to the same components (score 0.9500; the least, of "
              "component 2, 0.9100)");
-    find_halves(&f, HALVES_COMPARED, .5, CPALS_CONVERGED);
+    find_replication(&f, REPLICATION_WHOLE, 2, 2, .5, CPALS_CONVERGED);
     SAYS(&f, "warning: 1 of 2 components are not found in both halves of mode 3 (score below "
              "0.90): the least alike, component 2, has 0.5000; try --starts auto, or a lower rank");
-    find_halves(&f, HALVES_COMPARED, .5, CPALS_ITERATIONS);
+    find_replication(&f, REPLICATION_WHOLE, 2, 2, .5, CPALS_ITERATIONS);
     SAYS(&f, "warning: 1 of 2 components are not found in both halves of mode 3 (score below "
              "0.90): the least alike, component 2, has 0.5000; let the halves converge (-i), or "
              "try --starts auto, or a lower rank");
-    find_halves(&f, HALVES_ENDED, 0, CPALS_TIME_LIMIT);
-    SAYS(&f, "the halves of mode 3 were not compared: the run ended before");
-    find_halves(&f, HALVES_BREAKDOWN, 0, CPALS_BREAKDOWN);
+    for (int made = 0; made < 2; made++) {
+        find_replication(&f, REPLICATION_ENDED, 2, made, 0, CPALS_TIME_LIMIT);
+        SAYS(&f, "the halves of mode 3 were not compared: the run ended before");
+    }
+    find_replication(&f, REPLICATION_BREAKDOWN, 2, 0, 0, CPALS_BREAKDOWN);
     SAYS(&f, "warning: the halves of mode 3 were not compared: half 1 broke down: a NaN");
+    find_replication(&f, REPLICATION_BREAKDOWN, 2, 1, 0, CPALS_BREAKDOWN);
+    SAYS(&f, "warning: the halves of mode 3 were not compared: half 2 broke down: a NaN");
+    find_replication(&f, REPLICATION_WHOLE, 5, 5, .91, CPALS_CONVERGED);
+    SAYS(&f, "the 5 replicates of mode 3 lead to the same components (median score 0.9500, least "
+             "0.8100; the least of a component, of component 2, 0.9100)");
+    find_replication(&f, REPLICATION_WHOLE, 5, 5, .5, CPALS_ITERATIONS);
+    SAYS(&f, "warning: 1 of 2 components are not found again in the 5 replicates of mode 3 (score "
+             "below 0.90): the least alike, component 2, has 0.5000; let the replicates converge "
+             "(-i), or try --starts auto, or a lower rank");
+    find_replication(&f, REPLICATION_ENDED, 5, 1, 0, CPALS_INTERRUPTED);
+    SAYS(&f, "the replicates of mode 3 were not compared: the run ended before");
+    find_replication(&f, REPLICATION_ENDED, 5, 3, .5, CPALS_INTERRUPTED);
+    SAYS(&f, "the replicates of mode 3 were not all compared: the run ended before; in the first "
+             "3, 1 of 2 components are found again (scores from 0.8100 to 0.9700)");
+    find_replication(&f, REPLICATION_BREAKDOWN, 5, 2, .91, CPALS_BREAKDOWN);
+    SAYS(&f, "warning: the replicates of mode 3 were not all compared: replicate 3 broke down: a "
+             "NaN; in the first 2, 2 of 2 components are found again (scores from 0.8100 to "
+             "0.9700)");
 }
 
 int main(void)
@@ -510,7 +537,7 @@ int main(void)
         cmocka_unit_test(test_starts_of_counts),
         cmocka_unit_test(test_shape_and_tolerance),
         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_replication),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static struct rank_outcome outcome(struct row r)
     struct rank_outcome o = {
         .rank = r.rank,
         .agreement = {.agree = r.agree, .different = r.different, .others = r.others},
-        .halves = {.asked = r.split, .known = r.split, .alike = r.alike}};
+        .replication = {.asked = r.split, .halves = r.split, .known = r.split, .alike = r.alike}};
     if (r.core != 0)
         o.result.core = core;
     if (r.holdout > 0)
@@ -202,7 +202,7 @@ static void test_halves(void **state)
         outcome((struct row){3, .core = -20, .split = true, .alike = 3}),
         outcome((struct row){4, .core = 90, .holdout = 1, .error = .1, .split = true, .alike = 3}),
         outcome((struct row){5, .core = 90, .split = true, .alike = 5})};
-    o[4].halves.known = false;
+    o[4].replication.known = false;
     assert_suggested(o, 5, 0,
                      "no rank above 1 is suggested: the held-out error alone says 4, but not all "
                      "of its components are in both halves");
@@ -223,8 +223,18 @@ static void test_halves(void **state)
     assert_suggested(o, 5, 2,
                      "rank 2 is suggested: other starts and both halves find its model again, and "
                      "it is the largest such rank");
-    o[0].halves.asked = o[1].halves.asked = false;
-    assert_true(!(rank_known(o, 2) & RANKS_HALVES) && rank_known(o, 3) & RANKS_HALVES);
+    for (int i = 0; i < 5; i++)
+        o[i].replication.halves = false;
+    assert_suggested(o, 5, 2,
+                     "rank 2 is suggested: other starts and all replicates find its model again, "
+                     "and it is the largest such rank");
+    o[3].result.holdout_error.entries = 50;
+    assert_suggested(
+        o + 3, 1, 0,
+        "no rank above 1 is suggested: the held-out error alone says 4, but replicates "
+        "do not find all of its components again");
+    o[0].replication.asked = o[1].replication.asked = false;
+    assert_true(!(rank_known(o, 2) & RANKS_REPLICATES) && rank_known(o, 3) & RANKS_REPLICATES);
 }
 
 int main(void)

@@ -27,6 +27,7 @@ static enum status run_starts(const struct coo *x, const struct backend_options 
     struct ktensor *models = s->model;
     memcpy(models, t.models, (size_t)count * sizeof *models);
     memory_free(s->run);
+    memory_free(s->starts);
     *s = t.account;
     s->model = models;
     s->borrows = false;
@@ -281,8 +282,8 @@ static struct run make_next(struct runs *s, double fit)
     return run;
 }
 
-/* Ridges are tried first; then come the starts, and those of the halves, from seeds of their own.
- */
+/* Ridges are tried first; then come the starts, and those of the replicates, from seeds of their
+ * own. */
 static void test_order(void **state)
 {
     (void)state;
@@ -292,40 +293,41 @@ static void test_order(void **state)
     const struct run_list list = {.starts = 2,
                                   .guess = {.kind = GUESS_NVECS, .seed = 7},
                                   .choose_ridge = true,
-                                  .halves.mode = 1};
+                                  .parts = {.mode = 1, .parts = 3, .divisions = 2}};
     assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
     ridge_search_begin(&s.ridge, RIDGE_BALANCED, 1, 3);
     for (int i = 0; i < 3; i++) { /* 1, 3 and .3 */
-        assert_true(runs_next(&s, &run) && run.trial && run.part == 0);
+        assert_true(runs_next(&s, &run) && run.trial && run.replicate == 0);
         assert_true(run.guess.seed == 7 && run.guess.kind == GUESS_NVECS);
         run.result.holdout_error.value = run.ridge == 1 ? 1 : 2;
         runs_note(&s, &run);
     }
-    for (int i = 0; i < 6; i++) {
+    assert_int_equal(run_list_models(&list), 8);
+    for (int i = 0; i < 14; i++) {
         run = make_next(&s, i);
         assert_true(!run.trial && run.ridge == 1);
-        assert_int_equal(run.part, i / 2);
+        assert_int_equal(run.replicate, i / 2);
         assert_true(run.guess.seed == 7 + (uint64_t)i);
         assert_int_equal(run.guess.kind, i % 2 == 0 ? GUESS_NVECS : GUESS_RANDOM);
     }
     assert_false(runs_next(&s, &run));
-    for (int part = 0; part < 3; part++)
-        assert_true(runs_best(&s, part) == &s.run[3 + 2 * part + 1]);
+    for (int k = 0; k < 7; k++)
+        assert_true(runs_best(&s, k) == &s.run[3 + 2 * k + 1]);
     runs_free(&s);
 }
 
-/* No run follows one that a signal or the time limit has ended, nor a part without a model. */
+/* No run follows one that a signal or the time limit has ended, nor a replicate without a model. */
 static void test_no_more_runs(void **state)
 {
     (void)state;
     struct error error = {0};
     struct runs s;
     struct run run;
-    struct run_list list = {.starts = 1, .guess.kind = GUESS_NORMAL, .halves.mode = 2};
+    struct run_list list = {.starts = 1, .guess.kind = GUESS_NORMAL, .parts = {2, 2, 1, 0}};
     for (int broken = 0; broken < 3; broken++) {
         assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
-        for (int part = 0; part <= broken; part++)
-            make_next(&s, part == broken ? INFINITY : 1);
+        for (int k = 0; k <= broken; k++)
+            make_next(&s, k == broken ? INFINITY : 1);
         assert_false(runs_next(&s, &run));
         assert_false(runs_ended(&s));
         assert_null(runs_best(&s, broken));
@@ -406,7 +408,7 @@ static void test_compared(void **state)
     struct runs s;
     struct run run;
     struct run_list list = {.starts = STARTS_MOST, .until_found = true};
-    assert_int_equal(runs_models(&list), 2);
+    assert_int_equal(run_list_models(&list), 2);
     assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
     make_compared(&s, .5, 0);
     make_compared(&s, .49, .99);    /* the same, but a lower fit */
@@ -428,15 +430,15 @@ static void test_compared(void **state)
     assert_true(starts->made == 8 && starts->modelled == 7 && starts_found(starts) == 3);
     runs_free(&s);
     list.starts = 4;
-    list.halves.mode = 1;
-    assert_int_equal(runs_models(&list), 4);
+    list.parts = (struct slice_parts){.mode = 1, .parts = 2, .divisions = 1};
+    assert_int_equal(run_list_models(&list), 4);
     assert_int_equal(runs_create(&s, &list, NULL, &error), STATUS_OK);
     for (int i = 0; i < 4; i++)
         make_compared(&s, .5, .1);
-    assert_true(runs_next(&s, &run) && run.part == 1 && run.guess.seed == 4);
+    assert_true(runs_next(&s, &run) && run.replicate == 1 && run.guess.seed == 4);
     runs_free(&s);
-    list = (struct run_list){.starts = 3, .halves.mode = 1};
-    assert_int_equal(runs_models(&list), 9);
+    list.until_found = false;
+    assert_int_equal(run_list_models(&list), 6);
 }
 
 /* A fit of 0 is rounding, as that of counts by one component. */

@@ -56,6 +56,7 @@ same fade 0.5 0.7
 same holdout 0.1 0.2
 same early-stop 5 6
 same split-half 1 2
+same replicate 1:2 1:3
 same loss squares poisson
 same solver newton mu
 same inner 2 3

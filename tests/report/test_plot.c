@@ -83,6 +83,35 @@ static void test_lines_of_nothing(void **state)
     assert_null(strstr(text, "&amp;9"));
 }
 
+/* Points of a column that would cover each other are drawn once, and none where there is no number.
+ */
+static void test_points(void **state)
+{
+    (void)state;
+    static char text[65536];
+    static const double x[] = {1, .5};
+    static const struct plot_point point[] = {{0, 1},   {0, .5},  {0, .5 + 1e-9}, {0, NAN},
+                                              {0, 1e9}, {1, .25}, {1, .5},        {1, -INFINITY}};
+    FILE *to = fmemopen(text, sizeof text, "w");
+    const struct plot_line plot = {.title = "",
+                                   .about = "",
+                                   .first = "",
+                                   .last = "",
+                                   .count = 2,
+                                   .stride = 1,
+                                   .low = x,
+                                   .high = x,
+                                   .marks = 1,
+                                   .scale = {0, 1},
+                                   .point = point,
+                                   .points = sizeof point / sizeof *point};
+    plot_line(to, &plot);
+    fclose(to);
+    assert_int_equal(count_of(text, "class=\"point\""), 4);
+    assert_int_equal(count_of(text, "class=\"point\" cx=\"92\""), 2);
+    assert_int_equal(count_of(text, "<circle"), 6);
+}
+
 static void assert_inner(double first, double every, uint64_t entries, uint64_t columns, int count,
                          uint64_t entry, double place, const char *number)
 {
@@ -320,19 +349,13 @@ static void test_texts_of_powers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_areas),
-        cmocka_unit_test(test_lines_of_nothing),
-        cmocka_unit_test(test_inner_ticks),
-        cmocka_unit_test(test_texts_that_touch),
-        cmocka_unit_test(test_powers),
-        cmocka_unit_test(test_overlay),
-        cmocka_unit_test(test_bars),
-        cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_odd_scales),
-        cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_tick_texts),
-        cmocka_unit_test(test_texts_of_powers),
+        cmocka_unit_test(test_lines),       cmocka_unit_test(test_areas),
+        cmocka_unit_test(test_points),      cmocka_unit_test(test_lines_of_nothing),
+        cmocka_unit_test(test_inner_ticks), cmocka_unit_test(test_texts_that_touch),
+        cmocka_unit_test(test_powers),      cmocka_unit_test(test_overlay),
+        cmocka_unit_test(test_bars),        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_odd_scales),  cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_tick_texts),  cmocka_unit_test(test_texts_of_powers),
     };
     return cmocka_run_group_tests_name("plot", tests, NULL, NULL);
 }

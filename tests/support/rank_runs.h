@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "als/decompose.h"
-#include "als/runs.h"
+#include "als/replication.h"
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "ranks/holdout_set.h"
@@ -51,7 +51,7 @@ static inline int most_ranks(const struct backend_kind *kind, int wanted)
 }
 
 #define MOST_STARTS 12
-#define MOST_RUNS   (RUNS_PARTS * MOST_STARTS + RIDGE_TRIALS)
+#define MOST_RUNS   (60 + RIDGE_TRIALS)
 
 /* What the ranks of a run share. */
 struct together {
@@ -68,7 +68,7 @@ struct together {
     struct runs account;              /* rank 0's; its models are `models`                   */
     struct cpals_result result;       /* of the first start                                  */
     struct rank_report report[MOST_RANKS];
-    struct split_half halves; /* what those of list.halves say                         */
+    struct replication replication; /* what those on replicates say                    */
 };
 
 /* parts (order of x), or NULL where the ranks choose the grid. start: NULL where it is random. */
@@ -103,7 +103,7 @@ static inline enum status work_together(struct comm *c, void *context, struct er
     struct backend b;
     struct backend_options options = t->options;
     options.device = device_of(t->kind, c->rank);
-    options.spends = list.halves.mode == 0;
+    options.spends = list.parts.mode == 0;
     list.starts = list.starts ? list.starts : 1;
     if (t->host_memory[c->rank])
         options.host_memory = t->host_memory[c->rank];
@@ -120,7 +120,7 @@ static inline enum status work_together(struct comm *c, void *context, struct er
         holdout_set_take(&tensor, &options.problem.holdout, options.problem.unlisted.weight > 0,
                          error);
     if (error->status == STATUS_OK)
-        split_half_check(&own.list, &tensor, error);
+        replication_check(&own.list, &tensor, error);
     if (error->status == STATUS_OK &&
         backend_prepare(&b, t->kind, &tensor, &options, NULL, error) == STATUS_OK)
         decompose(&b, &tensor, &t->d, &own, &t->report[c->rank], error);
@@ -139,6 +139,7 @@ static inline enum status work_together(struct comm *c, void *context, struct er
 static inline enum status run_together(struct together *t, int ranks, struct error *error)
 {
     uint64_t nnz = 0;
+    assert_true(run_list_most(&t->list) <= MOST_RUNS);
     if (comm_run_team(ranks, work_together, t, error) != STATUS_OK) {
         for (int i = 0; i < MOST_RUNS; i++) /* some ranks may have been done */
             ktensor_free(&t->models[i]);

@@ -64,8 +64,8 @@ static enum status finish(struct cpd_job *job, struct error *error)
     TRY(runs_take_best(&results->runs, 0, &results->model, error));
     if (first) {
         const double start = clock_now();
-        TRY(split_half_compare(&results->halves, &results->runs, &results->model, error));
-        results->times.halves += s->runs.halves.mode > 0 ? clock_now() - start : 0;
+        TRY(replication_compare(&results->replication, &results->runs, &results->model, error));
+        results->times.replicates += s->runs.parts.mode > 0 ? clock_now() - start : 0;
         cpd_start_keep_weights(in, &results->model);
     }
     if (first || run->spread)
@@ -101,7 +101,8 @@ static enum status run_range(struct cpd_job *job, struct error *error)
         r->outcome = memory_zeros((size_t)ranks, sizeof *r->outcome, error);
     for (int i = 0; i < ranks && !ended && error->status == STATUS_OK; i++) {
         const uint64_t rank = s->ranks.first + (uint64_t)i * s->ranks.step;
-        r->times = (struct cpd_times){.start = i > 0 ? clock_now() : job->inputs.began};
+        r->times = (struct cpd_times){.start = i > 0 ? clock_now() : job->inputs.began,
+                                      .halves = slice_parts_are_halves(&s->runs.parts)};
         cpd_settings_take_rank(s, rank, error);
         TRY_OR(judge, error->status);
         prepare(job, error);
@@ -117,7 +118,7 @@ static enum status run_range(struct cpd_job *job, struct error *error)
     judge:
         ended = runs_ended(&r->runs);
         if (r->outcome)
-            r->outcome[r->outcomes++] = rank_outcome(rank, &r->runs, &r->halves, error);
+            r->outcome[r->outcomes++] = rank_outcome(rank, &r->runs, &r->replication, error);
         if (r->outcome && error->status == STATUS_NUMERICAL) {
             if (error->message[0])
                 error_prefix(error, "-r %ju: ", (uintmax_t)rank);
@@ -132,7 +133,7 @@ static enum status run_range(struct cpd_job *job, struct error *error)
         findings_free(&r->findings);
         r->shown = 0;
         runs_free(&r->runs);
-        split_half_free(&r->halves);
+        replication_free(&r->replication);
         ktensor_free(&r->model);
         rank_rows_close(&job->run.rows);
     }

@@ -41,8 +41,9 @@ int cpd_stages(const struct cpd_times *times, int order, double total,
         if ((op != OP_RESIDUAL && op != OP_COMPONENTS) || seconds > 0)
             stage[count++] = (struct cpd_stage){name, seconds, op};
     }
-    if (times->halves > 0)
-        stage[count++] = (struct cpd_stage){"halves", times->halves, -1};
+    if (times->replicates > 0)
+        stage[count++] =
+            (struct cpd_stage){times->halves ? "halves" : "replicates", times->replicates, -1};
     stage[count++] = (struct cpd_stage){"write", times->write, -1};
     for (int i = 0; i < count; i++)
         other -= stage[i].seconds;
@@ -94,6 +95,8 @@ void cpd_job_free(void *context)
     ktensor_free(&results->model);
     fit_trace_free(&results->trace);
     ktensor_files_free(&results->files);
+    for (int i = 0; i < results->outcomes; i++)
+        memory_free(results->outcome[i].replication.score);
     memory_free(results->outcome);
     labels_free(&results->names);
     backend_wake_end(&run->wake);

@@ -111,7 +111,8 @@ struct cpd_run {
 struct cpd_times {
     double start;                          /* of the command, by clock_now()               */
     double read, exchange, clean, write;   /* exchange: of nonzeros among ranks            */
-    double halves;                         /* all that --split-half takes                  */
+    double replicates;                     /* all that the replicates take                 */
+    bool halves;                           /* which are two halves                         */
     double communication;                  /* of iterations, in which rows and sums moved  */
     double operation[OP_COUNT][MAX_ORDER]; /* of each operation and mode                   */
 };
@@ -132,24 +133,24 @@ struct cpd_reports {
 
 /* What comes out: of the present rank of -r, but for the last four members. */
 struct cpd_results {
-    struct fingerprint tensor;    /* its hash where checkpoints or a record need it        */
-    struct runs runs;             /* rank 0's table of them, and the models                */
-    struct split_half halves;     /* what those of --split-half say; rank 0's              */
-    struct cpals_result result;   /* of the best start                                     */
-    struct ktensor model;         /* of the best start: whole on process 0, or with run.spread
-                                   * the rows of this process                              */
-    struct fit_trace trace;       /* with --record; rank 0's                               */
-    struct findings findings;     /* what there is to know of it                           */
-    size_t shown;                 /* of the findings, the first so many were shown         */
-    struct cpd_times times;       /* rank 0's                                              */
-    struct backend_built built;   /* rank 0's                                              */
-    struct cpd_reports reports;   /* of several ranks; rank 0's                            */
-    struct ktensor_files files;   /* of the model, as written                              */
-    struct rank_outcome *outcome; /* (ranks of -r), with several; owned                    */
-    int outcomes;                 /* so far                                                */
-    bool unconverged;             /* the model of some rank of -r so far                   */
-    struct labels names;          /* of the tensor, which its models keep; rank 0's        */
-    struct model_facts facts;     /* ... as this                                           */
+    struct fingerprint tensor;      /* its hash where checkpoints or a record need it        */
+    struct runs runs;               /* rank 0's table of them, and the models                */
+    struct replication replication; /* what those on replicates say; rank 0's            */
+    struct cpals_result result;     /* of the best start                                     */
+    struct ktensor model;           /* of the best start: whole on process 0, or with run.spread
+                                     * the rows of this process                              */
+    struct fit_trace trace;         /* with --record; rank 0's                               */
+    struct findings findings;       /* what there is to know of it                           */
+    size_t shown;                   /* of the findings, the first so many were shown         */
+    struct cpd_times times;         /* rank 0's                                              */
+    struct backend_built built;     /* rank 0's                                              */
+    struct cpd_reports reports;     /* of several ranks; rank 0's                            */
+    struct ktensor_files files;     /* of the model, as written                              */
+    struct rank_outcome *outcome;   /* (ranks of -r), with several; owned                    */
+    int outcomes;                   /* so far                                                */
+    bool unconverged;               /* the model of some rank of -r so far                   */
+    struct labels names;            /* of the tensor, which its models keep; rank 0's        */
+    struct model_facts facts;       /* ... as this                                           */
 };
 
 struct cpd_job {
@@ -170,8 +171,8 @@ struct cpd_stage {
 #define CPD_STAGES (OP_COUNT + 6)
 
 /* stage[] = the stages in order, of which there are CPD_STAGES at most; returns how many. The last
- * one, "other", is the rest of `total`. The exchange, the residuals and the halves are stages only
- * where they took time. */
+ * one, "other", is the rest of `total`. The exchange, the residuals and the replicates are stages
+ * only where they took time. */
 int cpd_stages(const struct cpd_times *times, int order, double total,
                struct cpd_stage stage[CPD_STAGES]);
 
@@ -281,7 +282,7 @@ void cpd_format_hint_text(uint64_t text_bytes, uint64_t npy_bytes, char *text, s
 
 /* What rank 0 shows on the terminal at the end. Implemented in cpd_summary.c. */
 
-/* Shows the summary, the findings, and tables of several starts and of the halves. */
+/* Shows the summary, the findings, and tables of several starts and of the replicates. */
 void cpd_show_result(struct cpd_job *job);
 
 /* Shows each rank's fit and core consistency with bars, and the rank that they suggest; nothing

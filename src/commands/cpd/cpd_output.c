@@ -70,7 +70,7 @@ enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s,
     }
     uint64_t room = budget > taken ? budget - taken : 0;
     TRY(comm_bcast(c, 0, &room, sizeof room, error));
-    *spread = bytes * (uint64_t)runs_models(&s->runs) > room;
+    *spread = bytes * run_list_models(&s->runs) > room;
     if (!*spread)
         return STATUS_OK;
     if (s->init_stem)
@@ -79,18 +79,21 @@ enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s,
             "the model of %s does not fit into the %s of host memory that rank 0 has besides its "
             "part: --init %s is impossible, since every rank needs the whole start",
             NUMBER_SIZE(bytes), NUMBER_SIZE(room), s->init_stem);
-    if (s->runs.halves.mode > 0)
+    if (s->runs.parts.mode > 0)
         return error_set(
             error, STATUS_MEMORY,
-            "models of %s, of the tensor and of two halves (--split-half), do not fit into the %s "
-            "of host memory that rank 0 has besides its part",
-            NUMBER_SIZE(bytes), NUMBER_SIZE(room));
+            "models of %s, of the tensor and of %d %s, do not fit into the %s of host memory that "
+            "rank 0 has besides its part",
+            NUMBER_SIZE(bytes), slice_parts_replicates(&s->runs.parts),
+            slice_parts_are_halves(&s->runs.parts) ? "halves (--split-half)"
+                                                   : "replicates (--replicate)",
+            NUMBER_SIZE(room));
     if (s->runs.starts > 1)
         return error_set(
             error, STATUS_MEMORY,
-            "%d models of %s, so many wait with --starts, do not fit into the %s of host memory "
+            "%ju models of %s, so many wait with --starts, do not fit into the %s of host memory "
             "that rank 0 has besides its part",
-            runs_models(&s->runs), NUMBER_SIZE(bytes), NUMBER_SIZE(room));
+            (uintmax_t)run_list_models(&s->runs), NUMBER_SIZE(bytes), NUMBER_SIZE(room));
     return STATUS_OK;
 }
 

@@ -8,17 +8,23 @@
 #include "base/memory.h"
 #include "record/run_record.h"
 
-/* How alike the halves of the tensor are; nothing without --split-half. */
-static void put_halves(struct json *j, const struct split_half *s)
+/* How alike two halves of the tensor are, or several replicates; nothing without them. */
+static void put_replication(struct json *j, const struct replication *s)
 {
-    const bool known = s->state == HALVES_COMPARED;
-    if (s->halves.mode == 0)
+    const struct slice_parts *parts = &s->parts;
+    const bool halves = slice_parts_are_halves(parts);
+    if (parts->mode == 0)
         return;
-    json_put_object(j, "split_half");
-    json_put_unsigned(j, "mode", (uint64_t)s->halves.mode);
-    json_put_unsigned(j, "seed", s->halves.seed);
-    json_put_array(j, "halves");
-    for (int k = 0; k < 2; k++) {
+    json_put_object(j, halves ? "split_half" : "replication");
+    json_put_unsigned(j, "mode", (uint64_t)parts->mode);
+    if (halves) {
+        json_put_unsigned(j, "seed", parts->seed);
+    } else {
+        json_put_unsigned(j, "parts", (uint64_t)parts->parts);
+        json_put_unsigned(j, "divisions", (uint64_t)parts->divisions);
+    }
+    json_put_array(j, halves ? "halves" : "replicates");
+    for (int k = 0; k < s->replicates; k++) {
         const struct starts *starts = &s->starts[k];
         const struct run none = {0},
                          *best = starts->made > 0 ? &starts->start[starts->best] : &none;
@@ -26,14 +32,22 @@ static void put_halves(struct json *j, const struct split_half *s)
         json_put_unsigned(j, "nonzeros", s->nonzeros[k]);
         json_put_number(j, "fit", starts->modelled > 0 ? best->result.fit : NAN);
         json_put_unsigned(j, "iterations", (uint64_t)best->result.iterations);
+        if (!halves && s->pairs > 0 && k < s->made) {
+            json_put_array(j, "components");
+            for (uint64_t r = 0; r < s->rank; r++)
+                json_put_number(j, NULL, s->with[r * (uint64_t)s->replicates + (uint64_t)k]);
+            json_end(j);
+        }
         json_end(j);
     }
     json_end(j);
-    json_put_number(j, "score", known ? s->match.score : NAN);
-    if (known) {
+    if (!halves)
+        json_put_numbers(j, "scores", s->score, s->pairs);
+    json_put_number(j, "score", s->median);
+    if (s->pairs > 0) {
         json_put_unsigned(j, "alike", s->alike);
         json_put_array(j, "components");
-        for (uint64_t r = 0; r < s->match.pairs; r++)
+        for (uint64_t r = 0; r < s->rank; r++)
             json_put_number(j, NULL, s->component[r].score);
         json_end(j);
     }
@@ -290,7 +304,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     put_result(j, &s->common.options.problem, &r->result, &r->model);
     if (r->runs.list.starts > 1)
         put_starts(j, &r->runs.starts[0]);
-    put_halves(j, &r->halves);
+    put_replication(j, &r->replication);
     if (ridge->count > 0) {
         json_put_object(j, "ridge_search");
         json_put_numbers(j, "ridge", ridge->ridge, (size_t)ridge->count);
@@ -344,6 +358,7 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
                       const struct rank_outcome *o)
 {
     const struct cpals_result *r = &o->result;
+    const struct replication_outcome *replication = &o->replication;
     const bool core_known = core_consistency_tells(&r->core),
                counts = loss_of(r->holdout_error.loss)->rates;
     struct ktensor_files files;
@@ -362,10 +377,14 @@ static void put_model(struct json *j, int order, const struct cpd_settings *s,
         json_put_number(j, counts ? "held_out_deviance_error" : "held_out_rmse_error",
                         r->holdout_error.error);
     }
-    if (o->halves.asked)
-        json_put_number(j, "split_half_score", o->halves.known ? o->halves.score : NAN);
-    if (o->halves.known)
-        json_put_unsigned(j, "split_half_alike", o->halves.alike);
+    if (replication->asked)
+        json_put_number(j, replication->halves ? "split_half_score" : "replication_score",
+                        replication->median);
+    if (replication->asked && !replication->halves)
+        json_put_numbers(j, "replication_scores", replication->score, replication->pairs);
+    if (replication->known)
+        json_put_unsigned(j, replication->halves ? "split_half_alike" : "replication_alike",
+                          replication->alike);
     if (o->ridge > 0)
         json_put_number(j, "ridge", o->ridge);
     json_put_unsigned(j, "other_starts", (uint64_t)o->agreement.others);
@@ -408,7 +427,7 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
         const struct rank_outcome *o = &r->outcome[i];
         json_put_object(&j, NULL);
         json_put_unsigned(&j, "rank", o->rank);
-        if (known & (RANKS_AGREEMENT | RANKS_HALVES))
+        if (known & (RANKS_AGREEMENT | RANKS_REPLICATES))
             json_put_bool(&j, "found_again", rank_found_again(o, known));
         if (o->failure.status == STATUS_OK)
             put_model(&j, r->tensor.shape.order, s, o);

@@ -59,7 +59,7 @@ static enum status open_tensor(struct cpd_rank *w, struct error *error)
     request.hashed = hash_is_needed(s);
     TRY(rank_tensor_open(w->tensor, w->comm, &request, w->progress, error));
     w->tensor->rows.devices = w->devices;
-    if (p->holdout.share > 0 || s->runs.halves.mode > 0)
+    if (p->holdout.share > 0 || s->runs.parts.mode > 0)
         TRY(rank_tensor_read(w->tensor, w->progress, error));
     if (p->holdout.share == 0)
         return STATUS_OK;
@@ -100,7 +100,7 @@ static enum status check_tensor(struct cpd_rank *w, struct error *error)
     TRY(cpd_settings_check_order(s, t->shape.order, error));
     if (t->listed.unknown > 0)
         TRY(cpd_settings_check_by_rows(s, "unknown entries (nan)", error));
-    TRY(split_half_check(&w->runs->list, t, error));
+    TRY(replication_check(&w->runs->list, t, error));
     TRY(cpd_start_check(in, &t->shape, error));
     if (s->resume) {
         uint64_t crc = in->resume.crc;
@@ -121,7 +121,7 @@ static enum status check_tensor(struct cpd_rank *w, struct error *error)
 static struct backend_options make_options(const struct cpd_rank *w)
 {
     struct backend_options options = w->settings->common.options;
-    options.spends = w->settings->runs.halves.mode == 0 &&
+    options.spends = w->settings->runs.parts.mode == 0 &&
                      (!is_alone(w) || options.problem.rank == w->settings->ranks.last);
     problem_take_unknown(&options.problem, w->tensor->listed.unknown);
     problem_begin_fading(&options.problem, &w->tensor->shape, w->tensor->nnz);
@@ -324,7 +324,7 @@ static enum status report(struct cpd_rank *w, struct error *error)
     for (int n = 0; w->settings->runs.choose_ridge && n < MAX_ORDER; n++)
         problem->rules.ridge[n] = results->runs.ridge.best;
     memcpy(times->operation, mine->operation, sizeof times->operation);
-    times->halves = mine->halves;
+    times->replicates = mine->replicates;
     if (!is_alone(w) || results->outcomes == 0) {
         times->read = t->input.read_seconds;
         times->exchange = t->exchange_seconds;

@@ -10,6 +10,9 @@
 
 #define MAX_ITERATIONS 1000000000
 #define MAX_STARTS     10000
+#define MAX_RUNS       30000
+
+#define REPLICATE_PARTS 10 /* unless --replicate says how many */
 
 #define HOLDOUT_SEED       1   /* unless the user gives another                 */
 #define ITERATIONS         50  /* unless the user says how many ...             */
@@ -96,7 +99,7 @@ static enum status set_holdout(const struct cli_option *o, void *to, const char 
 static enum status set_halves(const struct cli_option *o, void *to, const char *text,
                               struct error *error)
 {
-    struct halves *halves = to;
+    struct slice_parts *parts = to;
     uint64_t mode = 0, seed = 0;
     const char *end = cmd_take_seed(o->name, text, &seed, error);
     if (!end)
@@ -106,7 +109,33 @@ static enum status set_halves(const struct cli_option *o, void *to, const char *
                          "%s: '%s', expected a mode from 1 to %d, as 1, or a mode and a seed, as "
                          "1:7",
                          o->name, text, MAX_ORDER);
-    *halves = (struct halves){.mode = (int)mode, .seed = seed};
+    *parts = (struct slice_parts){.mode = (int)mode, .parts = 2, .divisions = 1, .seed = seed};
+    return STATUS_OK;
+}
+
+/* A mode, as 1, perhaps with a number of parts, as 1:10, and of divisions, as 1:10:3. */
+static enum status set_replicates(const struct cli_option *o, void *to, const char *text,
+                                  struct error *error)
+{
+    struct slice_parts *parts = to;
+    uint64_t number[3] = {0, REPLICATE_PARTS, 1};
+    const char *at = text, *const end = text + strlen(text);
+    for (int i = 0; i < 3 && at; i++) {
+        const char *colon = memchr(at, ':', (size_t)(end - at)), *last = colon ? colon : end;
+        if (number_parse_unsigned(at, last, &number[i]) != last)
+            number[0] = 0;
+        at = colon ? colon + 1 : NULL;
+    }
+    if (at || number[0] < 1 || number[0] > MAX_ORDER || number[1] < 2 || number[2] < 1 ||
+        number[1] > MOST_REPLICATES || number[2] > MOST_REPLICATES ||
+        number[1] * number[2] > MOST_REPLICATES)
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected a mode from 1 to %d, as 1, or with a number of parts "
+                         "from 2 on, as 1:10, or of divisions, too, as 1:10:3, of at most %d parts "
+                         "in all",
+                         o->name, text, MAX_ORDER, MOST_REPLICATES);
+    *parts = (struct slice_parts){
+        .mode = (int)number[0], .parts = (int)number[1], .divisions = (int)number[2]};
     return STATUS_OK;
 }
 
@@ -214,7 +243,12 @@ static const struct cli_option model_options[] = {
     {"--split-half", 0, "MODE[:SEED]",
      "also decompose two halves of the slices of MODE,\n1, 3, ... and 2, 4, ..., or by a SEED, and "
      "show\nwhich components both have",
-     CLI_OWN(set_halves, struct halves, struct cpd_settings, runs.halves)},
+     CLI_OWN(set_halves, struct slice_parts, struct cpd_settings, runs.parts)},
+    {"--replicate", 0, "MODE[:N[:M]]",
+     "also decompose the tensor without each of\nN parts (10) of the slices of MODE, by M "
+     "divisions\n(1), and show which components are found again",
+     CLI_OWN(set_replicates, struct slice_parts, struct cpd_settings, runs.parts),
+     .excludes = "--split-half"},
     {"--loss", 0, "WHAT", "what the model minimises: {words} (for\ncounts) ({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
@@ -285,14 +319,16 @@ bool cpd_settings_range(const struct cpd_settings *s)
     return s->ranks.last > s->ranks.first;
 }
 
-/* Refuses what makes no sense with several starts, a range of -r or halves. */
+/* Refuses what makes no sense with several starts, a range of -r or replicates. */
 static enum status check_runs(const struct cpd_settings *s, struct error *error)
 {
-    const int models = s->runs.halves.mode > 0 ? 3 * s->runs.starts : s->runs.starts;
-    const char *several = cpd_settings_range(s)     ? "a range of -r"
-                          : s->runs.starts > 1      ? "--starts"
-                          : s->runs.halves.mode > 0 ? "--split-half"
-                                                    : NULL;
+    const struct slice_parts *parts = &s->runs.parts;
+    const int models = (1 + slice_parts_replicates(parts)) * s->runs.starts;
+    const char *several = cpd_settings_range(s)           ? "a range of -r"
+                          : s->runs.starts > 1            ? "--starts"
+                          : slice_parts_are_halves(parts) ? "--split-half"
+                          : parts->mode > 0               ? "--replicate"
+                                                          : NULL;
     if (!several)
         return STATUS_OK;
     if (s->init_stem)
@@ -310,6 +346,10 @@ static enum status check_runs(const struct cpd_settings *s, struct error *error)
         return error_set(error, STATUS_INPUT,
                          "--seed %ju: %d starts need seeds above %ju, the largest",
                          (uintmax_t)s->runs.guess.seed, models, (uintmax_t)CMD_MAX_SEED);
+    if (models > MAX_RUNS)
+        return error_set(error, STATUS_INPUT,
+                         "--starts %d and %d replicates: %d starts in all, expected at most %d",
+                         s->runs.starts, slice_parts_replicates(parts), models, MAX_RUNS);
     return STATUS_OK;
 }
 
@@ -456,9 +496,8 @@ static enum status complete(struct cpd_settings *s, struct error *error)
         TRY(default_stem(s, error));
     if (cpd_settings_range(s) && !s->nowrite)
         s->ranks_path = memory_text(error, "%s.ranks.json", s->base_stem);
-    /* The models of all starts, of the halves too; for checkpoints also the state, the previous
-     * model (momentum) and the best one. */
-    s->common.options.models = (uint64_t)runs_models(&s->runs) + (s->saving.path ? 3 : 0);
+    /* For checkpoints also the state, the previous model (momentum) and the best one. */
+    s->common.options.models = run_list_models(&s->runs) + (s->saving.path ? 3 : 0);
     return cpd_settings_take_rank(s, s->ranks.first, error);
 }
 

@@ -121,37 +121,42 @@ static void show_starts(struct progress *to, const struct starts *s)
     }
 }
 
-/* --- the halves of a tensor --- */
+/* --- replicates of a tensor --- */
 
 #define ROW_TEXT (32 + 12 * MAX_ORDER)
 
-/* Shows for each component of the whole the score of its partners in both halves with each other,
- * its score with each of them, and the cosines of the modes of the first; nothing where the halves
- * were not compared. */
-static void show_halves(struct progress *to, const struct split_half *s)
+/* Shows for each component of the whole its scores (struct replicated_component), or of two halves
+ * the score of its partners with each other and its score with each; and the cosines of the two
+ * partners that are least alike. Nothing where no replicates were compared. */
+static void show_replication(struct progress *to, const struct replication *s)
 {
-    const int order = s->match.order;
+    const bool halves = slice_parts_are_halves(&s->parts);
     char text[ROW_TEXT] = "", mode[32];
-    if (s->halves.mode == 0 || s->state != HALVES_COMPARED)
+    if (s->pairs == 0)
         return;
-    for (int n = 0, used = 0; n < order; n++) {
-        snprintf(mode, sizeof mode, "mode %d", s->match.mode[n] + 1);
+    for (int n = 0, used = 0; n < s->order; n++) {
+        snprintf(mode, sizeof mode, "mode %d", s->mode[n] + 1);
         used += snprintf(text + used, sizeof text - (size_t)used, " %10s", mode);
     }
-    progress_note(to, "  component     halves     half 1     half 2%s", text);
-    for (uint64_t r = 0; r < s->match.pairs; r++) {
-        const struct half_partners *partners = &s->component[r];
-        const double *cosine = s->match.cosine + partners->pair * (uint64_t)order;
-        for (int n = 0, used = 0; n < order; n++)
-            used += snprintf(text + used, sizeof text - (size_t)used, " %10.4f", fabs(cosine[n]));
-        progress_note(to, "  %9ju %10.4f %10.4f %10.4f%s%s", (uintmax_t)r + 1,
-                      s->match.pair[partners->pair].score, partners->with[0], partners->with[1],
-                      text, partners->score < HALVES_ALIKE ? "  differs" : "");
+    progress_note(to, "  component %s%s",
+                  halves ? "    halves     half 1     half 2" : "     least     median", text);
+    for (uint64_t r = 0; r < s->rank; r++) {
+        const struct replicated_component *c = &s->component[r];
+        const double *with = s->with + r * (uint64_t)s->replicates;
+        char scores[64];
+        for (int n = 0, used = 0; n < s->order; n++)
+            used += snprintf(text + used, sizeof text - (size_t)used, " %10.4f", c->cosine[n]);
+        if (halves)
+            snprintf(scores, sizeof scores, "%10.4f %10.4f %10.4f", c->pair, with[0], with[1]);
+        else
+            snprintf(scores, sizeof scores, "%10.4f %10.4f", c->score, c->median);
+        progress_note(to, "  %9ju %s%s%s", (uintmax_t)r + 1, scores, text,
+                      c->score < REPLICATES_ALIKE ? "  differs" : "");
     }
 }
 
-/* The tables of the starts and of the halves are results, which -q leaves; with a range of -r only
- * the table of the range is one. */
+/* The tables of the starts and of the replicates are results, which -q leaves; with a range of -r
+ * only the table of the range is one. */
 void cpd_show_result(struct cpd_job *job)
 {
     const struct cpd_settings *s = &job->inputs.settings;
@@ -170,8 +175,8 @@ void cpd_show_result(struct cpd_job *job)
                        !problem_has_one_optimum(&s->common.options.problem));
     cpd_show_findings(r, to);
     to = range ? &run->progress : &run->tables;
-    show_halves(to, &r->halves);
-    find_in_halves(&r->findings, &r->halves);
+    show_replication(to, &r->replication);
+    find_in_replication(&r->findings, &r->replication);
     cpd_show_findings(r, to);
 }
 
@@ -194,9 +199,9 @@ static void draw(char *text, double part)
 static void show_outcome(struct progress *to, const struct rank_outcome *o, bool core, int width)
 {
     const struct cpals_result *r = &o->result;
-    const struct halves_outcome *h = &o->halves;
+    const struct replication_outcome *replication = &o->replication;
     char bar[BAR + 1], core_bar[BAR + 1] = "", percent[CORE_TEXT] = "-", fit[FIT_TEXT],
-                                      middle[128] = "", agree[32] = "", halves[64];
+                                      middle[128] = "", agree[32] = "", scores[96];
     if (o->failure.status != STATUS_OK) {
         progress_note(to, "%7ju         - failed: %s", (uintmax_t)o->rank, o->failure.message);
         return;
@@ -218,13 +223,16 @@ static void show_outcome(struct progress *to, const struct rank_outcome *o, bool
     }
     if (o->agreement.others > 0)
         snprintf(agree, sizeof agree, "%d of %d", o->agreement.agree, o->agreement.others);
-    if (h->known)
-        snprintf(halves, sizeof halves, " %.4f, %ju of %ju", h->score, (uintmax_t)h->alike,
-                 (uintmax_t)o->rank);
+    if (!replication->known)
+        snprintf(scores, sizeof scores, "%s", replication->asked ? " -" : "");
+    else if (replication->halves)
+        snprintf(scores, sizeof scores, " %.4f, %ju of %ju", replication->median,
+                 (uintmax_t)replication->alike, (uintmax_t)o->rank);
     else
-        snprintf(halves, sizeof halves, "%s", h->asked ? " -" : "");
+        snprintf(scores, sizeof scores, " %.4f, %.4f, %ju of %ju", replication->median,
+                 replication->least, (uintmax_t)replication->alike, (uintmax_t)o->rank);
     progress_note(to, "%7ju %9s %s %s%-*s%s", (uintmax_t)o->rank,
-                  fit_text(r->fit, r->trust.noise, 6, fit), bar, middle, width, agree, halves);
+                  fit_text(r->fit, r->trust.noise, 6, fit), bar, middle, width, agree, scores);
 }
 
 void cpd_show_range(struct cpd_job *job)
@@ -236,21 +244,23 @@ void cpd_show_range(struct cpd_job *job)
     char suggestion[RANK_CHOICE_TEXT];
     const unsigned known = rank_known(outcome, count);
     const char *agree = known & RANKS_AGREEMENT ? AGREE_HEAD : "";
-    const char *halves = known & RANKS_HALVES ? " halves: score, alike" : "";
+    const char *replicates = known & RANKS_TWO_HALVES   ? " halves: score, alike"
+                             : known & RANKS_REPLICATES ? " replicates: median, least, found again"
+                                                        : "";
     const bool core = known & RANKS_CORE;
     if (!(known & RANKS_MODEL))
         return;
     if (known & RANKS_HOLDOUT)
         progress_note(to, "   rank       fit 0 to 1               held-out error     %s%s%s%s",
                       known & RANKS_RIDGE ? "   ridge " : "", core ? "     core  " : "", agree,
-                      halves);
+                      replicates);
     else if (!core)
-        progress_note(to, "   rank       fit 0 to 1           %s%s", agree, halves);
+        progress_note(to, "   rank       fit 0 to 1           %s%s", agree, replicates);
     else
         progress_note(to, "   rank       fit 0 to 1                     core 0 to 100%*s%s%s",
-                      *agree || *halves ? 13 : 0, "", agree, halves);
+                      *agree || *replicates ? 13 : 0, "", agree, replicates);
     for (int i = 0; i < count; i++)
-        show_outcome(to, &outcome[i], core, *agree && *halves ? (int)strlen(AGREE_HEAD) : 0);
+        show_outcome(to, &outcome[i], core, *agree && *replicates ? (int)strlen(AGREE_HEAD) : 0);
     if (count < rank_range_count(&s->ranks))
         progress_note(to, "not all ranks were tried before the end of the run");
     const uint64_t rank = rank_suggestion(outcome, count, suggestion);

@@ -1,4 +1,4 @@
-# Runs of blco cpd that compare two halves of the tensor: --split-half.
+# Runs of blco cpd that compare two halves of the tensor, or more replicates: --split-half, --replicate.
 # bats file_tags=plain
 load cli_helpers
 load ../support/mpi
@@ -48,7 +48,7 @@ valid() {
     valid f.ranks.json
     "$BLCO" report -q f
     grep -q 'Score of the halves against rank' f.html
-    grep -q 'A model that is not found again, by other starts or in both halves' f.html
+    grep -q 'A model that is not found again, by other starts, in both halves' f.html
     grep -q '<td class="n">0.99[0-9]*, 3 alike</td>' f.html
 }
 
@@ -138,7 +138,113 @@ valid() {
     valid split.json
 }
 
-@test "what contradicts --split-half is refused" {
+@test "the output of --split-half stays, and --replicate with two parts is the same" {
+    run="-r 3 --starts 3 --split-half 2:7 -q --nowrite"
+    run -0 cpd "$fluorescence" $run
+    [ "$output" = "$(cat <<'END'
+                seed iterations         fit  score
+                   1         50 0.845896036 0.6458  iteration limit
+                   2         24 0.927633366 1.0000  converged
+                   3         18 0.927637204 1.0000  converged, best
+1 of 2 other starts lead to the components of the best (score 0.95 or more), the rest to others that fit less
+  component     halves     half 1     half 2     mode 1     mode 3
+          1     0.9997     0.9999     0.9999     0.9999     0.9997
+          2     0.9993     0.9998     0.9998     0.9999     0.9995
+          3     0.9994     0.9998     0.9999     0.9999     0.9995
+both halves of mode 2 lead to the same components (score 0.9995; the least, of component 2, 0.9993)
+END
+)" ]
+    cpd "$fluorescence" -r 3 --starts 2 --split-half 2 -q --nowrite --record a.json >a
+    cpd "$fluorescence" -r 3 --starts 2 --replicate 2:2 -q --nowrite --record b.json >b
+    cmp a b
+    for file in a b; do grep -A 22 '"split_half"' $file.json | sed '/ridge_search\|trace/,$d' >$file.halves; done
+    grep -q '"components"' a.halves && cmp a.halves b.halves
+}
+
+@test "the scores of replicates are those of models of tensors that lack the slices" {
+    how="-r 3 --starts 3 -i 500 --tol 1e-9 -q"
+    run -0 cpd "$fluorescence" $how --replicate 1:5 -o whole --record whole.json
+    [[ $output == *"  component      least     median     mode 2     mode 3"$'\n'* ]]
+    [[ $output == *"the 5 replicates of mode 1 lead to the same components (median score 0.9996, least 0.9993; the least of a component, of component 3, 0.9987)"* ]]
+    for k in 1 2 3 4 5; do # replicate k lacks the last slice but k - 1
+        awk -v without=$((6 - k)) '!/^#/ && $1 != without' "$fluorescence" >"$k.tns"
+        cpd "$k.tns" $how -o "$k" >messages
+    done
+    for a in 1 2 3 4; do
+        for ((b = a + 1; b <= 5; b++)); do
+            "$BLCO" compare $a $b --modes 2,3 --no-weights --json | grep -m 1 '"score"' | grep -oE '[0-9][0-9.e-]*'
+        done
+    done >expected
+    for k in 1 2 3 4 5; do "$BLCO" compare whole $k --modes 2,3 --no-weights --json | grep '"score"' | sed 1d; done | grep -oE '[0-9][0-9.e-]*' >partners
+    python3 - <<'END'
+import json
+record = json.load(open("whole.json"))["replication"]
+expected = [float(line) for line in open("expected")]
+assert len(expected) == 10 and max(abs(a - b) for a, b in zip(record["scores"], expected)) < 1e-5
+assert abs(record["score"] - sum(sorted(expected)[4:6]) / 2) < 1e-5
+partners = [float(line) for line in open("partners")]
+found = [score for replicate in record["replicates"] for score in replicate["components"]]
+assert len(partners) == 15 and max(abs(a - b) for a, b in zip(found, partners)) < 1e-5
+assert record["alike"] == 3 and len(record["components"]) == 3
+assert all(score <= min(found[r::3]) + 1e-12 for r, score in enumerate(record["components"]))
+assert [r["nonzeros"] for r in record["replicates"]] == [sum(float(line.split()[3]) != 0 for line in open(f"{k}.tns")) for k in range(1, 6)]
+END
+    valid whole.json
+    "$BLCO" report -q whole
+    grep -q 'mode 1, 5 parts: median score 0.9996, 3 of 3 components are found again' whole.html
+    grep -q '<th scope="col" class="n">Replicates</th>' whole.html
+}
+
+@test "the components of a planted tensor are found again up to its rank" {
+    "$BLCO" generate -q --dims 30x20x15 --nnz 9000 --planted-rank 3 --noise .1 --seed 4 planted.tns
+    for parts in 1:2 1:5 1:4:3; do
+        run -0 cpd planted.tns -r 2:4 --starts 4 -i 300 --replicate $parts -q -o p
+        [ "$(number suggested p.ranks.json)" = 3 ]
+        [ "$parts" = 1:2 ] || [[ $output == *"replicates: median, least, found again"* ]]
+        [[ $output =~ $'\n'"      3 "[^$'\n']*" 0.99"[0-9.,\ ]*", 3 of 3"$'\n' ]]
+        [[ $output =~ $'\n'"      4 "[^$'\n']*", "[0-3]" of 4"$'\n' ]]
+    done
+    valid p.ranks.json
+    [ "$(number replication_alike p.ranks.json | sed -n 2p)" = 3 ]
+    python3 -c 'import json
+for rank in json.load(open("p.ranks.json"))["ranks"]:
+    scores = sorted(rank["replication_scores"])
+    assert len(scores) == 18 and abs(rank["replication_score"] - (scores[8] + scores[9]) / 2) < 1e-12
+    assert (min(scores) > .95) == (rank["rank"] < 4), rank'
+    "$BLCO" report -q p
+    grep -q 'Scores of the replicates against rank' p.html
+    grep -q 'where some slices are left out, may be an accident' p.html
+    [ "$(grep -o 'class="point"' p.html | wc -l)" -gt 10 ]
+    grep -q '<td class="n">0.99[0-9]*, 3 found again</td>' p.html
+}
+
+@test "replicates go with counts, unknown entries and a ridge that is chosen, in any number of processes" {
+    communities
+    run -0 cpd counts.tns -r 1:3 --loss poisson --starts 3 --replicate 1:4 -q --nowrite
+    [[ $output == *"rank 2 is suggested: other starts and all replicates find its model again, and it is the largest such rank"* ]]
+    run -0 cpd "$fluorescence" -r 3 --unlisted unknown --holdout .1 --ridge auto --replicate 3:3 --starts 2 --record r.json --nowrite
+    [[ $output == *"the 3 replicates of mode 3 lead to the same components"* && $output == *"held out "* ]]
+    run="-r 3 --replicate 2:3:2 --starts 3 -i 300 --tol 1e-9 -q --nowrite --record r.json"
+    expected=$(cpd "$fluorescence" $run | tail -n 1)
+    [[ $expected == "the 6 replicates of mode 2 lead to the same components"* ]]
+    needs_mpirun
+    [ "$(processes 3 "$BLCO" cpd --backend host "$fluorescence" $run | tail -n 1)" = "$expected" ]
+}
+
+@test "replicates that were made before a signal are compared" {
+    "$BLCO" cpd --backend host "$fluorescence" -r 3 -i 2000 --tol 0 -o cut --starts 2 --replicate 1:5:40 --record cut.json >messages 2>&1 & pid=$!
+    until grep -q '^replicate 4 of 200, without part 2 of mode 1 (slices 2, 7, ...): ' messages; do sleep .1; done
+    kill -TERM $pid
+    wait $pid && false || [ $? -eq 143 ]
+    grep -qE '^the replicates of mode 1 were not all compared: the run ended before; in the first [0-9]+, [0-3] of 3 components are found again \(scores from 0\.[0-9]+ to [01]\.[0-9]+\)$' messages
+    [ -s cut.mode1.mat ]
+    valid cut.json
+    run -0 cpd "$fluorescence" -r 3 --tol 0 -i 1000000000 --time-limit 1s --replicate 1:5 --record r.json --nowrite
+    [[ $output == *"the replicates of mode 1 were not compared: the run ended before"* ]]
+    valid r.json
+}
+
+@test "what contradicts --split-half or --replicate is refused" {
     refused() {
         local expected=$1 && shift
         run cpd "$fluorescence" -r 2 --nowrite -q "$@"
@@ -158,4 +264,11 @@ valid() {
     [ "$status" -eq 2 ]
     [ "$output" = "blco cpd: --split-half 1: one half has no nonzeros, expected some in both; 1:1 divides the slices in another way" ]
     run -0 cpd odd.tns -r 1 --split-half 2 --nowrite -q
+    refused "--replicate: mode 4, but the tensor has 3" --replicate 4
+    refused "--replicate 1:10: mode 1 has 5 slices, expected at most as many parts" --replicate 1
+    refused "--init s and --replicate: --init provides a single start" --replicate 1:5 --init s
+    refused "--checkpoint and --replicate: a checkpoint has the state of one start" --replicate 1:5 --checkpoint c
+    run cpd odd.tns -r 1 --replicate 1:5 --nowrite -q
+    [ "$status" -eq 2 ]
+    [ "$output" = "blco cpd: --replicate 1:5: part 2 of division 1 has no nonzeros, expected some in each; fewer parts have more slices each" ]
 }
