@@ -61,7 +61,7 @@ static const struct cli_option output_options[] = {
      CLI_FLAG(struct job, residuals)},
     {"--loss", 0, "WHAT",
      "with --residuals: {words}; poisson is for\ncounts, with residuals of deviance and of "
-     "Pearson,\nand how likely so many counts are (the model's, else\n{default})",
+     "Pearson,\nand p-values (the model's, else {default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
      CLI_GIVEN(struct job, loss_given), .needs = "--residuals"},
     {"--count", 'n', "N",

@@ -12,7 +12,10 @@
 
 #define WIDEST     8      /* doubles of a vector                                              */
 #define MOST_TERMS 100000 /* of a series, whose terms then have become small                  */
-#define LARGE      1e6    /* above, the series would be long, and its first term inaccurate */
+#define LARGE      1e4    /* above, the series would be long where ... */
+#define NEAR       .1 /* ... count and mean differ by less, relative to the count              */
+#define FAR        5  /* erfc by a continued fraction ... */
+#define FRACTION   60 /* ... of so many terms                                             */
 
 static bool take_counts(double x)
 {
@@ -111,56 +114,124 @@ static double residual(double value, double model)
     return copysign(sqrt(2 * poisson_misfit(value, rate)), value - rate);
 }
 
-/* exp(-m) m^x / gamma(x + 1), from the misfit, so that nothing cancels where x is near m. */
-static double density(double x, double m)
+/* log(exp(-m) m^a / gamma(a + 1)), from the misfit, so that nothing cancels where a is near m. */
+static double log_density(double a, double m)
 {
-    return exp(poisson_perfect(x) - poisson_misfit(x, m));
+    return poisson_perfect(a) - poisson_misfit(a, m);
 }
 
-/* The normal distribution, with a correction for its skewness (N. M. Temme, *The asymptotic
- * expansion of the incomplete gamma functions*, SIAM Journal on Mathematical Analysis 10, 1979): to
- * about nine digits for large x, in the tails as well. */
-static double large_upper_tail(double x, double m)
+/* log(exp(z^2) erfc(z)), z >= 0: by a continued fraction where erfc(z) may become too small. */
+static double log_scaled_erfc(double z)
 {
-    const double misfit = poisson_misfit(x, m);
-    const double eta = copysign(fmin(1, sqrt(2 * misfit / x)), m - x);
-    const double skewed = 1.0 / 3 - eta * (1.0 / 12 - eta * (2.0 / 135 - eta / 864));
-    return erfc(copysign(sqrt(misfit), x - m)) / 2 + exp(-misfit) / sqrt(2 * M_PI * x) * skewed;
+    if (z < FAR)
+        return z * z + log(erfc(z));
+    double fraction = z;
+    for (int i = FRACTION; i > 0; i--)
+        fraction = z + i / (2 * fraction);
+    return -log(fraction) - log(M_PI) / 2;
 }
 
-/* The probability that a Poisson variable of mean m > 0 is x or more. If x is no whole number, that
- * of the gamma distribution. W. H. Press et al.: Numerical Recipes, 3rd edition, 2007, section 6.2:
- * a series where the probability is small, a continued fraction for the rest where it is not. */
-static double upper_tail(double x, double m)
+/* Which tail of the gamma distribution: P(a, m), the probability of a or more counts where m are
+ * expected, or Q(a, m) = 1 - P(a, m), that of a - 1 counts or fewer. */
+enum tail { TAIL_P = 1, TAIL_Q = -1 };
+
+/* log P or log Q where a is large and near m: the normal distribution, with corrections for its
+ * skewness (N. M. Temme, *The asymptotic expansion of the incomplete gamma functions*, SIAM Journal
+ * on Mathematical Analysis 10, 1979). */
+static double log_near_tail(double a, double m, enum tail tail)
 {
-    if (!(x > 0))
-        return x == x ? 1 : x;
-    const double rate = poisson_rate(m);
-    if (x > LARGE)
-        return large_upper_tail(x, rate);
-    if (rate < x + 1) {
+    /* coefficient[k][n] of eta^n / a^k */
+    static const double coefficient[3][9] = {
+        {-1.0 / 3, 1.0 / 12, -2.0 / 135, 1.0 / 864, 1.0 / 2835, -1.7875514403292181e-4,
+         3.9192631785224378e-5, -2.1854485106799922e-6, -1.8540622107151600e-6},
+        {-1.0 / 540, -1.0 / 288, 1.0 / 378, -9.9022633744855967e-4, 2.0576131687242798e-4,
+         -4.0187757201646090e-7, -1.8098550334489978e-5, 7.6491609160811101e-6},
+        {25.0 / 6048, -139.0 / 51840, 1.0 / 1296, 2.0093878600823045e-6, -1.0736653226365161e-4}};
+    const double misfit = poisson_misfit(a, m), root = sqrt(misfit);
+    const double eta = copysign(sqrt(2 * misfit / a), m - a);
+    double skewed = 0;
+    for (int k = 2; k >= 0; k--) {
+        double sum = 0;
+        for (int n = 8; n >= 0; n--)
+            sum = sum * eta + coefficient[k][n];
+        skewed = skewed / a + sum;
+    }
+    skewed *= -tail / sqrt(2 * M_PI * a);
+    if (tail * eta > 0) /* the tail has the middle of the distribution */
+        return log1p(exp(-misfit) * (skewed - exp(log_scaled_erfc(root)) / 2));
+    return log(exp(log_scaled_erfc(root)) / 2 + skewed) - misfit;
+}
+
+/* log P(a, m) where m < a + 1, log Q(a, m) elsewhere: a series and a continued fraction (W. H.
+ * Press et al.: Numerical Recipes, 3rd edition, 2007, section 6.2). */
+static double log_smaller_tail(double a, double m)
+{
+    if (m < a + 1) {
         double term = 1, sum = 1;
         for (int i = 1; i < MOST_TERMS && term > sum * DBL_EPSILON; i++) {
-            term *= rate / (x + i);
+            term *= m / (a + i);
             sum += term;
         }
-        return fmin(1, density(x, rate) * sum);
+        return log_density(a, m) + log(sum);
     }
-    double b = rate + 1 - x, c = 1 / DBL_MIN, d = 1 / b, h = d;
+    double b = m + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d;
     for (int i = 1; i < MOST_TERMS; i++) {
-        const double a = -i * (i - x);
+        const double step = -i * (i - a);
         b += 2;
-        d = 1 / (a * d + b);
-        c = b + a / c;
+        d = 1 / (step * d + b);
+        c = b + step / c;
         h *= d * c;
         if (fabs(d * c - 1) < DBL_EPSILON)
             break;
     }
-    return fmax(0, 1 - density(x, rate) * x * h);
+    return log_density(a, m) + log(a * h);
 }
 
-/* The residual, that of Pearson, (x - m) / sqrt(m), and the probability of this count or a larger
- * one. */
+static double log_tail(double a, double m, enum tail tail)
+{
+    if (a > LARGE && fabs(m - a) < NEAR * a)
+        return log_near_tail(a, m, tail);
+    const double found = fmin(0, log_smaller_tail(a, m));
+    return (m < a + 1) == (tail == TAIL_P) ? found : log1p(-exp(found));
+}
+
+/* The logarithms of the probabilities that a Poisson variable of mean m > 0 is x or more, and x or
+ * less. If x is no whole number, those of the gamma distribution. */
+static double log_upper(double x, double m)
+{
+    return x > 0 ? log_tail(x, m, TAIL_P) : 0;
+}
+
+static double log_lower(double x, double m)
+{
+    return x > 0 ? log_tail(x + 1, m, TAIL_Q) : -m;
+}
+
+/* Twice the smaller of the two tails. The median is at most log 2 below m and 1/3 above it (K. P.
+ * Choi, *On the medians of gamma distributions and an equation of Ramanujan*, Proceedings of the
+ * American Mathematical Society 121, 1994), so that one tail is enough where x is not near m. */
+static double log_p(double value, double model)
+{
+    const double rate = poisson_rate(model);
+    if (isnan(value - model))
+        return NAN;
+    if (isinf(value) || isinf(rate))
+        return -INFINITY;
+    const double upper = value > rate - 1 ? log_upper(value, rate) : 0;
+    const double lower = value < rate + 1 ? log_lower(value, rate) : 0;
+    return fmin(0, M_LN2 + fmin(upper, lower));
+}
+
+/* 1 - (P(X >= x) - v P(X = x)) / P(X >= least) */
+static double place(double value, double model, double least, double v)
+{
+    const double rate = poisson_rate(model);
+    const double all = least > 0 ? -expm1(-rate) : 1;
+    const double upper = exp(log_upper(value, rate)), own = exp(log_density(value, rate));
+    return fmin(fmax(1 - (upper - v * own) / all, 0), 1);
+}
+
+/* The residual, that of Pearson, (x - m) / sqrt(m), and the p-value. */
 static void residual_numbers(double value, double model, double *number)
 {
     number[0] = number[1] = number[2] = residual(value, model);
@@ -168,7 +239,7 @@ static void residual_numbers(double value, double model, double *number)
         return;
     const double rate = poisson_rate(model);
     number[1] = (value - rate) / sqrt(rate);
-    number[2] = upper_tail(value, rate);
+    number[2] = exp(log_p(value, model));
 }
 
 const struct loss loss_poisson = {.rates = true,
@@ -185,6 +256,8 @@ const struct loss loss_poisson = {.rates = true,
                                   .null_deviance = null_deviance,
                                   .margins = true,
                                   .residual = residual,
+                                  .log_p = log_p,
+                                  .place = place,
                                   .residual_numbers = residual_numbers,
                                   .residuals = RESIDUAL_NUMBERS,
                                   .residual_name = {"residual", "pearson", "p"}};

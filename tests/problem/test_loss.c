@@ -127,42 +127,96 @@ static void test_least(void **state)
         }
 }
 
-/* The probability of x or more. */
-static double upper_tail(double x, double m)
-{
-    double number[RESIDUAL_NUMBERS];
-    loss_poisson.residual_numbers(x, m, number);
-    return number[2];
-}
-
-/* The sum of the probabilities of x, x + 1, ..., the smallest first. */
-static long double tail(int x, long double m)
+/* The probability of `first` to `last` counts, where m are expected. */
+static long double sum_of(int first, int last, long double m)
 {
     long double sum = 0;
-    for (int k = x + 4000; k >= x; k--)
+    for (int k = last; k >= first; k--)
         sum += expl((long double)k * logl(m) - m - lgammal((long double)k + 1));
     return sum;
 }
 
-static void test_upper_tail(void **state)
+/* Twice the smaller tail, against sums in long double; p and its logarithm are one number. */
+static void test_p_values(void **state)
 {
     (void)state;
     static const double means[] = {1e-9, 0.01, 0.5, 1, 3.7, 12, 99.5, 512, 1000};
-    static const int counts[] = {1, 2, 3, 7, 20, 99, 100, 101, 400, 512, 1100};
-    assert_true(upper_tail(0, 3) == 1);
-    assert_true(isnan(upper_tail(NAN, 3)));
+    static const int counts[] = {0, 1, 2, 3, 7, 20, 99, 100, 101, 400, 512, 1100};
+    assert_true(isnan(loss_poisson.log_p(NAN, 3)) && isnan(loss_poisson.log_p(3, NAN)));
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-            const long double expected = tail(counts[k], means[i]);
-            const double found = upper_tail(counts[k], means[i]);
-            if (expected > 1e-290L && !(fabsl(found / expected - 1) < 1e-11L))
-                fail_msg("mean %g, count %d: %.17g, expected %.17Lg", means[i], counts[k], found,
-                         expected);
-            assert_true(found >= 0 && found <= 1);
+            const long double upper = sum_of(counts[k], counts[k] + 4000, means[i]),
+                              lower = sum_of(0, counts[k], means[i]);
+            const long double expected = fminl(1, 2 * fminl(upper, lower));
+            double number[RESIDUAL_NUMBERS];
+            loss_poisson.residual_numbers(counts[k], means[i], number);
+            if (expected > 1e-290L && !(fabsl(number[2] / expected - 1) < 1e-11L))
+                fail_msg("mean %g, count %d: %.17g, expected %.17Lg", means[i], counts[k],
+                         number[2], expected);
+            assert_true(number[2] == exp(loss_poisson.log_p(counts[k], means[i])));
+            assert_true(number[2] >= 0 && number[2] <= 1);
         }
 }
 
-/* Sums of the probabilities in long double, the first of them with fifty digits. */
+/* Logarithms of p-values from sums or incomplete gamma functions with 40 digits; those of large
+ * counts from either way of computing them. */
+static void test_tails(void **state)
+{
+    (void)state;
+    static const struct {
+        double count, mean, log_p;
+    } of[] = {{0, 12.14, -11.446852819440055},
+              {0, 1e-9, 0},
+              {0, 5000, -4999.3068528194401},
+              {1, 1e-9, -20.030118656886466},
+              {3, 3, 0},
+              {4, 3, -0.34879716607950739},
+              {2, 3, -0.16678665594378392},
+              {7, .5, -13.119986601291465},
+              {40, 12.14, -21.560166295295837},
+              {1, 12.14, -8.8711918063835908},
+              {2.5, 7.25, -2.4540987325086444},
+              {100, 512, -250.99705002828931},
+              {700, 512, -33.129736829810447},
+              {300, 512, -53.840085330278728},
+              {5000, 1, -37591.450161716212},
+              {3, 5000, -4975.5464326544434},
+              {10001, 10000, -0.0053333595494100911},
+              {12000, 10000, -190.99153466204967},
+              {8000, 10000, -217.96353988896063},
+              {10600, 10000, -19.664884103950547},
+              {9400, 10000, -20.38234939532585},
+              {10050, 10000, -0.4784995368818728},
+              {9999, 9999.5, 0},
+              {11999, 12000, -0.0024308386208206889},
+              {13000, 14300, -63.539456004607525},
+              {13000, 14299, -63.447890499042192},
+              {13001, 14302, -63.626646497221229},
+              {20000, 18001, -109.97813993501029},
+              {100, 1e5, -99211.752681387667},
+              {999999, 1e6, -0.00026599689578293463},
+              {1e6, 1, -12815518.691509989},
+              {1e6, 1200000, -17683.785018289294},
+              {2e6, 1960000, -408.98395353766428},
+              {1960000, 2e6, -406.25287477755233},
+              {10003000000, 1e10, -453.58295354670562}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const double found = loss_poisson.log_p(of[i].count, of[i].mean);
+        if (!(fabs(found - of[i].log_p) <= 2e-14 * fmax(10, fabs(of[i].log_p))))
+            fail_msg("mean %g, count %.14g: %.17g, expected %.17g", of[i].mean, of[i].count, found,
+                     of[i].log_p);
+    }
+    assert_true(isinf(loss_poisson.log_p(INFINITY, 3)) && isinf(loss_poisson.log_p(3, INFINITY)));
+    /* where p is 0, the logarithm still tells which is stranger */
+    double number[RESIDUAL_NUMBERS];
+    loss_poisson.residual_numbers(5000, 1, number);
+    assert_true(number[2] == 0);
+    assert_true(loss_poisson.log_p(5001, 1) < loss_poisson.log_p(5000, 1));
+    assert_true(loss_poisson.log_p(1e300, 1e9) < -1e300 && loss_poisson.log_p(1e9, 1e300) < -1e299);
+}
+
+/* The probabilities of a large count or a larger one: sums of probabilities in long double, the
+ * first of them with fifty digits. */
 static void test_large_counts(void **state)
 {
     (void)state;
@@ -179,12 +233,57 @@ static void test_large_counts(void **state)
               {1e13, 1e13, 0.50000004205220467},
               {10000030000000, 1e13, 1.1908554560077396e-21}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        const double found = upper_tail(of[i].count, of[i].mean);
-        if (!(fabs(found / of[i].tail - 1) < 2e-9))
+        const bool large = of[i].tail > .4; /* else twice the tail is the p-value */
+        const double found = large ? 1 - loss_poisson.place(of[i].count, of[i].mean, 0, 0)
+                                   : exp(loss_poisson.log_p(of[i].count, of[i].mean)) / 2;
+        if (!(fabs(found / of[i].tail - 1) < 1e-12))
             fail_msg("mean %g, count %.14g: %.17g, expected %.17g", of[i].mean, of[i].count, found,
                      of[i].tail);
     }
-    assert_true(upper_tail(1e9, 1e300) == 1 && upper_tail(1e300, 1e9) == 0);
+}
+
+/* A Poisson number of mean m, by the inverse of its distribution function; at least `least`. */
+static double draw_count(double m, double least, double uniform)
+{
+    double own = exp(-m), left = uniform, k = 0;
+    if (least > 0) /* without those that are 0 */
+        left = own + uniform * (1 - own);
+    while (left > own && k < 1000) {
+        left -= own;
+        own *= m / ++k;
+    }
+    return fmax(k, least);
+}
+
+/* Places of a million counts of their model are uniform: the Kolmogorov-Smirnov distance times the
+ * root of their number is at most 1.95 with a probability of .999. Of counts from a rate that is 1
+ * % higher they are not. */
+static void test_places(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000000, BINS = 100000 };
+    static uint32_t in_bin[BINS];
+    for (int least = 0; least < 2; least++)
+        for (int off = 0; off < 2; off++) {
+            uint64_t seed = 11;
+            double distance = 0, below = 0;
+            memset(in_bin, 0, sizeof in_bin);
+            for (int i = 0; i < COUNT; i++) {
+                const double m = pow(10, (double)(naive_random(&seed) % 4000) / 1000 - 2);
+                const double u = ((double)(naive_random(&seed) % 1000000007) + .5) / 1000000007,
+                             v = ((double)(naive_random(&seed) % 1000000007) + .5) / 1000000007;
+                const double x = draw_count(off ? m * 1.01 : m, least, u);
+                const double at = loss_poisson.place(x, m, least, v);
+                assert_true(at >= 0 && at <= 1);
+                in_bin[at < 1 ? (int)(at * BINS) : BINS - 1]++;
+            }
+            for (int b = 0; b < BINS; b++) {
+                below += in_bin[b];
+                distance = fmax(distance, fabs(below / COUNT - (b + 1.0) / BINS));
+            }
+            if ((distance * sqrt(COUNT) < 1.95) == off)
+                fail_msg("least %d, off %d: distance %g", least, off, distance * sqrt(COUNT));
+        }
 }
 
 static void test_residuals(void **state)
@@ -196,7 +295,7 @@ static void test_residuals(void **state)
     assert_true(fabs(number[1] - 1.5) < 1e-15);
     loss_poisson.residual_numbers(0, 4, number);
     assert_true(fabs(number[0] + sqrt(8)) < 1e-14);
-    assert_true(fabs(number[1] + 2) < 1e-15 && number[2] == 1);
+    assert_true(fabs(number[1] + 2) < 1e-15 && fabs(number[2] - 2 * exp(-4)) < 1e-16);
     assert_true(loss_poisson.residual(4, 4) == 0);
     assert_true(loss_squares.residual(7, 4) == 3);
     assert_true(isnan(loss_poisson.residual(NAN, 4)));
@@ -224,9 +323,10 @@ static void test_impossible_rates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),       cmocka_unit_test(test_misfits),
-        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_least),
-        cmocka_unit_test(test_upper_tail), cmocka_unit_test(test_large_counts),
-        cmocka_unit_test(test_residuals),  cmocka_unit_test(test_impossible_rates)};
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_misfits),
+        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_least),
+        cmocka_unit_test(test_p_values),     cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_large_counts), cmocka_unit_test(test_places),
+        cmocka_unit_test(test_residuals),    cmocka_unit_test(test_impossible_rates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
