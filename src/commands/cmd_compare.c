@@ -15,8 +15,9 @@
 #include "report/text_table.h"
 
 #define SCORE_DECIMALS 6
-#define WEIGHT_DIGITS  6 /* of the largest weight */
-#define LEAST_WIDTH    9 /* of the column of a mode */
+#define WEIGHT_DIGITS  6  /* of the largest weight */
+#define WEIGHT_WIDTH   11 /* of a column of weights, at least */
+#define LEAST_WIDTH    9  /* of the column of a mode */
 
 struct settings {
     struct cmd_common common;
@@ -116,7 +117,8 @@ static void print_text(const struct settings *s)
     const struct shape compared = compared_shape(s);
     const struct ktensor_match *m = &s->match;
     const int order = m->order;
-    double largest = 0;
+    struct number_column weights = {.digits = WEIGHT_DIGITS};
+    char weight[NUMBER_SHOWN_ROOM];
     for (int i = 0; i < 2; i++) {
         char shown[PRINTABLE_ROOM(PATH_MAX)];
         printf("model %c      %s, %ju component%s\n", 'A' + i,
@@ -136,25 +138,27 @@ static void print_text(const struct settings *s)
     printf("\nscore        %.6f, mean of %ju pair%s%s\n", m->score, (uintmax_t)m->pairs,
            m->pairs == 1 ? "" : "s", m->with_weights ? "" : ", without weights");
     printf("congruence   %.6f, mean of the magnitudes\n", m->congruence);
-    printf("\n%6s %6s %9s %11s %11s %11s", "A", "B", "score", "congruence", "weight A", "weight B");
+    for (uint64_t p = 0; p < m->pairs; p++) {
+        number_column_add(&weights, m->weight_a[m->pair[p].a]);
+        number_column_add(&weights, m->weight_b[m->pair[p].b]);
+    }
+    const int wanted = (int)strlen(number_column_show(&weights, weights.largest, weight));
+    const int width = wanted > WEIGHT_WIDTH ? wanted : WEIGHT_WIDTH;
+    printf("\n%6s %6s %9s %11s %*s %*s", "A", "B", "score", "congruence", width, "weight A", width,
+           "weight B");
     for (int n = 0; n < order; n++) {
         char name[MODE_NAME_ROOM];
         mode_name(s->names, m->mode[n], name);
         printf(" %*s%s", mode_width(s->names, m->mode[n]) - (int)utf8_width(name), "", name);
     }
     printf("\n");
-    for (uint64_t r = 0; r < m->rank_a; r++)
-        largest = fmax(largest, fabs(m->weight_a[r]));
-    for (uint64_t r = 0; r < m->rank_b; r++)
-        largest = fmax(largest, fabs(m->weight_b[r]));
-    const int decimals = decimals_for(largest, WEIGHT_DIGITS);
     for (uint64_t p = 0; p < m->pairs; p++) {
         const struct ktensor_pair *pair = &m->pair[p];
         printf("%6ju %6ju", (uintmax_t)pair->a + 1, (uintmax_t)pair->b + 1);
         print_number(9, pair->score, SCORE_DECIMALS);
         print_number(11, pair->congruence, SCORE_DECIMALS);
-        print_number(11, m->weight_a[pair->a], decimals);
-        print_number(11, m->weight_b[pair->b], decimals);
+        printf(" %*s", width, number_column_show(&weights, m->weight_a[pair->a], weight));
+        printf(" %*s", width, number_column_show(&weights, m->weight_b[pair->b], weight));
         for (int n = 0; n < order; n++)
             print_number(mode_width(s->names, m->mode[n]),
                          m->cosine[p * (uint64_t)order + (uint64_t)n], SCORE_DECIMALS);

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "report/text_table.h"
 
 #define UTF8_LONGEST 4 /* bytes of a character */
+
+/* As wide as a figure and as a point. */
+#define FIGURE_SPACE "\u2007"
+#define POINT_SPACE  "\u2008"
 
 void html_text(FILE *to, const char *text, size_t most)
 {
@@ -47,6 +50,20 @@ void html_number(FILE *to, double x)
         fprintf(to, fabs(x) >= 1e4 && fabs(x) < 1e7 ? "%.0f" : "%.4g", x + 0.0); /* no -0 */
     else
         fputs(isnan(x) ? "not a number" : x < 0 ? "-infinite" : "infinite", to);
+}
+
+void html_number_of(FILE *to, const struct number_column *c, double x)
+{
+    char text[NUMBER_SHOWN_ROOM];
+    if (!isfinite(x) && !(c->logarithms && x < 0)) {
+        html_number(to, x);
+        return;
+    }
+    number_column_show(c, x, text);
+    const size_t shown = strcspn(text, " ");
+    fprintf(to, "%.*s", (int)shown, text);
+    for (const char *blank = text + shown; *blank; blank++)
+        fputs(blank == text + shown && !strchr(text, '.') ? POINT_SPACE : FIGURE_SPACE, to);
 }
 
 void html_decimals(FILE *to, double x, int decimals)

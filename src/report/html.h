@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "report/text_table.h"
+
 /* The most columns (utf8_width) that a text takes. */
 #define HTML_TICK  10   /* a label at a tick of an axis                                 */
 #define HTML_END   20   /* at the end of an axis                                        */
@@ -23,6 +25,9 @@ void html_print(FILE *to, size_t most, const char *markup, ...)
 /* Writes a number for people: four significant digits, or up to seven if that many are before the
  * point; "not a number", "infinite", "-infinite". */
 void html_number(FILE *to, double x);
+
+/* Writes a number of a column of a table as that shows it, with blanks as wide as figures. */
+void html_number_of(FILE *to, const struct number_column *c, double x);
 
 /* Writes a number of a column of a table with the decimals of that column (decimals_show); NaN and
  * infinities as html_number does. */

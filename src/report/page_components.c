@@ -21,11 +21,11 @@ void page_weights(FILE *to, const struct page *page)
     const json_t *halves = page_at(page, "split_half", "components"),
                  *scores =
                      halves ? halves : page_at(page, "replication", "components"); /* or NULL */
-    struct plot_scale scale = plot_scale_none();
-    plot_scale_add(&scale, 0);
+    struct page_bars weights;
+    page_bars_begin(&weights);
     for (uint64_t r = 0; r < k->rank; r++)
-        plot_scale_add(&scale, k->lambda[r]);
-    plot_scale_finish(&scale);
+        page_bars_add(&weights, k->lambda[r]);
+    plot_scale_finish(&weights.scale);
     fputs("<section>\n<h2 id=\"weights\">Components</h2>\n"
           "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"weights\"><table>"
           "<caption>Weights, and the strongest entry in each mode</caption>\n"
@@ -44,7 +44,7 @@ void page_weights(FILE *to, const struct page *page)
         const double score = json_number_of(json_array_get(scores, r));
         fprintf(to, "<tr><th scope=\"row\"><a href=\"#c%" PRIu64 "\">%" PRIu64 "</a></th>", r + 1,
                 r + 1);
-        page_bar(to, &scale, k->lambda[r], -1);
+        page_bar(to, &weights, k->lambda[r], -1);
         if (scores && isfinite(score))
             page_cell(to, score, 4);
         else
@@ -99,17 +99,21 @@ static void put_bars(FILE *to, const struct bars *b)
 {
     const uint64_t rows = b->page->model->shape.dims[b->n];
     const bool overlay = b->components > 1;
-    struct plot_scale scale = plot_scale_none();
+    struct page_bars bars;
     uint64_t rest = 0;
     bool zeros = true; /* all that vanish are 0 */
-    plot_scale_add(&scale, 0);
+    page_bars_begin(&bars);
     for (uint64_t i = 0; i < b->count; i++)
         for (int r = 0; r < b->components; r++)
-            plot_scale_add(&scale, bar_value(b, i, r));
-    plot_scale_finish(&scale);
-    const int decimals = page_decimals(&scale);
+            page_bars_add(&bars, bar_value(b, i, r));
+    plot_scale_finish(&bars.scale);
+    const int decimals = decimals_for(bars.column.largest, PAGE_DIGITS);
+    bars.column = (struct number_column){.digits = PAGE_DIGITS}; /* of those that are shown */
     for (uint64_t i = 0; i < b->count; i++)
         rest += vanishes(b, i, decimals, &zeros);
+    for (uint64_t i = 0; i < b->count; i++)
+        for (int r = 0; r < b->components && (rest == 1 || !vanishes(b, i, decimals, &zeros)); r++)
+            number_column_add(&bars.column, bar_value(b, i, r));
     if (rest > 0)
         rest += rows - b->count;
     fprintf(to, "<div class=\"%s\"><table><caption>", overlay ? "wide" : "mode");
@@ -130,7 +134,7 @@ static void put_bars(FILE *to, const struct bars *b)
         page_index(to, b->page, b->n, bar_index(b, i));
         fputs("</th>", to);
         for (int r = 0; r < b->components; r++)
-            page_bar(to, &scale, bar_value(b, i, r), overlay ? r : -1);
+            page_bar(to, &bars, bar_value(b, i, r), overlay ? r : -1);
         fputs("</tr>\n", to);
     }
     if (rest > 1) /* "and 14 zeros", "and 14 below 0.00005" where not all of them are zeros */

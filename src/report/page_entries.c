@@ -63,14 +63,33 @@ void page_cell(FILE *to, double x, int decimals)
     fputs("</td>", to);
 }
 
-void page_bar(FILE *to, const struct plot_scale *scale, double x, int colour)
+void page_cell_of(FILE *to, const struct number_column *column, double x)
 {
-    page_cell(to, x, page_decimals(scale));
+    fputs("<td class=\"n\">", to);
+    html_number_of(to, column, x);
+    fputs("</td>", to);
+}
+
+void page_bars_begin(struct page_bars *bars)
+{
+    *bars = (struct page_bars){plot_scale_none(), {.digits = PAGE_DIGITS}};
+    plot_scale_add(&bars->scale, 0);
+}
+
+void page_bars_add(struct page_bars *bars, double x)
+{
+    plot_scale_add(&bars->scale, x);
+    number_column_add(&bars->column, x);
+}
+
+void page_bar(FILE *to, const struct page_bars *bars, double x, int colour)
+{
+    page_cell_of(to, &bars->column, x);
     if (colour < 0)
         fputs("<td class=\"bar\">", to);
     else
         fprintf(to, "<td class=\"bar k%d\">", colour % PLOT_COLOURS);
-    plot_bar(to, scale, x);
+    plot_bar(to, &bars->scale, x);
     fputs("</td>", to);
 }
 
@@ -79,11 +98,6 @@ void page_core(FILE *to, double percent, double error)
     html_decimals(to, percent, percent > -1000 ? 1 : -2);
     if (isfinite(error))
         fprintf(to, " &#177; %.2g", error);
-}
-
-int page_decimals(const struct plot_scale *scale)
-{
-    return decimals_for(fmax(fabs(scale->least), fabs(scale->most)), PAGE_DIGITS);
 }
 
 void page_mode(FILE *to, const struct page *page, int n)

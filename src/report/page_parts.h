@@ -12,6 +12,7 @@
 #include "formats/ktensor/model_facts.h"
 #include "report/mode_view.h"
 #include "report/plot.h"
+#include "report/text_table.h"
 
 /* The subject of a page, and values of its record, any of which may be missing. */
 
@@ -81,16 +82,26 @@ void page_fact_print(FILE *to, const char *name, const char *format, ...)
 /* A fact that is a text; nothing where `text` is NULL. */
 void page_fact(FILE *to, const char *name, const char *text);
 
-/* A cell of a table with a number; a cell with a number of the scale, and one with its bar, in the
- * colour of overlaid line number `colour` unless that is negative. */
+/* A cell of a table with a number. */
 void page_cell(FILE *to, double x, int decimals);
-void page_bar(FILE *to, const struct plot_scale *scale, double x, int colour);
+void page_cell_of(FILE *to, const struct number_column *column, double x);
+
+/* Numbers of a table that have bars, which begin at 0. */
+struct page_bars {
+    struct plot_scale scale;
+    struct number_column column;
+};
+
+void page_bars_begin(struct page_bars *bars);
+void page_bars_add(struct page_bars *bars, double x);
+
+/* Once all numbers were added, plot_scale_finish has been called for the scale: a cell with a
+ * number, and one with its bar, in the colour of overlaid line number `colour` unless that is
+ * negative. */
+void page_bar(FILE *to, const struct page_bars *bars, double x, int colour);
 
 /* A core consistency, with its standard error where that is a number: "87.2 &#177; 3.1". */
 void page_core(FILE *to, double percent, double error);
-
-/* The decimals of a column of numbers on the scale. */
-int page_decimals(const struct plot_scale *scale);
 
 /* The name of mode n, from 0, at the beginning of a heading; "Mode 1" where it has none. */
 void page_mode(FILE *to, const struct page *page, int n);

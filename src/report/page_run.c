@@ -302,13 +302,12 @@ static void put_ranks(FILE *to, const struct page *page)
 {
     static const char *const names[] = {"gpu", "threads", "nonzeros", "communication"};
     const json_t *each = page_at(page, "ranks", "each"), *rank;
-    struct plot_scale moving = plot_scale_none();
+    struct number_column moving = {.digits = PAGE_DIGITS};
     size_t number;
     if (json_array_size(each) == 0)
         return;
     json_array_foreach(each, number, rank)
-        plot_scale_add(&moving, json_number_at(rank, "communication"));
-    plot_scale_finish(&moving);
+        number_column_add(&moving, json_number_at(rank, "communication"));
     fputs(
         "<div class=\"wide below\"><table><caption>The ranks, and their seconds of moving rows and "
         "sums</caption>\n<thead>"
@@ -322,8 +321,10 @@ static void put_ranks(FILE *to, const struct page *page)
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
             double x = json_number_at(rank, names[i]);
             fputs("<td class=\"n\">", to);
-            if (isfinite(x))
-                html_decimals(to, x, i < 3 ? 0 : page_decimals(&moving));
+            if (isfinite(x) && i < 3)
+                html_decimals(to, x, 0);
+            else if (isfinite(x))
+                html_number_of(to, &moving, x);
             fputs("</td>", to);
         }
         fputs("</tr>\n", to);
@@ -336,19 +337,19 @@ void page_times(FILE *to, const struct page *page)
     json_t *stages = page_at(page, "seconds", "stages");
     const json_t *seconds;
     const char *name;
-    struct plot_scale scale = plot_scale_none();
+    struct page_bars bars;
     if (json_object_size(stages) == 0)
         return;
-    plot_scale_add(&scale, 0);
+    page_bars_begin(&bars);
     json_object_foreach(stages, name, seconds)
-        plot_scale_add(&scale, json_number_of(seconds));
-    plot_scale_finish(&scale);
+        page_bars_add(&bars, json_number_of(seconds));
+    plot_scale_finish(&bars.scale);
     fputs("<section>\n<h2>Time</h2>\n<div class=\"wide\"><table><caption>Seconds of each "
           "stage</caption><tbody>\n",
           to);
     json_object_foreach(stages, name, seconds) {
         html_print(to, HTML_LABEL, "<tr><th scope=\"row\">%s</th>", name);
-        page_bar(to, &scale, json_number_of(seconds), -1);
+        page_bar(to, &bars, json_number_of(seconds), -1);
         fputs("</tr>\n", to);
     }
     fputs("</tbody></table></div>\n", to);

@@ -168,9 +168,9 @@ void residuals_free(struct residuals *r)
     *r = (struct residuals){0};
 }
 
-#define DIGITS        5 /* of the largest number of a column            */
-#define LIKELY        2 /* which number of a residual is a probability, */
-#define LIKELY_DIGITS 2 /* and its digits                               */
+#define DIGITS   5 /* of the largest number of a column                */
+#define P        2 /* which number of a residual is a p-value, ...     */
+#define P_DIGITS 3 /* ... and the digits of the largest one            */
 
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 {
@@ -231,7 +231,7 @@ static void print_entries(FILE *stream, const struct residual_view *v)
         t.mode[n] = n;
     for (int k = 0; k < r->loss->residuals; k++) {
         t.heading[2 + k] = r->loss->residual_name[k];
-        t.digits[2 + k] = k == LIKELY ? -LIKELY_DIGITS : DIGITS;
+        t.digits[2 + k] = k == P ? P_DIGITS : DIGITS;
     }
     if (t.rows == 0)
         return;

@@ -8,19 +8,19 @@
 /* text = a cell of the row that has this index (modes) and number (numbers), of row 0 the heading.
  */
 static void show_cell(const struct text_table *t, int column, uint64_t row, const uint64_t *index,
-                      const double *number, const int *decimals, char text[LABEL_SHOWN_ROOM])
+                      const double *number, const struct number_column *shown,
+                      char text[LABEL_SHOWN_ROOM])
 {
     const int k = column - t->modes;
-    if (k < 0 && row == 0)
+    if (k < 0 && row == 0) {
         mode_name(t->labels, t->mode[column], text);
-    else if (k < 0)
+    } else if (k < 0) {
         label_show(t->labels, t->mode[column], index[column], t->index_base, text);
-    else if (row == 0)
+    } else if (row == 0) {
         strcpy(text, t->heading[k]);
-    else if (t->digits[k] < 0)
-        snprintf(text, LABEL_SHOWN_ROOM, "%.*g", -t->digits[k], number[k]);
-    else
-        decimals_show(number[k], decimals[k], text);
+    } else {
+        number_column_show(&shown[k], number[k], text);
+    }
 }
 
 void text_table_print(FILE *stream, const struct text_table *t)
@@ -28,25 +28,28 @@ void text_table_print(FILE *stream, const struct text_table *t)
     char text[LABEL_SHOWN_ROOM];
     size_t width[TABLE_COLUMNS] = {0};
     uint64_t index[MAX_ORDER];
-    double number[TABLE_NUMBERS], largest[TABLE_NUMBERS] = {0};
-    int decimals[TABLE_NUMBERS];
+    double number[TABLE_NUMBERS];
+    struct number_column shown[TABLE_NUMBERS];
+    const int columns = t->modes + t->numbers;
+    for (int k = 0; k < t->numbers; k++)
+        shown[k] = (struct number_column){.digits = t->digits[k], .logarithms = t->logarithms[k]};
     for (uint64_t row = 0; row < t->rows; row++) {
         t->row(t, row, index, number);
         for (int k = 0; k < t->numbers; k++)
-            largest[k] = fmax(largest[k], fabs(number[k]));
+            number_column_add(&shown[k], number[k]);
     }
-    for (int k = 0; k < t->numbers; k++)
-        decimals[k] = t->digits[k] > 0 ? decimals_for(largest[k], t->digits[k]) : 0;
     for (int pass = 0; pass < 2; pass++) /* the first one finds the widths */
         for (uint64_t row = 0; row <= t->rows; row++) {
             if (row > 0)
                 t->row(t, row - 1, index, number);
-            for (int c = 0; c < t->modes + t->numbers; c++) {
+            for (int c = 0; c < columns; c++) {
                 const bool left = c < t->modes && t->labels->mode[t->mode[c]].names.count > 0;
-                show_cell(t, c, row, index, number, decimals, text);
+                show_cell(t, c, row, index, number, shown, text);
                 const size_t wanted = utf8_width(text);
                 width[c] = width[c] < wanted ? wanted : width[c];
                 const int blank = (int)(width[c] - wanted);
+                for (size_t end = wanted; c == columns - 1 && end > 0 && text[end - 1] == ' ';)
+                    text[--end] = '\0'; /* no text line ends with blanks */
                 if (pass == 1)
                     fprintf(stream, "  %*s%s%*s", left ? 0 : blank, "", text, left ? blank : 0, "");
             }
@@ -121,6 +124,11 @@ void indices_put(struct json *j, const struct labels *l, int order, const uint32
 #define LEAST_EXPONENT   -4
 #define LARGEST_EXPONENT 6
 
+#define LEAST_DIGITS  3    /* of any number of a column                         */
+#define MOST_DECIMALS 6    /* with which a number that needs more than the others is shown */
+#define EXACT         1e-9 /* a number that is less off, in relation, loses nothing by rounding   */
+#define TINY          -690. /* a logarithm of what is not a normal number, or hardly */
+
 int decimals_for(double largest, int digits)
 {
     int exponent = largest != 0 && isfinite(largest) ? (int)floor(log10(fabs(largest))) : 0;
@@ -149,4 +157,61 @@ bool decimals_vanish(double x, int decimals)
 {
     char text[DECIMALS_ROOM];
     return x == 0 || all_zeros(decimals_show(x, decimals, text));
+}
+
+void number_column_add(struct number_column *c, double x)
+{
+    const double size = c->logarithms ? x : fabs(x);
+    if (!isfinite(x) || (x == 0 && !c->logarithms))
+        return;
+    c->largest = c->any ? fmax(c->largest, size) : size;
+    c->least = c->any ? fmin(c->least, size) : size;
+    c->any = true;
+}
+
+/* The decimals of a number, as decimals_show takes them. */
+static int own_decimals(const struct number_column *c, double shown)
+{
+    const double largest = c->logarithms ? exp(c->largest) : c->largest;
+    const int usual = c->digits > 0 ? decimals_for(c->any ? largest : 0, c->digits) : 0;
+    if (c->digits == 0 || usual < 0 || !isfinite(shown))
+        return usual;
+    const double last = shown * pow(10, usual); /* in units of the last decimal */
+    if (fabs(round(last) - last) <= EXACT * fabs(last))
+        return usual;
+    const int wanted = LEAST_DIGITS - 1 - (int)floor(log10(fabs(shown)));
+    return wanted <= usual ? usual : wanted <= MOST_DECIMALS ? wanted : -LEAST_DIGITS;
+}
+
+/* Without blanks. */
+static const char *show_number(const struct number_column *c, double x,
+                               char text[NUMBER_SHOWN_ROOM])
+{
+    const double shown = c->logarithms ? exp(x) : x, power = x / M_LN10;
+    if (c->logarithms && x < TINY && isfinite(x))
+        snprintf(text, NUMBER_SHOWN_ROOM, "%.2fe%.0f", pow(10, power - floor(power)), floor(power));
+    else if (shown == 0)
+        strcpy(text, "0");
+    else
+        decimals_show(shown, own_decimals(c, shown), text);
+    return text;
+}
+
+/* From the point on. */
+static int fraction(const char *text)
+{
+    return (int)(strlen(text) - strcspn(text, "."));
+}
+
+const char *number_column_show(const struct number_column *c, double x,
+                               char text[NUMBER_SHOWN_ROOM])
+{
+    int most = 0;
+    for (int i = 0; c->any && i < 2; i++) {
+        const int length = fraction(show_number(c, i == 0 ? c->largest : c->least, text));
+        most = length > most ? length : most;
+    }
+    const int length = fraction(show_number(c, x, text));
+    sprintf(text + strlen(text), "%*s", most > length ? most - length : 0, "");
+    return text;
 }

@@ -1,5 +1,5 @@
 /* A table of entries or slices: indices or their labels, and numbers; columns are as wide as their
- * widest cell. And how tables show indices and numbers. */
+ * widest cell. And how all tables show indices and numbers. */
 #ifndef BLCO_TEXT_TABLE_H
 #define BLCO_TEXT_TABLE_H
 
@@ -11,7 +11,7 @@
 #include "formats/names/labels.h"
 #include "problem/loss.h"
 
-#define TABLE_NUMBERS (2 + RESIDUAL_NUMBERS) /* the most columns of numbers */
+#define TABLE_NUMBERS (3 + RESIDUAL_NUMBERS) /* the most columns of numbers */
 #define TABLE_COLUMNS (MAX_ORDER + TABLE_NUMBERS)
 
 /* Columns of indices, then columns of numbers. */
@@ -20,12 +20,11 @@ struct text_table {
     int modes, numbers;
     int mode[MAX_ORDER];                /* (modes) that each column of indices is about, from 0 */
     const char *heading[TABLE_NUMBERS]; /* (numbers) */
-    /* (numbers) significant digits of the column's largest number, which sets the decimals of all;
-     * 0: whole numbers; -k: each number with k digits of its own */
-    int digits[TABLE_NUMBERS];
-    const struct labels *labels; /* borrowed */
-    int index_base;              /* the number that the first index is shown as */
-    const void *context;         /* of row(); borrowed */
+    int digits[TABLE_NUMBERS];          /* as of struct number_column */
+    bool logarithms[TABLE_NUMBERS];     /* the same */
+    const struct labels *labels;        /* borrowed */
+    int index_base;                     /* the number that the first index is shown as */
+    const void *context;                /* of row(); borrowed */
     /* index (modes) and number (numbers) = what is in a row, from 0. */
     void (*row)(const struct text_table *t, uint64_t row, uint64_t *index, double *number);
 };
@@ -57,8 +56,27 @@ void index_put(struct json *j, const struct labels *l, int n, uint64_t i, int in
 void indices_put(struct json *j, const struct labels *l, int order, const uint32_t *index,
                  int index_base);
 
-/* Numbers of a column of a table: all have the same number of decimals, so that their points are
- * below each other. */
+/* The numbers of a column of a table: the largest one has so many significant digits, and all have
+ * its decimals; a number that rounding leaves with fewer than three digits has more decimals, or a
+ * power of ten. Points are below each other. */
+struct number_column {
+    int digits;            /* of the largest number; 0: whole numbers                           */
+    bool logarithms;       /* the numbers are natural logarithms of what is shown                */
+    bool any;              /* some number is finite and shown as other than 0; of these: ...     */
+    double largest, least; /* ... the numbers of largest and of least magnitude            */
+};
+
+/* Counts x as one of the numbers. */
+void number_column_add(struct number_column *c, double x);
+
+#define NUMBER_SHOWN_ROOM 96 /* bytes */
+
+/* text = x as the column shows it, which ends with blanks where others have more decimals; 0 as
+ * "0", "nan" and "inf" as printf has them. Returns text. */
+const char *number_column_show(const struct number_column *c, double x,
+                               char text[NUMBER_SHOWN_ROOM]);
+
+/* Numbers with the same number of decimals, as those of an axis. */
 
 #define DECIMALS_ROOM 48 /* bytes of a number as it is shown */
 

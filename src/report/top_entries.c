@@ -150,8 +150,8 @@ struct top_column {
     int n; /* the mode */
     bool labelled;
     const struct top_entry *entry; /* (count); borrowed              */
-    int decimals;                  /* of the values (decimals_for)   */
-    uint64_t count;                /* entries other than 0           */
+    struct number_column values;
+    uint64_t count; /* entries other than 0           */
     size_t label_width, value_width, width;
 };
 
@@ -168,16 +168,17 @@ static void widen(size_t *width, size_t wanted)
 static struct top_column column_of(const struct top_view *view, int n, uint64_t component)
 {
     const struct top_entries *top = &view->top[n];
-    char label[LABEL_SHOWN_ROOM], value[DECIMALS_ROOM], name[MODE_NAME_ROOM];
+    char label[LABEL_SHOWN_ROOM], value[NUMBER_SHOWN_ROOM], name[MODE_NAME_ROOM];
     struct top_column c = {.view = view, .n = n, .entry = top->entry + component * top->count};
     c.labelled = view->labels->mode[n].names.count > 0;
-    c.decimals = top->count > 0 ? decimals_for(c.entry[0].value, VALUE_DIGITS) : 0;
-    while (c.count < top->count && c.entry[c.count].value != 0) {
-        show_label(&c, &c.entry[c.count], label);
-        decimals_show(c.entry[c.count].value, c.decimals, value);
+    c.values = (struct number_column){.digits = VALUE_DIGITS};
+    while (c.count < top->count && c.entry[c.count].value != 0)
+        number_column_add(&c.values, c.entry[c.count++].value);
+    for (uint64_t i = 0; i < c.count; i++) {
+        show_label(&c, &c.entry[i], label);
+        number_column_show(&c.values, c.entry[i].value, value);
         widen(&c.label_width, utf8_width(label));
         widen(&c.value_width, strlen(value));
-        c.count++;
     }
     if (c.count == 0)
         c.label_width = strlen(ALL_ZERO);
@@ -218,21 +219,24 @@ struct blanks {
 
 static void put(struct blanks *b, size_t before, const char *text, size_t after)
 {
-    if (*text) {
-        fprintf(b->stream, "%*s%s", (int)(b->waiting + before), "", text);
-        b->waiting = after;
+    int length = (int)strlen(text);
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    if (length > 0) {
+        fprintf(b->stream, "%*s%.*s", (int)(b->waiting + before), "", length, text);
+        b->waiting = after + strlen(text + length);
     } else {
-        b->waiting += before + after;
+        b->waiting += before + strlen(text) + after;
     }
 }
 
 /* Entry i of the column, or blanks where there is none. Numbers stand to the right. */
 static void put_entry(struct blanks *b, const struct top_column *c, uint64_t i)
 {
-    char label[LABEL_SHOWN_ROOM] = "", value[DECIMALS_ROOM] = "";
+    char label[LABEL_SHOWN_ROOM] = "", value[NUMBER_SHOWN_ROOM] = "";
     if (i < c->count) {
         show_label(c, &c->entry[i], label);
-        decimals_show(c->entry[i].value, c->decimals, value);
+        number_column_show(&c->values, c->entry[i].value, value);
     } else if (i == 0) {
         strcpy(label, ALL_ZERO);
     }

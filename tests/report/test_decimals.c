@@ -75,13 +75,55 @@ static void test_room(void **state)
         }
 }
 
+/* The numbers of a column are shown so. */
+static void assert_column(struct number_column c, const double *x, int count,
+                          const char *const *expected)
+{
+    char text[NUMBER_SHOWN_ROOM];
+    for (int i = 0; i < count; i++)
+        number_column_add(&c, x[i]);
+    for (int i = 0; i < count; i++)
+        assert_string_equal(number_column_show(&c, x[i], text), expected[i]);
+}
+
+/* Each number has three digits, and points are below each other. */
+static void test_columns(void **state)
+{
+    (void)state;
+    assert_column((struct number_column){.digits = 5},
+                  (const double[]){194027, 0.00234, 0, -17.25, NAN, 1.5e-9, 1000}, 7,
+                  (const char *const[]){"194027       ", "0.00234 ", "0       ", "-17.2     ",
+                                        "nan       ", "1.50e-09", "1000       "});
+    assert_column((struct number_column){.digits = 4}, (const double[]){0.8661, 0.25, -0.00031}, 3,
+                  (const char *const[]){"0.8661  ", "0.2500  ", "-0.000310"});
+    assert_column((struct number_column){.digits = 5}, (const double[]){3.5e8, 12, 0}, 3,
+                  (const char *const[]){"3.5000e+08", "1.2000e+01", "0         "});
+    assert_column((struct number_column){.digits = 0}, (const double[]){1000, 3, 0}, 3,
+                  (const char *const[]){"1000", "3", "0"});
+    assert_column((struct number_column){.digits = 4}, (const double[]){-123456, 5, 0.5}, 3,
+                  (const char *const[]){"-123456    ", "5    ", "0.500"});
+    assert_column((struct number_column){.digits = 3}, (const double[]){0, -0.0}, 2,
+                  (const char *const[]){"0", "0"});
+}
+
+/* Probabilities by their logarithms, also those that no double has. */
+static void test_logarithms(void **state)
+{
+    (void)state;
+    assert_column((struct number_column){.digits = 3, .logarithms = true},
+                  (const double[]){0, log(0.0123), log(1.5e-7), log(2.34) - 5000 * log(10)}, 4,
+                  (const char *const[]){"1.00      ", "0.0123    ", "1.50e-07  ", "2.34e-5000"});
+    assert_column((struct number_column){.digits = 3, .logarithms = true},
+                  (const double[]){-INFINITY, log(0.5)}, 2,
+                  (const char *const[]){"0    ", "0.500"});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_how_many),
-        cmocka_unit_test(test_shown),
-        cmocka_unit_test(test_vanishing),
-        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_how_many),  cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_vanishing), cmocka_unit_test(test_room),
+        cmocka_unit_test(test_columns),   cmocka_unit_test(test_logarithms),
     };
     return cmocka_run_group_tests_name("decimals", tests, NULL, NULL);
 }
