@@ -22,6 +22,8 @@ struct job {
     uint64_t count;           /* of what is strangest; 0: the text lines are wanted */
     const char *labels_given; /* "--labels", or NULL */
     const char *loss_given;   /* "--loss", or NULL   */
+    int unlisted;             /* 1: entries that are not in COORDS are zeros; 0: unknown */
+    const char *unlisted_given;
     enum match match;
     struct named_model model;
     struct model_entries entries;
@@ -68,6 +70,11 @@ static const struct cli_option output_options[] = {
      "with --residuals: print the N strangest entries and\nslices of each mode in place of all "
      "entries",
      CLI_UNSIGNED(struct job, count, 1, MAX_LENGTH), .needs = "--residuals"},
+    {"--unlisted", 0, "WHAT",
+     "with -n, of counts: entries that COORDS does not list\nare {words}; zeros are looked at, too "
+     "(as the\nmodel has it)",
+     CLI_CHOICE(struct job, unlisted, cmd_unlisted_words), CLI_GIVEN(struct job, unlisted_given),
+     .needs = "--count"},
     {"--json", 0, NULL, "with -n: print JSON in place of tables", CLI_FLAG(struct job, json),
      .needs = "--count"},
     {.name = NULL}};
@@ -127,7 +134,7 @@ static enum status finish(struct job *job, struct error *error)
                                        .slices = slices,
                                        .labels = &job->model.names,
                                        .index_base = job->common.tns.index_base};
-    residuals_rank(&job->sums);
+    TRY(residuals_rank(&job->sums, &job->model.k, &job->common.progress, error));
     for (int n = 0; job->count && n < job->model.k.shape.order; n++)
         TRY_OR(done, residuals_slices(&slices[n], &job->sums, n, error));
     if (job->json) {
@@ -145,6 +152,8 @@ static enum status finish(struct job *job, struct error *error)
     if (job->writes)
         TRY_OR(done, prediction_file_commit(&job->file, error));
     progress_clear(&job->common.progress);
+    if (job->count && !job->unlisted_given)
+        residual_note(&job->sums, &job->model.facts, job->coordinates, &job->common.progress);
     if (job->json)
         cmd_print_json(&j);
     else if (job->count)
@@ -226,8 +235,13 @@ static enum status run(void *settings, const struct cli_line *line, struct error
                              "--labels %d=%s: %s has names of its own, which are written: expected "
                              "no labels",
                              n + 1, job->model.names.mode[n].path, job->coordinates);
+    if (job->unlisted_given && !job->loss->log_p)
+        return error_set(error, STATUS_INPUT, "--unlisted: only with --loss poisson");
+    if (!job->unlisted_given)
+        job->unlisted = job->model.facts.unlisted == 1;
     if (job->residuals)
-        TRY(residuals_begin(&job->sums, &job->model.k.shape, job->loss, job->count, error));
+        TRY(residuals_begin(&job->sums, &job->model.k.shape, job->loss, job->count, job->unlisted,
+                            error));
     if (job->writes)
         TRY(prediction_file_open(&job->file, target, &form, error));
     TRY(model_entries_each(entries, take, job, error));

@@ -16,10 +16,23 @@
 #define FEW_PARTS  256  /* parts that are looked at by all threads at a time                   */
 #define LEAST_ROOM 64   /* strange entries */
 
+#define KEPT        (UINT64_C(1) << 20) /* p-values of listed entries, at least */
+#define KEPT_ABSENT (UINT64_C(1) << 16) /* absent cells, at least */
+
+#define ALARM 0.05 /* an adjusted p-value of at most so much is counted */
+
 enum status residuals_begin(struct residuals *r, const struct shape *shape, const struct loss *loss,
-                            uint64_t strangest, struct error *error)
+                            uint64_t strangest, bool zeros, struct error *error)
 {
-    *r = (struct residuals){.loss = loss, .shape = *shape, .strangest = strangest, .weakest = -1};
+    struct error unused = {0};
+    *r = (struct residuals){.loss = loss,
+                            .shape = *shape,
+                            .strangest = strangest,
+                            .weakest = -1,
+                            .zeros = zeros,
+                            .added.shape = *shape};
+    r->searched = unlisted_slice_check(&r->added, &unused) == STATUS_OK;
+    p_values_begin(&r->p, strangest > KEPT ? strangest : KEPT);
     for (int n = 0; n < shape->order; n++) {
         struct slice_residuals *s = &r->slice[n];
         s->squares = memory_zeros(shape->dims[n], sizeof *s->squares, error);
@@ -66,13 +79,12 @@ static void add_all(struct residuals *r, const struct coo *x, const double *mode
 static int compare_entries(const void *a, const void *b)
 {
     const struct strange_entry *x = a, *y = b;
-    const double size_x = fabs(x->residual), size_y = fabs(y->residual);
-    if (size_x != size_y)
-        return size_x > size_y ? -1 : 1;
+    if (x->strangeness != y->strangeness)
+        return x->strangeness > y->strangeness ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-void residuals_rank(struct residuals *r)
+static void rank_entries(struct residuals *r)
 {
     if (r->count == 0)
         return;
@@ -80,16 +92,18 @@ void residuals_rank(struct residuals *r)
     r->count = least_of(r->count, r->strangest);
 }
 
-/* Adds the strange ones of the entries [first, last) of x to the candidates. */
+/* Adds the strange ones of the entries [first, last) of x to the candidates; strangeness[0] is that
+ * of the first one. */
 static enum status add_strange(struct residuals *r, const struct coo *x, const double *model,
-                               uint64_t first, uint64_t last, struct error *error)
+                               const double *strangeness, uint64_t first, uint64_t last,
+                               struct error *error)
 {
     for (uint64_t i = first; i < last; i++) {
-        if (!(fabs(r->loss->residual(x->value[i], model[i])) > r->weakest))
+        if (!(strangeness[i - first] > r->weakest))
             continue;
         if (r->count == 2 * r->strangest) {
-            residuals_rank(r);
-            r->weakest = fabs(r->entry[r->count - 1].residual);
+            rank_entries(r);
+            r->weakest = r->entry[r->count - 1].strangeness;
         }
         if (r->count == r->room) {
             const uint64_t room = least_of(2 * r->strangest, 2 * r->room + LEAST_ROOM);
@@ -97,12 +111,18 @@ static enum status add_strange(struct residuals *r, const struct coo *x, const d
             r->room = room;
         }
         struct strange_entry *e = &r->entry[r->count++];
-        *e = (struct strange_entry){
-            .number = r->entries + i, .value = x->value[i], .model = model[i]};
-        e->residual = r->loss->residual(e->value, e->model);
+        *e = (struct strange_entry){.number = r->entries + i,
+                                    .value = x->value[i],
+                                    .model = model[i],
+                                    .strangeness = strangeness[i - first]};
         coo_coordinates(x, i, e->index);
     }
     return STATUS_OK;
+}
+
+static double strangeness_of(const struct loss *loss, double value, double model)
+{
+    return loss->log_p ? -loss->log_p(value, model) : fabs(loss->residual(value, model));
 }
 
 static enum status find_strange(struct residuals *r, const struct coo *x, const double *model,
@@ -112,19 +132,67 @@ static enum status find_strange(struct residuals *r, const struct coo *x, const 
     for (uint64_t begin = 0; begin < x->nnz; begin += step) {
         const uint64_t end = least_of(begin + step, x->nnz);
         bool strange[FEW_PARTS] = {false};
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(dynamic)
         for (uint64_t first = begin; first < end; first += PART) {
             int any = 0;
-            for (uint64_t i = first; i < least_of(first + PART, end); i++)
-                any |= fabs(r->loss->residual(x->value[i], model[i])) > r->weakest;
+            for (uint64_t i = first; i < least_of(first + PART, end); i++) {
+                r->strangeness[i - begin] = strangeness_of(r->loss, x->value[i], model[i]);
+                any |= r->strangeness[i - begin] > r->weakest;
+            }
             strange[(first - begin) / PART] = any;
         }
         for (uint64_t first = begin; first < end; first += PART)
             if (strange[(first - begin) / PART])
-                TRY(add_strange(r, x, model, first, least_of(first + PART, end), error));
+                TRY(add_strange(r, x, model, r->strangeness + (first - begin), first,
+                                least_of(first + PART, end), error));
+        if (!r->loss->log_p)
+            continue;
+        for (uint64_t i = 0; i < end - begin; i++)
+            r->strangeness[i] *= -1;
+        TRY(p_values_add(&r->p, r->strangeness, end - begin, error));
     }
     return STATUS_OK;
 }
+
+/* --- cells that are not added --- */
+
+static enum status find_absent(struct residuals *r, const struct ktensor *k,
+                               struct progress *progress, struct error *error)
+{
+    const uint64_t wanted = r->strangest > KEPT_ABSENT ? r->strangest : KEPT_ABSENT;
+    if (!r->searched) {
+        p_values_leave(&r->p, -INFINITY);
+        return STATUS_OK;
+    }
+    progress_stage(progress, "searching unlisted entries");
+    TRY(unlisted_best_find(&r->absent, k, &r->added, wanted, progress, error));
+    for (uint64_t i = 0; i < r->absent.count; i++) {
+        const double log_p = r->loss->log_p(0, r->absent.entry[i].value);
+        TRY(p_values_add(&r->p, &log_p, 1, error));
+        if (i == wanted - 1) /* other cells have smaller rates, and larger p-values */
+            p_values_leave(&r->p, log_p);
+    }
+    return STATUS_OK;
+}
+
+enum status residuals_rank(struct residuals *r, const struct ktensor *k, struct progress *progress,
+                           struct error *error)
+{
+    rank_entries(r);
+    if (r->strangest == 0 || !r->loss->log_p)
+        return STATUS_OK;
+    r->cells = (double)r->known;
+    if (r->zeros) {
+        double all = 1;
+        for (int n = 0; n < r->shape.order; n++)
+            all *= (double)r->shape.dims[n];
+        r->cells = fmax(r->cells, all - (double)(r->entries - r->known));
+        TRY(find_absent(r, k, progress, error));
+    }
+    return p_values_adjust(&r->p, r->cells, error);
+}
+
+/* --- all entries --- */
 
 /* A thread adds to the slices of one mode at a time, so that each sum has its order. */
 enum status residuals_add(struct residuals *r, const struct coo *x, const double *model,
@@ -136,8 +204,12 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
             add_all(r, x, model);
         else
             add_slices(r, n, x, model);
+    if (r->strangest > 0 && !r->strangeness)
+        r->strangeness = memory_array((size_t)PART * FEW_PARTS, sizeof *r->strangeness, error);
     if (r->strangest > 0)
         TRY(find_strange(r, x, model, error));
+    if (r->strangest > 0 && r->loss->log_p && r->zeros && r->searched)
+        TRY(unlisted_slice_note(&r->added, x, error));
     r->entries += x->nnz;
     return STATUS_OK;
 }
@@ -165,6 +237,10 @@ void residuals_free(struct residuals *r)
         memory_free(r->slice[n].known);
     }
     memory_free(r->entry);
+    memory_free(r->strangeness);
+    p_values_free(&r->p);
+    unlisted_slice_free(&r->added);
+    unlisted_best_free(&r->absent);
     *r = (struct residuals){0};
 }
 
@@ -191,15 +267,52 @@ const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
     return text;
 }
 
+void residual_note(const struct residuals *r, const struct model_facts *facts,
+                   const char *coordinates, struct progress *progress)
+{
+    if (r->loss->log_p && r->zeros && facts->known && r->entries < facts->nnz)
+        progress_note(progress,
+                      "%s has %ju entries, the model's tensor %ju: those that are not listed count "
+                      "as zeros; --unlisted unknown leaves them out",
+                      coordinates, (uintmax_t)r->entries, (uintmax_t)facts->nnz);
+}
+
+const char *residual_alarms(const struct residuals *r, char text[RESIDUAL_TEXT])
+{
+    const uint64_t alarms = p_values_alarms(&r->p, ALARM);
+    const bool exact = log(ALARM) <= r->p.exact, one = alarms == 1;
+    int used =
+        snprintf(text, RESIDUAL_TEXT, "%s%ju of %.0f cells ha%s an adjusted p of at most %g",
+                 exact ? "" : "at least ", (uintmax_t)alarms, r->cells, one ? "s" : "ve", ALARM);
+    if (r->zeros && !r->searched)
+        snprintf(text + used, RESIDUAL_TEXT - (size_t)used,
+                 "; unlisted entries are not shown: they are more than %ju",
+                 (uintmax_t)UNLISTED_MOST);
+    else if (!exact)
+        snprintf(text + used, RESIDUAL_TEXT - (size_t)used, "; those above %.3g are upper bounds",
+                 exp(r->p.exact));
+    return text;
+}
+
 /* --- tables --- */
 
 /* --- the strangest entries: a column for each mode, then value, model and residual --- */
 
-/* Those whose residual is not 0. */
+/* Those whose residual is not 0, or whose p-value is not 1. */
 static uint64_t entries_shown(const struct residuals *r)
 {
     uint64_t count = 0;
-    while (count < r->count && r->entry[count].residual != 0)
+    while (count < r->count && r->entry[count].strangeness != 0)
+        count++;
+    return count;
+}
+
+/* The absent cells whose p-value is not 1. */
+static uint64_t absent_shown(const struct residuals *r)
+{
+    uint64_t count = 0;
+    while (count < least_of(r->absent.count, r->strangest) &&
+           r->loss->log_p(0, r->absent.entry[count].value) != 0)
         count++;
     return count;
 }
@@ -213,6 +326,33 @@ static void entry_row(const struct text_table *t, uint64_t row, uint64_t *index,
     number[0] = e->value;
     number[1] = e->model;
     r->loss->residual_numbers(e->value, e->model, number + 2);
+    if (r->loss->log_p) {
+        number[2 + P] = -e->strangeness;
+        number[3 + P] = p_values_adjusted(&r->p, -e->strangeness);
+    }
+}
+
+static void absent_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
+{
+    const struct residuals *r = t->context;
+    const struct best_entry *e = &r->absent.entry[row];
+    for (int n = 0; n < t->modes; n++)
+        index[n] = e->cell.index[n];
+    number[0] = e->value;
+    number[1] = r->loss->log_p(0, e->value);
+    number[2] = p_values_adjusted(&r->p, number[1]);
+}
+
+/* The last columns of a table from column k on: the p-value, and that adjusted. */
+static void add_p_columns(struct text_table *t, int k)
+{
+    static const char *const headings[] = {"p", "adjusted"};
+    for (int i = 0; i < 2; i++) {
+        t->heading[k + i] = headings[i];
+        t->digits[k + i] = P_DIGITS;
+        t->logarithms[k + i] = true;
+    }
+    t->numbers = k + 2;
 }
 
 static void print_entries(FILE *stream, const struct residual_view *v)
@@ -231,12 +371,42 @@ static void print_entries(FILE *stream, const struct residual_view *v)
         t.mode[n] = n;
     for (int k = 0; k < r->loss->residuals; k++) {
         t.heading[2 + k] = r->loss->residual_name[k];
-        t.digits[2 + k] = k == P ? P_DIGITS : DIGITS;
+        t.digits[2 + k] = DIGITS;
     }
+    if (r->loss->log_p)
+        add_p_columns(&t, 2 + P);
     if (t.rows == 0)
         return;
     fprintf(stream, "\nstrangest entries\n");
     text_table_print(stream, &t);
+}
+
+static void print_absent(FILE *stream, const struct residual_view *v)
+{
+    const struct residuals *r = v->residuals;
+    struct text_table t = {.rows = absent_shown(r),
+                           .modes = r->shape.order,
+                           .heading = {"model"},
+                           .digits = {DIGITS},
+                           .labels = v->labels,
+                           .index_base = v->index_base,
+                           .context = r,
+                           .row = absent_row};
+    for (int n = 0; n < t.modes; n++)
+        t.mode[n] = n;
+    add_p_columns(&t, 1);
+    if (t.rows == 0)
+        return;
+    fprintf(stream, "\nstrangest unlisted entries\n");
+    text_table_print(stream, &t);
+}
+
+/* How many cells are strange beyond chance, and which adjusted p-values are not exact. */
+static void print_alarms(FILE *stream, const struct residuals *r)
+{
+    char text[RESIDUAL_TEXT];
+    if (r->loss->log_p && r->known > 0)
+        fprintf(stream, "%s\n", residual_alarms(r, text));
 }
 
 /* --- the strangest slices of a mode: index, number of residuals, sum of squares, RMSE --- */
@@ -289,12 +459,42 @@ void residual_print(FILE *stream, const struct residual_view *view)
 {
     char text[RESIDUAL_TEXT];
     fprintf(stream, "%s\n", residual_text(view->residuals, text));
+    print_alarms(stream, view->residuals);
     print_entries(stream, view);
+    print_absent(stream, view);
     for (int n = 0; n < view->residuals->shape.order; n++)
         print_slices(stream, view, n);
 }
 
 /* --- JSON --- */
+
+static void put_p(struct json *j, const struct residuals *r, double log_p)
+{
+    json_put_number(j, "log_p", log_p);
+    json_put_number(j, "adjusted", exp(p_values_adjusted(&r->p, log_p)));
+}
+
+static void put_absent(struct json *j, const struct residual_view *view)
+{
+    const struct residuals *r = view->residuals;
+    json_put_number(j, "cells", r->cells);
+    json_put_unsigned(j, "alarms", p_values_alarms(&r->p, ALARM));
+    json_put_number(j, "adjusted_exact_to", fmin(1, exp(r->p.exact)));
+    if (!r->zeros || !r->searched)
+        return;
+    json_put_array(j, "strangest_unlisted");
+    for (uint64_t i = 0, count = absent_shown(r); i < count; i++) {
+        const struct best_entry *e = &r->absent.entry[i];
+        const double log_p = r->loss->log_p(0, e->value);
+        json_put_object(j, NULL);
+        indices_put(j, view->labels, r->shape.order, e->cell.index, view->index_base);
+        json_put_number(j, "model", e->value);
+        json_put_number(j, "p", exp(log_p));
+        put_p(j, r, log_p);
+        json_end(j);
+    }
+    json_end(j);
+}
 
 void residual_put_json(struct json *j, const struct residual_view *view)
 {
@@ -314,9 +514,13 @@ void residual_put_json(struct json *j, const struct residual_view *view)
         json_put_number(j, "model", e->model);
         for (int k = 0; k < r->loss->residuals; k++)
             json_put_number(j, r->loss->residual_name[k], number[k]);
+        if (r->loss->log_p)
+            put_p(j, r, -e->strangeness);
         json_end(j);
     }
     json_end(j);
+    if (r->loss->log_p)
+        put_absent(j, view);
     json_put_array(j, "modes");
     for (int n = 0; n < r->shape.order; n++) {
         json_put_object(j, NULL);

@@ -1,5 +1,5 @@
 /* How far a model is from given values: sums of its residuals, of all entries and of each slice,
- * and the strangest entries. */
+ * the strangest entries, and, of counts, the strangest ones that are not listed. */
 #ifndef BLCO_RESIDUALS_H
 #define BLCO_RESIDUALS_H
 
@@ -10,17 +10,24 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/outfile.h"
+#include "formats/ktensor/model_facts.h"
 #include "formats/names/labels.h"
 #include "formats/tns/line_writer.h"
+#include "base/progress.h"
+#include "model/ktensor.h"
 #include "problem/loss.h"
+#include "report/adjusted_p.h"
 #include "report/top_entries.h"
+#include "report/unlisted_best.h"
 #include "tensor/coo.h"
 
-/* An entry whose residual is large. */
+/* An entry that the model hardly explains. */
 struct strange_entry {
     uint64_t number; /* of the entry, in the order of the input, from 0 */
     uint32_t index[MAX_ORDER];
-    double value, model, residual;
+    double value, model;
+    double strangeness; /* minus the logarithm of its p-value; where the loss has none, the
+                         * magnitude of its residual */
 };
 
 /* The residuals of the entries of each slice of a mode. */
@@ -40,13 +47,25 @@ struct residuals {
     uint64_t strangest;          /* how many strange entries are wanted           */
     struct strange_entry *entry; /* (count) candidates, or the result; owned      */
     uint64_t count, room;
-    double weakest; /* a residual of this magnitude is no candidate any more */
+    double weakest;      /* an entry of this strangeness is no candidate any more */
+    double *strangeness; /* of some entries; owned                                */
+
+    /* Where strange entries are wanted and the loss has p-values. Cells are what could have been
+     * strange: all entries of the tensor whose value is known where `zeros`, else those that are
+     * added. */
+    bool zeros;        /* entries that are not added are zeros                    */
+    double cells;      /* once residuals_rank was called, as is `absent`          */
+    struct p_values p; /* of cells                                                */
+    struct unlisted_slice added;
+    struct unlisted_best absent; /* of the cells that are not added those with the largest rates,
+                                  * perhaps more than are wanted */
+    bool searched;               /* for them; false where there are too many cells */
 };
 
-/* Begins without entries, for entries of a tensor of this shape. The caller frees *r, which is
- * empty on failure. STATUS_MEMORY. */
+/* Begins without entries, for entries of a tensor of this shape; other entries are unknown unless
+ * `zeros`. The caller frees *r, which is empty on failure. STATUS_MEMORY. */
 enum status residuals_begin(struct residuals *r, const struct shape *shape, const struct loss *loss,
-                            uint64_t strangest, struct error *error);
+                            uint64_t strangest, bool zeros, struct error *error);
 
 /* Adds the entries of x, at which the model has the values model[0..x->nnz). By all OpenMP threads:
  * neither their number nor how entries are cut into pieces changes the bits of the sums.
@@ -54,9 +73,11 @@ enum status residuals_begin(struct residuals *r, const struct shape *shape, cons
 enum status residuals_add(struct residuals *r, const struct coo *x, const double *model,
                           struct error *error);
 
-/* Brings entry[0..count) into order: the largest residual first, of equal magnitudes the first in
- * the input. No entries may be added afterwards. */
-void residuals_rank(struct residuals *r);
+/* Brings entry[0..count) into order: the strangest first, of equal ones the first in the input;
+ * finds the strangest absent cells, at which k is the model, and adjusts p-values. No entries may
+ * be added afterwards. STATUS_MEMORY. */
+enum status residuals_rank(struct residuals *r, const struct ktensor *k, struct progress *progress,
+                           struct error *error);
 
 /* *top = the slices of mode n with the largest sums of squares, as top_entries_find: `value` is the
  * sum. STATUS_MEMORY. */
@@ -84,8 +105,18 @@ struct residual_view {
  * text. */
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT]);
 
-/* Prints this sentence, then tables of the strangest entries and of the strangest slices of each
- * mode. Labels are made printable, and long ones cut. Residuals of 0 are left out. */
+/* Says on standard error where the tensor of the model has more entries than were added, so that
+ * those that were not are hardly zeros. `coordinates` is the name of what was added. */
+void residual_note(const struct residuals *r, const struct model_facts *facts,
+                   const char *coordinates, struct progress *progress);
+
+/* text = how many cells are strange beyond chance, of counts whose residuals were ranked. Returns
+ * text. */
+const char *residual_alarms(const struct residuals *r, char text[RESIDUAL_TEXT]);
+
+/* Prints this sentence, how many cells are strange beyond chance, then tables of the strangest
+ * entries, of the strangest absent cells and of the strangest slices of each mode. Labels are made
+ * printable, and long ones cut. Residuals of 0 are left out, and p-values of 1. */
 void residual_print(FILE *stream, const struct residual_view *view);
 
 /* Adds the same to the object that is open, with whole labels and all digits. */

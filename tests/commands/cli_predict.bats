@@ -275,3 +275,75 @@ END
     "$BLCO" generate -q short.blco --dims 30,19,9 --nnz 50 && "$BLCO" predict m short.blco -q >got
     [ "$(wc -l <got)" -eq 50 ]
 }
+
+# counts_with_anomalies: counts of a model of constant rates, 12 a cell, but for two cells: k.tns has a count of 45, and
+# nothing at 3 4 5, k.ktns is the model.
+counts_with_anomalies() {
+    awk 'function uniform() { seed = seed * 16807 % 2147483647; return seed / 2147483647 }
+        BEGIN { seed = 5
+        for (i = 1; i <= 10; i++) for (j = 1; j <= 10; j++) for (k = 1; k <= 10; k++) {
+            x = -1; t = 0
+            while (t < 12) { t -= log(uniform()); x++ }
+            if (i == 7 && j == 8 && k == 9) x = 45
+            if (i == 3 && j == 4 && k == 5) x = 0
+            if (x > 0) print i, j, k, x } }' >k.tns
+    { printf 'ktensor\n3\n10 10 10\n1\n12000\n'
+        for n in 1 2 3; do printf 'matrix\n2\n10 1\n'; yes .1 | head -10; done; } >k.ktns
+}
+
+@test "predict: anomalies of counts both ways, with p-values adjusted for all cells" {
+    counts_with_anomalies
+    "$BLCO" predict k.ktns k.tns -q --residuals --loss poisson -n 2 >got
+    sed -n 2p got | diff - <(echo "2 of 1000 cells have an adjusted p of at most 0.05")
+    awk '/^strangest entries/ { getline; getline; exit !($1 == 7 && $2 == 8 && $3 == 9 && $4 == "45.000" && $8 < 1e-11 &&
+        $9 / $8 > 999 && $9 / $8 < 1001) }' got
+    awk '/^strangest unlisted/ { getline; getline; exit !($1 == 3 && $2 == 4 && $3 == 5 && $4 == "12.000" && $5 == "1.23e-05" &&
+        $6 == "0.00614") }' got
+    # what is unknown is no cell
+    echo '3 4 5 nan' >>k.tns
+    "$BLCO" predict k.ktns k.tns -q --residuals --loss poisson -n 2 >got
+    sed -n 2p got | diff - <(echo "1 of 999 cells has an adjusted p of at most 0.05")
+    "$BLCO" predict k.ktns k.tns -q --residuals --loss poisson -n 2 --unlisted unknown >got
+    sed -n 2p got | diff - <(echo "1 of $(($(wc -l <k.tns) - 1)) cells has an adjusted p of at most 0.05")
+    [ "$(grep -c unlisted got)" -eq 0 ]
+}
+
+@test "predict: what unlisted entries are is what the model says" {
+    counts_with_anomalies
+    for how in zero unknown 0.5; do
+        cpd -q k.tns -r 1 --loss poisson --unlisted $how -o m --backend host
+        "$BLCO" predict m k.tns -q --residuals -n 1 >got
+        # only zeros are looked at: what counts less is not
+        [ "$(grep -c 'unlisted entries' got)" -eq "$([ $how = zero ] && echo 1 || echo 0)" ]
+        "$BLCO" predict m k.tns -q --residuals -n 1 --unlisted zero | grep -q 'of 1000 cells'
+        "$BLCO" predict m k.tns -q --residuals -n 1 --unlisted unknown | grep -q "of $(wc -l <k.tns) cells"
+    done
+    # a part of the tensor says so
+    cpd -q k.tns -r 1 --loss poisson -o m --backend host
+    head -100 k.tns >part.tns
+    run -0 --separate-stderr "$BLCO" predict m part.tns --residuals -n 1
+    [[ $stderr == *"part.tns has 100 entries, the model's tensor $(wc -l <k.tns): those that are not listed count as zeros; --unlisted unknown leaves them out" ]]
+    run -0 --separate-stderr "$BLCO" predict m part.tns --residuals -n 1 --unlisted zero
+    [[ $stderr != *"leaves them out"* ]]
+    fails 2 "--unlisted: only with --loss poisson" predict m k.tns --residuals -n 1 --loss squares --unlisted zero
+    fails 2 "--unlisted needs --count; try blco predict --help" predict m k.tns --residuals --unlisted zero
+}
+
+@test "predict: adjusted p-values in JSON, and where not all cells can be searched" {
+    command -v jq >/dev/null || skip "there is no jq"
+    counts_with_anomalies
+    "$BLCO" predict k.ktns k.tns -q --residuals --loss poisson -n 3 --json --index-base 1 >got
+    jq -e '.cells == 1000 and .alarms == 2 and .adjusted_exact_to == 1' got
+    jq -e '.strangest_entries[0] | .indices == [7,8,9] and (.log_p - (.p | log) | fabs) < 1e-12 and
+        (.adjusted / .p - 1000 | fabs) < 1e-6' got
+    jq -e '.strangest_unlisted[0] | .indices == [3,4,5] and (.model - 12 | fabs) < 1e-9 and (.log_p - (2 | log) + 12 | fabs) < 1e-9 and
+        (.adjusted / .p - 500 | fabs) < 1e-6' got
+    # 10^11 cells: adjusted p-values are upper bounds, without the absent cells
+    { printf 'ktensor\n2\n400000 300000\n1\n1\n'
+        for n in 400000 300000; do printf 'matrix\n2\n%s 1\n' $n; yes .1 | head -$n; done; } >long.ktns
+    printf '7 8 9\n' >one.tns
+    "$BLCO" predict long.ktns one.tns -q --residuals --loss poisson -n 1 >text
+    sed -n 2p text | diff - <(echo "at least 1 of 120000000000 cells has an adjusted p of at most 0.05; unlisted entries are not shown: they are more than 10000000000")
+    "$BLCO" predict long.ktns one.tns -q --residuals --loss poisson -n 1 --json |
+        jq -e '.adjusted_exact_to == 0 and (has("strangest_unlisted") | not)'
+}

@@ -1,4 +1,5 @@
-/* Sums of residuals and the strangest entries, against sums in long double and sorting all. */
+/* Sums of residuals and the strangest entries, against sums in long double and sorting all;
+ * p-values of all cells of tensors of counts, adjusted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +12,10 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "report/adjusted_p.h"
 #include "report/residuals.h"
 #include "support/naive.h"
+#include "support/naive_rows.h"
 #include "support/small_tensors.h"
 
 #define ENTRIES 10000
@@ -48,7 +51,7 @@ static void add_pieces(struct residuals *r, const struct coo *x, uint64_t length
             piece.index[n] += first;
         assert_int_equal(residuals_add(r, &piece, model + first, &error), STATUS_OK);
     }
-    residuals_rank(r);
+    assert_int_equal(residuals_rank(r, NULL, NULL, &error), STATUS_OK);
 }
 
 static void near_sum(double sum, long double expected)
@@ -136,8 +139,9 @@ static void every_count_and_cut(void **state)
             for (int l = 0; l < 3; l++) {
                 struct residuals r;
                 omp_set_num_threads(l + 1);
-                assert_int_equal(residuals_begin(&r, &x.shape, &loss_squares, counts[c], &error),
-                                 STATUS_OK);
+                assert_int_equal(
+                    residuals_begin(&r, &x.shape, &loss_squares, counts[c], false, &error),
+                    STATUS_OK);
                 add_pieces(&r, &x, lengths[l]);
                 check_sums(&r, &x);
                 check_slices(&r, &x);
@@ -162,7 +166,8 @@ static void the_same_bits(void **state)
         x.value[i] *= M_PI;
     for (int k = 0; k < 2; k++) {
         omp_set_num_threads(k ? 4 : 1);
-        assert_int_equal(residuals_begin(&r[k], &x.shape, &loss_squares, 10, &error), STATUS_OK);
+        assert_int_equal(residuals_begin(&r[k], &x.shape, &loss_squares, 10, false, &error),
+                         STATUS_OK);
         add_pieces(&r[k], &x, k ? 999 : ENTRIES);
     }
     omp_set_num_threads(threads);
@@ -183,7 +188,7 @@ static void the_strangest_slices(void **state)
     struct top_entries top;
     struct coo x;
     draw(&x, false);
-    assert_int_equal(residuals_begin(&r, &x.shape, &loss_squares, 5, &error), STATUS_OK);
+    assert_int_equal(residuals_begin(&r, &x.shape, &loss_squares, 5, false, &error), STATUS_OK);
     add_pieces(&r, &x, ENTRIES);
     assert_int_equal(residuals_slices(&top, &r, 2, &error), STATUS_OK);
     assert_int_equal(top.count, 5);
@@ -200,12 +205,201 @@ static void the_strangest_slices(void **state)
     coo_free(&x);
 }
 
+static double uniform(uint64_t *seed)
+{
+    return ((double)(naive_random(seed) % 1000000007) + .5) / 1000000007;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The least p_j N / j of all p_j that are at least p, of N ascending p-values, as logarithms. */
+static double naive_adjusted(const double *log_p, uint64_t count, double p)
+{
+    double least = 0;
+    for (uint64_t j = 0; j < count; j++)
+        if (log_p[j] >= p)
+            least = fmin(least, log(exp(log_p[j]) * (double)count / (double)(j + 1)));
+    return least;
+}
+
+/* However many are kept and whatever is left out, adjusted p-values are exact up to p.exact, and
+ * larger ones are not too small. */
+static void adjusted_p_values(void **state)
+{
+    (void)state;
+    enum { TESTS = 2000 };
+    static const uint64_t kept[] = {1, 7, 100, 999, 1000, TESTS};
+    static const int strange[] = {0, 50, 500};
+    double log_p[TESTS], sorted[TESTS];
+    uint64_t seed = 3, exact = 0;
+    struct error error = {0};
+    for (int s = 0; s < 3; s++)
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+            for (int left = 0; left < 2; left++) {
+                struct p_values p;
+                p_values_begin(&p, kept[k]);
+                for (int i = 0; i < TESTS; i++) {
+                    const double u = ceil(uniform(&seed) * 500) / 500; /* ties, some of them 1 */
+                    log_p[i] = log(i < strange[s] ? pow(u, 9) : u);
+                }
+                memcpy(sorted, log_p, sizeof sorted);
+                qsort(sorted, TESTS, sizeof *sorted, compare_numbers);
+                double least = INFINITY;
+                for (int i = 0; i < TESTS; i++)
+                    if (left && i % 3 == 0)
+                        least = fmin(least, log_p[i]);
+                for (int i = 0; i < TESTS; i++)
+                    if (!left || i % 3 || log_p[i] < least)
+                        assert_int_equal(p_values_add(&p, &log_p[i], 1, &error), STATUS_OK);
+                assert_int_equal(p_values_add(&p, (const double[]){NAN}, 1, &error), STATUS_OK);
+                if (left)
+                    p_values_leave(&p, least);
+                assert_int_equal(p_values_adjust(&p, TESTS, &error), STATUS_OK);
+                for (uint64_t i = 0; i < p.count; i++) {
+                    const double found = p_values_adjusted(&p, p.log_p[i]),
+                                 expected = naive_adjusted(sorted, TESTS, p.log_p[i]);
+                    assert_true(found >= expected - 1e-12);
+                    assert_true(found > p.exact || fabs(found - expected) < 1e-12);
+                    exact += found <= p.exact;
+                }
+                p_values_free(&p);
+            }
+    assert_true(exact > 1000);
+}
+
+/* Counts of all cells of a model whose rates are `scale` times numbers from 0 to 3. */
+struct counted {
+    struct ktensor k;
+    struct coo x;   /* the counts above 0, some zeros and unknown entries */
+    double *log_p;  /* (cells) of those that are known */
+    uint64_t cells; /* that are known */
+};
+
+static void count_cells(struct counted *c, const uint64_t *lengths, double scale, bool unknown,
+                        uint64_t *seed)
+{
+    const uint64_t all = lengths[0] * lengths[1] * lengths[2];
+    struct error error = {0};
+    *c = (struct counted){.log_p = malloc(all * sizeof(double))};
+    assert_non_null(c->log_p);
+    assert_int_equal(ktensor_create(&c->k, SHAPE(3, lengths), 3, &error), STATUS_OK);
+    ktensor_randomise(&c->k, KTENSOR_RANDOM, naive_random(seed));
+    for (int r = 0; r < 3; r++)
+        c->k.lambda[r] = scale;
+    small_tensor(&c->x, 3, lengths, all);
+    for (uint64_t i = 0; i < all; i++) {
+        const uint32_t at[MAX_ORDER] = {(uint32_t)(i % lengths[0]),
+                                        (uint32_t)(i / lengths[0] % lengths[1]),
+                                        (uint32_t)(i / lengths[0] / lengths[1])};
+        const double m = (double)naive_model_value(&c->k, at);
+        double left = uniform(seed), own = exp(-m), x = 0;
+        for (; left > own && x < 3000; own *= m / ++x)
+            left -= own;
+        if (unknown && naive_random(seed) % 50 == 0)
+            x = NAN;
+        if (x != 0 || (unknown && naive_random(seed) % 20 == 0))
+            add_nonzero(&c->x, at, x);
+        if (!isnan(x))
+            c->log_p[c->cells++] = loss_poisson.log_p(x, m);
+    }
+    qsort(c->log_p, c->cells, sizeof *c->log_p, compare_numbers);
+}
+
+static void free_counted(struct counted *c)
+{
+    ktensor_free(&c->k);
+    coo_free(&c->x);
+    free(c->log_p);
+}
+
+static void add_counted(struct residuals *r, const struct counted *c, bool zeros)
+{
+    struct error error = {0};
+    double *m = memory_array(c->x.nnz, sizeof *m, &error);
+    assert_non_null(m);
+    for (uint64_t i = 0; i < c->x.nnz; i++) {
+        uint32_t at[MAX_ORDER] = {0};
+        coo_coordinates(&c->x, i, at);
+        m[i] = (double)naive_model_value(&c->k, at);
+    }
+    assert_int_equal(residuals_begin(r, &c->k.shape, &loss_poisson, 20, zeros, &error), STATUS_OK);
+    assert_int_equal(residuals_add(r, &c->x, m, &error), STATUS_OK);
+    assert_int_equal(residuals_rank(r, &c->k, NULL, &error), STATUS_OK);
+    memory_free(m);
+}
+
+/* Listed and absent cells against all cells; cells that are not listed count unless they are
+ * unknown. */
+static void cells_of_counts(void **state)
+{
+    (void)state;
+    uint64_t seed = 17;
+    for (int turn = 0; turn < 20; turn++) {
+        struct counted c;
+        struct residuals r;
+        count_cells(&c, (const uint64_t[]){9, 11, 8}, turn % 2 ? 1 : 6, true, &seed);
+        for (int zeros = 0; zeros < 2; zeros++) {
+            uint64_t strange = 0; /* of all cells that are as strange as the last of the shown */
+            add_counted(&r, &c, zeros);
+            assert_true(r.cells == (double)(zeros ? c.cells : r.known));
+            assert_true(r.p.exact > 0 && r.p.count == r.known + r.absent.count);
+            for (uint64_t i = 0; i < 20; i++) {
+                const struct strange_entry *e = &r.entry[i];
+                const double log_p = loss_poisson.log_p(e->value, e->model),
+                             found = p_values_adjusted(&r.p, log_p);
+                assert_true(e->strangeness == -log_p);
+                assert_true(i == 0 || log_p >= -e[-1].strangeness);
+                if (zeros)
+                    assert_true(fabs(found - naive_adjusted(c.log_p, c.cells, log_p)) < 1e-9);
+            }
+            for (uint64_t i = 0; i < r.absent.count; i++) {
+                const double log_p = loss_poisson.log_p(0, r.absent.entry[i].value);
+                assert_true(i == 0 || r.absent.entry[i].value <= r.absent.entry[i - 1].value);
+                assert_true(fabs(p_values_adjusted(&r.p, log_p) -
+                                 naive_adjusted(c.log_p, c.cells, log_p)) < 1e-9);
+                strange += log_p < 0;
+            }
+            assert_true((strange > 0) == zeros);
+            residuals_free(&r);
+        }
+        free_counted(&c);
+    }
+}
+
+/* Of data sets without anomalies, about one in twenty has an alarm; counts are whole numbers, so
+ * that there are fewer rather than more. */
+static void false_alarms(void **state)
+{
+    (void)state;
+    enum { SETS = 400 };
+    uint64_t seed = 23;
+    int alarmed[2] = {0};
+    for (int i = 0; i < SETS; i++)
+        for (int sparse = 0; sparse < 2; sparse++) {
+            struct counted c;
+            struct residuals r;
+            count_cells(&c, (const uint64_t[]){10, 12, 15}, sparse ? .5 : 200, false, &seed);
+            add_counted(&r, &c, true);
+            alarmed[sparse] += p_values_alarms(&r.p, .05) > 0;
+            residuals_free(&r);
+            free_counted(&c);
+        }
+    /* Continuous numbers would give 20. By the probabilities of all counts of such cells, 14.3 and
+     * 2.8 are expected, with standard deviations of 3.7 and 1.7. */
+    if (alarmed[0] < 5 || alarmed[0] > 30 || alarmed[1] > 10)
+        fail_msg("%d and %d of %d sets have an alarm", alarmed[0], alarmed[1], SETS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_count_and_cut),
-        cmocka_unit_test(the_same_bits),
-        cmocka_unit_test(the_strangest_slices),
+        cmocka_unit_test(every_count_and_cut),  cmocka_unit_test(the_same_bits),
+        cmocka_unit_test(the_strangest_slices), cmocka_unit_test(adjusted_p_values),
+        cmocka_unit_test(cells_of_counts),      cmocka_unit_test(false_alarms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
