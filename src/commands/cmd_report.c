@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/outfile.h"
 #include "commands/file_roles.h"
+#include "commands/model_residuals.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
 #include "report/page.h"
@@ -22,9 +23,10 @@ struct job {
     uint64_t top;
     const char *top_given; /* "--top", or NULL */
     enum view_order order[MAX_ORDER];
-    struct named_model model; /* of the present page       */
-    struct shape shape;       /* of the first model        */
-    struct outfile *file;     /* (files) the pages, of which the last is at output_path; owned */
+    struct named_model model;  /* of the present page       */
+    struct model_residuals of; /* of --residuals: path is NULL where it was not given */
+    struct shape shape;        /* of the first model        */
+    struct outfile *file;      /* (files) the pages, of which the last is at output_path; owned */
     int files;
 };
 
@@ -60,8 +62,33 @@ static const struct cli_option report_options[] = {
      CLI_UNSIGNED(struct job, top, 1, MAX_TOP), .initial = "10", CLI_GIVEN(struct job, top_given)},
     {.name = NULL}};
 
-static const struct cli_section sections[] = {
-    {"Page", report_options}, {"General", cmd_general_options}, {NULL, NULL}};
+static const struct cli_option residual_options[] = {
+    {"--residuals", 0, "TENSOR", "show the N strangest entries and slices of TENSOR",
+     CLI_NAME(struct job, of.path)},
+    {"--loss", 0, "WHAT",
+     "{words}; poisson is for counts, with\np-values (the model's, else {default})",
+     CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
+     CLI_GIVEN(struct job, of.loss_given), .needs = "--residuals"},
+    {"--unlisted", 0, "WHAT",
+     "of counts: entries that TENSOR does not list are\n{words}; zeros are looked at, too (as "
+     "the\nmodel has it)",
+     CLI_CHOICE(struct job, of.unlisted, cmd_unlisted_words),
+     CLI_GIVEN(struct job, of.unlisted_given), .needs = "--residuals"},
+    {"--index-base", 0, "0|1",
+     "the number of the first index in TENSOR ({default}, where it\nis "
+     ".npy 0)",
+     CMD_INDEX_BASE, .needs = "--residuals"},
+    {"--match", 0, "HOW",
+     "how indices of TENSOR find those of the model:\n{words}; by names, where there are\nany; "
+     "all: the model has to have all; index: they\nagree ({default})",
+     CLI_CHOICE(struct job, of.match, match_words), .initial = "names", .needs = "--residuals"},
+    {.name = NULL}};
+
+static const struct cli_section sections[] = {{"Page", report_options},
+                                              {"Residuals", residual_options},
+                                              {"Machine", cmd_host_options},
+                                              {"General", cmd_general_options},
+                                              {NULL, NULL}};
 
 /* STEM.suffix; of a stem that is the name of a file, without the ending of this name. */
 static char *path_beside(const char *stem, const char *suffix, struct error *error)
@@ -100,6 +127,7 @@ static enum status check_output(const struct job *job, const char *stem, const c
 {
     struct file_roles files = {0};
     file_roles_add_stem(&files, FILE_MODEL_READ, stem, error);
+    file_roles_add(&files, FILE_TENSOR_READ, job->of.path, error);
     file_roles_add(&files, FILE_RECORD_READ, record, error);
     file_roles_add(&files, FILE_RANKS_READ, job->ranks_path, error);
     for (int n = 0; n < MAX_ORDER; n++)
@@ -160,6 +188,26 @@ static enum status check_shape(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
+static enum status take(void *context, const struct coo *piece, const struct coo *at,
+                        const uint64_t *from, struct error *error)
+{
+    (void)from;
+    return model_residuals_take(context, piece, at, error);
+}
+
+/* Those of the tensor of --residuals, from the present model. */
+static enum status find_residuals(struct job *job, struct error *error)
+{
+    struct model_residuals *of = &job->of;
+    TRY(model_residuals_find(of, &job->common, error));
+    TRY(model_residuals_begin(of, error));
+    of->sums.places = true;
+    TRY(model_entries_each(&of->entries, take, of, error));
+    TRY(model_residuals_end(of, error));
+    model_residuals_note(of);
+    return STATUS_OK;
+}
+
 /* The page of the model of a stem. `record_path` is NULL where there is no record. */
 static enum status make_page(struct job *job, const char *stem, const char *record_path,
                              const char *path, struct error *error)
@@ -167,17 +215,19 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
     struct named_model *model = &job->model;
     struct mode_view view[MAX_ORDER] = {0};
     json_t *record = NULL;
+    struct residual_view residuals;
     struct page_text text;
-    progress_stage(&job->common.progress, "reading %s", stem);
     TRY(check_output(job, stem, record_path, path, error));
-    model->stem = stem;
-    TRY_OR(done, named_model_read(model, NULL, error));
+    TRY_OR(done, cmd_read_model(model, stem, &job->common, error));
     TRY_OR(done, check_shape(job, error));
     if (record_path) {
         TRY_OR(done, json_read(&record, record_path, error));
         TRY_OR(done, page_check_record(record, &model->k, record_path, error));
     }
     TRY_OR(done, mode_views_make(view, &model->k, &model->names, job->order, job->top, error));
+    if (job->of.path)
+        TRY_OR(done, find_residuals(job, error));
+    residuals = model_residuals_view(&job->of);
     progress_stage(&job->common.progress, "writing");
     TRY_OR(done, begin_text(&text, path, error));
     page_write(text.to,
@@ -186,11 +236,14 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
                               .labels = &model->names,
                               .facts = &model->facts,
                               .view = view,
-                              .record = record},
+                              .record = record,
+                              .residuals = job->of.path ? &residuals : NULL,
+                              .tensor = job->of.path ? page_file_name(job->of.path) : NULL},
                error);
     end_text(&text, job, path, error);
 done:
     mode_views_free(view);
+    model_residuals_free(&job->of);
     json_decref(record);
     ktensor_free(&model->k);
     return error->status;
@@ -201,6 +254,11 @@ done:
 static enum status check_range(const struct job *job, bool pages, struct error *error)
 {
     const char *option = job->record ? "--record" : pages ? NULL : job->top_given;
+    if (job->of.path && strcmp(job->of.path, "-") == 0)
+        return error_set(error, STATUS_INPUT,
+                         "--residuals -: is read for each rank, expected the name of a file");
+    if (job->of.path && !pages)
+        option = "--residuals";
     for (int n = 0; n < MAX_ORDER && !pages; n++)
         if (job->model.names.mode[n].path || job->order[n] != VIEW_FIND_OUT)
             option = job->model.names.mode[n].path ? "--labels" : "--ordered";
@@ -287,6 +345,12 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     struct job *job = settings;
     TRY(cli_single_operand(line, "model", error));
     job->stem = line->operand[0];
+    job->of.model = &job->model;
+    job->of.loss = loss_of(job->common.options.problem.loss);
+    job->of.wanted = job->of.path != NULL;
+    job->of.strangest = job->of.path ? job->top : 0;
+    if (!job->of.path && job->common.options.host_memory > 0)
+        return error_set(error, STATUS_INPUT, "--host-memory: only with --residuals");
     TRY(cmd_begin(&job->common, error));
     job->output_path =
         job->output ? memory_text(error, "%s", job->output) : path_beside(job->stem, "html", error);
@@ -328,14 +392,15 @@ static void free_job(void *settings)
 const struct command cmd_report = {
     .name = "report",
     .summary = "write a page about a model",
-    .usage = "Usage: blco report STEM [-o FILE] [OPTION]...\n\nWrites a page (HTML) about the "
-             "model whose files begin with STEM: weights, each\ncomponent in each mode, how good "
-             "the model is, and what was run.\nFor a range of ranks (blco cpd -r A:B): how the "
-             "models compare, and a page of\neach. A page is one file and needs no network.\n",
+    .usage = "Usage: blco report STEM [-o FILE] [--residuals TENSOR] [OPTION]...\n\nWrites a page "
+             "(HTML) about the model whose files begin with STEM: weights, each\ncomponent in "
+             "each mode, how good the model is, and what was run; with\n--residuals also the "
+             "strangest entries of a tensor. For a range of ranks (blco\ncpd -r A:B): how the "
+             "models compare, and a page of each. A page is one file and\nneeds no network.\n",
     .ending = "\nExit status: 0 done, 2 usage or input, 3 memory, 5 output. See blco-report(1).\n",
     .sections = sections,
     .settings = sizeof(struct job),
     .run = run,
     .free = free_job,
-    .operands = CMD_MODELS,
+    .operands = CMD_MODELS " " CMD_TENSORS,
 };

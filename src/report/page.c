@@ -106,6 +106,7 @@ enum status page_write(FILE *to, const struct page *page, struct error *error)
     page_begin(to, "CP model", page->stem);
     put_about(to, page);
     fputs("</header>\n<main>\n", to);
+    page_residuals(to, page);
     page_weights(to, page);
     page_components(to, page);
     page_trust(to, page);

@@ -1,6 +1,6 @@
 /* The parts of a page. A part leaves out what the record lacks. Failures of writing stay in the
- * stream. Implemented in page_style.c, page_run.c, page_convergence.c, page_entries.c and
- * page_components.c. */
+ * stream. Implemented in page_style.c, page_run.c, page_convergence.c, page_entries.c,
+ * page_components.c and page_residuals.c. */
 #ifndef BLCO_PAGE_PARTS_H
 #define BLCO_PAGE_PARTS_H
 
@@ -12,6 +12,7 @@
 #include "formats/ktensor/model_facts.h"
 #include "report/mode_view.h"
 #include "report/plot.h"
+#include "report/residuals.h"
 #include "report/text_table.h"
 
 /* The subject of a page, and values of its record, any of which may be missing. */
@@ -21,9 +22,11 @@ struct page {
     const char *stem;            /* of the model                              */
     const struct ktensor *model; /* as in its files                           */
     const struct labels *labels;
-    const struct model_facts *facts; /* what STEM.model.json says */
-    const struct mode_view *view;    /* [n] of mode n                            */
-    const json_t *record;            /* of the run, checked; NULL: there is none */
+    const struct model_facts *facts;       /* what STEM.model.json says */
+    const struct mode_view *view;          /* [n] of mode n                            */
+    const json_t *record;                  /* of the run, checked; NULL: there is none */
+    const struct residual_view *residuals; /* of a tensor; NULL: there are none     */
+    const char *tensor;                    /* its name, if there are                 */
 };
 
 /* The member `name` of the member `object` of the record, or, where `name` is NULL, the member
@@ -55,6 +58,10 @@ enum status page_convergence(FILE *to, const struct page *page, struct error *er
 
 /* A table of the starts, where there were several. */
 void page_starts(FILE *to, const struct page *page);
+
+/* What is strangest in a tensor: entries, entries that are not listed, slices; and how well the
+ * model's distribution agrees with the counts. Nothing without residuals. */
+void page_residuals(FILE *to, const struct page *page);
 
 /* A table of all components: weight, and the strongest entry of each mode. */
 void page_weights(FILE *to, const struct page *page);

@@ -205,6 +205,8 @@ static void put_axes(FILE *to, const struct plot_line *plot)
                 plot->powers ? plot_power_text(tick[i], text)
                              : plot_tick_text(tick, count, i, text));
     }
+    if (plot->diagonal)
+        fprintf(to, "<path class=\"axis d1\" d=\"M%d %dL%d %d\"/>", LEFT, BOTTOM, RIGHT, TOP);
     put_below(to, LEFT, "", plot->first, HTML_END);
     if (plot->count < 2)
         return;

@@ -78,6 +78,7 @@ struct plot_line {
     uint64_t stride;              /* from a column to the next in low and high        */
     const double *low, *high;     /* the line goes through, or fills, low to high; NaN: nothing */
     int marks;                    /* each column has a mark                           */
+    int diagonal;                 /* from the lower left to the upper right, behind the line */
     struct plot_scale scale;      /* finished                                         */
     int powers;                   /* the numbers are logarithms to base 10, and ticks show powers */
     const struct plot_tick *tick; /* (ticks) of the horizontal axis, from left to right; borrowed */

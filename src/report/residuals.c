@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "formats/ktensor/npy.h"
 #include "numerics/poisson_term.h"
-#include "report/text_table.h"
+#include "numerics/random_counter.h"
 
 #define PART       4096 /* entries that are passed over together where none of them is strange */
 #define FEW_PARTS  256  /* parts that are looked at by all threads at a time                   */
@@ -18,6 +18,8 @@
 
 #define KEPT        (UINT64_C(1) << 20) /* p-values of listed entries, at least */
 #define KEPT_ABSENT (UINT64_C(1) << 16) /* absent cells, at least */
+
+#define PLACE_SEED 6 /* of random numbers */
 
 #define ALARM 0.05 /* an adjusted p-value of at most so much is counted */
 
@@ -194,6 +196,27 @@ enum status residuals_rank(struct residuals *r, const struct ktensor *k, struct 
 
 /* --- all entries --- */
 
+/* The random part of an entry's own probability is a function of its number. */
+static void count_places(struct residuals *r, const struct coo *x, const double *model)
+{
+    uint64_t place[PLACES] = {0};
+#pragma omp parallel for schedule(dynamic, PART) reduction(+ : place[:PLACES])
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        const double value = x->value[i], least = r->zeros ? 1 : 0;
+        uint64_t word[2];
+        if (isnan(model[i]) || !(value >= least) || value != floor(value))
+            continue;
+        random_words(PLACE_SEED, 0, r->entries + i, word);
+        const double part = random_uniform(word[0]);
+        const double at = r->loss->place(value, model[i], least, part);
+        place[least_of((uint64_t)(at * PLACES), PLACES - 1)]++;
+    }
+    for (int k = 0; k < PLACES; k++) {
+        r->place[k] += place[k];
+        r->placed += place[k];
+    }
+}
+
 /* A thread adds to the slices of one mode at a time, so that each sum has its order. */
 enum status residuals_add(struct residuals *r, const struct coo *x, const double *model,
                           struct error *error)
@@ -204,6 +227,8 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
             add_all(r, x, model);
         else
             add_slices(r, n, x, model);
+    if (r->places && r->loss->place)
+        count_places(r, x, model);
     if (r->strangest > 0 && !r->strangeness)
         r->strangeness = memory_array((size_t)PART * FEW_PARTS, sizeof *r->strangeness, error);
     if (r->strangest > 0)
@@ -267,18 +292,11 @@ const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
     return text;
 }
 
-void residual_note(const struct residuals *r, const struct model_facts *facts,
-                   const char *coordinates, struct progress *progress)
-{
-    if (r->loss->log_p && r->zeros && facts->known && r->entries < facts->nnz)
-        progress_note(progress,
-                      "%s has %ju entries, the model's tensor %ju: those that are not listed count "
-                      "as zeros; --unlisted unknown leaves them out",
-                      coordinates, (uintmax_t)r->entries, (uintmax_t)facts->nnz);
-}
-
 const char *residual_alarms(const struct residuals *r, char text[RESIDUAL_TEXT])
 {
+    text[0] = '\0';
+    if (!r->loss->log_p || r->known == 0)
+        return text;
     const uint64_t alarms = p_values_alarms(&r->p, ALARM);
     const bool exact = log(ALARM) <= r->p.exact, one = alarms == 1;
     int used =
@@ -355,7 +373,7 @@ static void add_p_columns(struct text_table *t, int k)
     t->numbers = k + 2;
 }
 
-static void print_entries(FILE *stream, const struct residual_view *v)
+struct text_table residual_entries_table(const struct residual_view *v)
 {
     const struct residuals *r = v->residuals;
     struct text_table t = {.rows = entries_shown(r),
@@ -375,13 +393,10 @@ static void print_entries(FILE *stream, const struct residual_view *v)
     }
     if (r->loss->log_p)
         add_p_columns(&t, 2 + P);
-    if (t.rows == 0)
-        return;
-    fprintf(stream, "\nstrangest entries\n");
-    text_table_print(stream, &t);
+    return t;
 }
 
-static void print_absent(FILE *stream, const struct residual_view *v)
+struct text_table residual_absent_table(const struct residual_view *v)
 {
     const struct residuals *r = v->residuals;
     struct text_table t = {.rows = absent_shown(r),
@@ -395,18 +410,7 @@ static void print_absent(FILE *stream, const struct residual_view *v)
     for (int n = 0; n < t.modes; n++)
         t.mode[n] = n;
     add_p_columns(&t, 1);
-    if (t.rows == 0)
-        return;
-    fprintf(stream, "\nstrangest unlisted entries\n");
-    text_table_print(stream, &t);
-}
-
-/* How many cells are strange beyond chance, and which adjusted p-values are not exact. */
-static void print_alarms(FILE *stream, const struct residuals *r)
-{
-    char text[RESIDUAL_TEXT];
-    if (r->loss->log_p && r->known > 0)
-        fprintf(stream, "%s\n", residual_alarms(r, text));
+    return t;
 }
 
 /* --- the strangest slices of a mode: index, number of residuals, sum of squares, RMSE --- */
@@ -436,34 +440,43 @@ static void slice_row(const struct text_table *t, uint64_t row, uint64_t *index,
     number[2] = slice_rmse(v->residuals, n, i);
 }
 
-static void print_slices(FILE *stream, const struct residual_view *v, int n)
+struct text_table residual_slices_table(const struct residual_view *v, int n)
 {
-    const struct text_table t = {.rows = slices_shown(&v->slices[n]),
-                                 .modes = 1,
-                                 .numbers = 3,
-                                 .mode = {n},
-                                 .heading = {"residuals", "squares", "RMSE"},
-                                 .digits = {0, DIGITS, DIGITS},
-                                 .labels = v->labels,
-                                 .index_base = v->index_base,
-                                 .context = v,
-                                 .row = slice_row};
-    char name[MODE_NAME_ROOM];
-    if (t.rows == 0)
+    return (struct text_table){.rows = slices_shown(&v->slices[n]),
+                               .modes = 1,
+                               .numbers = 3,
+                               .mode = {n},
+                               .heading = {"residuals", "squares", "RMSE"},
+                               .digits = {0, DIGITS, DIGITS},
+                               .labels = v->labels,
+                               .index_base = v->index_base,
+                               .context = v,
+                               .row = slice_row};
+}
+
+static void print_table(FILE *stream, const struct text_table *t, const char *heading,
+                        const char *mode)
+{
+    if (t->rows == 0)
         return;
-    fprintf(stream, "\nstrangest slices of %s\n", mode_name(v->labels, n, name));
-    text_table_print(stream, &t);
+    fprintf(stream, "\n%s%s\n", heading, mode);
+    text_table_print(stream, t);
 }
 
 void residual_print(FILE *stream, const struct residual_view *view)
 {
-    char text[RESIDUAL_TEXT];
+    const struct text_table entries = residual_entries_table(view),
+                            absent = residual_absent_table(view);
+    char text[RESIDUAL_TEXT], name[MODE_NAME_ROOM];
     fprintf(stream, "%s\n", residual_text(view->residuals, text));
-    print_alarms(stream, view->residuals);
-    print_entries(stream, view);
-    print_absent(stream, view);
-    for (int n = 0; n < view->residuals->shape.order; n++)
-        print_slices(stream, view, n);
+    if (*residual_alarms(view->residuals, text))
+        fprintf(stream, "%s\n", text);
+    print_table(stream, &entries, "strangest entries", "");
+    print_table(stream, &absent, "strangest unlisted entries", "");
+    for (int n = 0; n < view->residuals->shape.order; n++) {
+        const struct text_table slices = residual_slices_table(view, n);
+        print_table(stream, &slices, "strangest slices of ", mode_name(view->labels, n, name));
+    }
 }
 
 /* --- JSON --- */

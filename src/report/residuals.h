@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/outfile.h"
-#include "formats/ktensor/model_facts.h"
 #include "formats/names/labels.h"
 #include "formats/tns/line_writer.h"
 #include "base/progress.h"
@@ -18,6 +17,7 @@
 #include "problem/loss.h"
 #include "report/adjusted_p.h"
 #include "report/top_entries.h"
+#include "report/text_table.h"
 #include "report/unlisted_best.h"
 #include "tensor/coo.h"
 
@@ -36,6 +36,8 @@ struct slice_residuals {
     uint64_t *known; /* (I_n) how many they are; owned        */
 };
 
+#define PLACES 1000
+
 struct residuals {
     const struct loss *loss;
     struct shape shape;
@@ -49,6 +51,12 @@ struct residuals {
     uint64_t count, room;
     double weakest;      /* an entry of this strangeness is no candidate any more */
     double *strangeness; /* of some entries; owned                                */
+
+    /* If the caller has set `places` after residuals_begin, and the loss has places: how many
+     * listed values are in each part of their distribution (`place` of struct loss), where `zeros`
+     * of those above 0 alone; only whole numbers count. */
+    bool places;
+    uint64_t place[PLACES], placed; /* placed: their sum */
 
     /* Where strange entries are wanted and the loss has p-values. Cells are what could have been
      * strange: all entries of the tensor whose value is known where `zeros`, else those that are
@@ -105,18 +113,19 @@ struct residual_view {
  * text. */
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT]);
 
-/* Says on standard error where the tensor of the model has more entries than were added, so that
- * those that were not are hardly zeros. `coordinates` is the name of what was added. */
-void residual_note(const struct residuals *r, const struct model_facts *facts,
-                   const char *coordinates, struct progress *progress);
-
-/* text = how many cells are strange beyond chance, of counts whose residuals were ranked. Returns
- * text. */
+/* text = how many cells are strange beyond chance, if the loss has p-values and residuals were
+ * ranked; otherwise empty. Returns text. */
 const char *residual_alarms(const struct residuals *r, char text[RESIDUAL_TEXT]);
+
+/* The tables of what is strangest: entries, entries that are not listed, slices of mode n. *view
+ * outlives them. Residuals of 0 are left out, and p-values of 1. */
+struct text_table residual_entries_table(const struct residual_view *view);
+struct text_table residual_absent_table(const struct residual_view *view);
+struct text_table residual_slices_table(const struct residual_view *view, int n);
 
 /* Prints this sentence, how many cells are strange beyond chance, then tables of the strangest
  * entries, of the strangest absent cells and of the strangest slices of each mode. Labels are made
- * printable, and long ones cut. Residuals of 0 are left out, and p-values of 1. */
+ * printable, and long ones cut. */
 void residual_print(FILE *stream, const struct residual_view *view);
 
 /* Adds the same to the object that is open, with whole labels and all digits. */

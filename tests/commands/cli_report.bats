@@ -456,3 +456,92 @@ peaks() {
     fails 2 "r.json: the record of another model" report m --record r.json
     [ ! -e m.html ]
 }
+
+# cells TABLE: the text of the cells of the first table with this caption in m.html, a row a text line; blanks of figures are
+# left out.
+cells() {
+    python3 - "$1" <<'EOF'
+import sys, xml.etree.ElementTree as tree
+x = "{http://www.w3.org/1999/xhtml}"
+for table in tree.parse("m.html").getroot().iter(x + "table"):
+    if "".join(table.find(x + "caption").itertext()) == sys.argv[1]:
+        for row in table.iter(x + "tr"):
+            print(*("".join(cell.itertext()).strip("\u2007\u2008") for cell in row), sep="\t")
+        break
+EOF
+}
+
+@test "residuals of a tensor: what predict says, with names" {
+    cpd "$DATA/ucb-admissions.tns" -r 2 -q -o m
+    page m --residuals "$DATA/ucb-admissions.tns" --labels "$(labels)" -n 3
+    sound m.html
+    cells "Strangest entries" >got
+    "$BLCO" predict m "$DATA/ucb-admissions.tns" -q --residuals -n 3 --labels none --labels "$(labels)" |
+        sed -n '/^strangest entries/,/^$/{/^  rej/p;/^  adm/p}' | sed 's/^ *//; s/   *\([^ ]\)/\t\1/g' | diff - <(tail -n +2 got)
+    [ "$(head -1 got)" = $'admission\tgender\tdepartment\tValue\tModel\tResidual' ]
+    [ "$(wc -l <got)" -eq 4 ]
+    [ "$(cells "department: the largest sums of squared residuals" | wc -l)" -eq 4 ]
+    grep -q 'Squares assume no distribution' m.html
+    [ "$(grep -c 'Calibration' m.html)" -eq 0 ]
+    # without the option, none of it is there
+    page m -o plain.html
+    [ "$(grep -c 'esidual' plain.html)" -eq 0 ]
+}
+
+@test "residuals of counts: both tails, absent cells, a calibration that is a diagonal" {
+    "$BLCO" generate -q x.tns --dims 40,30,24 --planted-rank 3 --poisson 3 --nnz 20000
+    awk '/^2 28 9 / { $4 = 40 } !/^39 21 21 /' x.tns >odd.tns
+    cpd odd.tns -r 3 -q --loss poisson -o m
+    page m --residuals odd.tns -n 4
+    sound m.html
+    grep -q '2 of 28800 cells have an adjusted p of at most 0.05' m.html
+    [[ $(cells "Strangest entries" | sed -n 2p) == $'2\t28\t9\t40.000\t'* ]]
+    [[ $(cells "Strangest unlisted entries" | sed -n 2p) == $'39\t21\t21\t'* ]]
+    [ "$(cells "Strangest unlisted entries" | wc -l)" -eq 5 ]
+    distance() { grep -o 'diagonal is [0-9.]*, of [0-9]* counts; by chance it exceeds [0-9.]*' m.html | tr -dc '0-9. \n'; }
+    read -r found count chance < <(distance)
+    awk -v a="$found" -v n="$count" -v b="$chance" 'BEGIN { exit !(n == 9946 && a < 1.3 * b) }'
+    # counts that vary more than their rates say
+    awk '{ $4 = NR % 2 ? 2 * $4 : int($4 / 2) } $4 > 0' x.tns >wild.tns
+    page m --residuals wild.tns
+    read -r found count chance < <(distance)
+    awk -v a="$found" -v b="$chance" 'BEGIN { exit !(a > 4 * b) }'
+    # unlisted entries that are unknown
+    page m --residuals odd.tns --unlisted unknown
+    grep -q '1 of 9946 cells has an adjusted p' m.html
+    [ "$(grep -c 'unlisted entries' m.html)" -eq 0 ]
+    grep -q 'own probability.</p>' m.html
+    # zero-based arrays and text are numbered from 1, as the rest of the page is
+    awk '{ print $1 - 1, $2 - 1, $3 - 1, $4 }' odd.tns >zero.tns
+    page m --residuals zero.tns --index-base 0 -n 4
+    [[ $(cells "Strangest entries" | sed -n 2p) == $'2\t28\t9\t40.000\t'* ]]
+    page m --residuals - -n 4 -o - <odd.tns >stdin.html
+    page m --residuals odd.tns -n 4
+    cmp <(sed 's/Residuals of [^<]*//' stdin.html) <(sed 's/Residuals of [^<]*//' m.html)
+}
+
+@test "residuals for each model of a range, and what is refused" {
+    cpd "$DATA/ucb-admissions.tns" -r 1:2 -q --loss poisson -o m
+    page m --residuals "$DATA/ucb-admissions.tns" --unlisted unknown
+    for rank in 1 2; do
+        sound "m.r$rank.html"
+        grep -q '24 cells' "m.r$rank.html"
+    done
+    [ "$(grep -c 'Strangest' m.html)" -eq 0 ]
+    rm m*.html
+    fails 2 "--residuals is for the page of one model, but m has several ranks: m.rR expected" \
+        report m --residuals "$DATA/ucb-admissions.tns" -o -
+    fails 2 "--residuals -: is read for each rank, expected the name of a file" report m --residuals -
+    for option in "--loss poisson" "--unlisted zero" "--index-base 0" "--match index"; do
+        # shellcheck disable=SC2086 # two words
+        fails 2 "${option% *} needs --residuals; try blco report --help" report m.r2 $option
+    done
+    fails 2 "--host-memory: only with --residuals" report m.r2 --host-memory 1G
+    cp "$DATA/ucb-admissions.tns" x.tns
+    fails 2 "the page x.tns is the tensor that is read" report m.r2 --residuals x.tns -o x.tns
+    fails 2 "--unlisted: only with --loss poisson" report m.r2 --residuals x.tns --loss squares --unlisted zero
+    echo '1 1 1 -3' >x.tns
+    fails 2 "x.tns: the value -3 is negative; --loss poisson is for counts (at coordinates 1 1 1)" report m.r2 --residuals x.tns --match index -q
+    fails 2 "absent.tns: No such file or directory" report m.r2 --residuals absent.tns
+    [ -z "$(find . -name '*.html')" ]
+}

@@ -1,0 +1,122 @@
+#include "commands/model_residuals.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "formats/npy/npy_tensor.h"
+
+#define ENTRY_OVERHEAD 24 /* bytes of an entry for the model's value and a row */
+
+enum status model_residuals_find(struct model_residuals *m, struct cmd_common *common,
+                                 struct error *error)
+{
+    m->entries = (struct model_entries){.reader = {.path = m->path,
+                                                   .tns = &common->tns,
+                                                   .memory = cmd_host_memory(common),
+                                                   .overhead = ENTRY_OVERHEAD,
+                                                   .progress = &common->progress},
+                                        .model = m->model,
+                                        .match = m->model->names.none ? MATCH_INDEX : m->match,
+                                        .values_optional = !m->wanted};
+    TRY(tensor_file_find_format(&m->entries.reader, error));
+    if (m->entries.reader.format != &tensor_npy)
+        return STATUS_OK;
+    common->tns.index_base = npy_tensor_index_base(&common->tns);
+    if (m->wanted && !npy_tensor_has_values(m->path))
+        return error_set(error, STATUS_INPUT,
+                         "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
+                         m->path);
+    return STATUS_OK;
+}
+
+enum status model_residuals_begin(struct model_residuals *m, struct error *error)
+{
+    const struct model_facts *facts = &m->model->facts;
+    if (!m->loss_given && facts->known)
+        m->loss = loss_of_word(facts->loss);
+    if (m->unlisted_given && !m->loss->log_p)
+        return error_set(error, STATUS_INPUT, "%s: only with --loss poisson", m->unlisted_given);
+    if (!m->unlisted_given)
+        m->unlisted = facts->unlisted == 1;
+    TRY(model_entries_find_format(&m->entries, error));
+    TRY(model_entries_open(&m->entries, error));
+    return m->wanted ? residuals_begin(&m->sums, &m->model->k.shape, m->loss, m->strangest,
+                                       m->unlisted, error)
+                     : STATUS_OK;
+}
+
+/* Refuses a value that the loss does not take. */
+static enum status check_values(const struct model_residuals *m, const struct coo *piece,
+                                struct error *error)
+{
+    const struct loss *loss = m->loss;
+    uint64_t i = 0;
+    while (i < piece->nnz && (isnan(piece->value[i]) || loss->takes(piece->value[i])))
+        i++;
+    if (i == piece->nnz)
+        return STATUS_OK;
+    error_set(error, STATUS_INPUT, "%s: the value %g is %s; %s (at coordinates", m->path,
+              piece->value[i], loss->refused, loss->reason);
+    for (int n = 0; n < piece->shape.order; n++)
+        error_append(error, " %ju",
+                     (uintmax_t)piece->index[n][i] + (uintmax_t)m->entries.options.index_base);
+    return error_append(error, ")");
+}
+
+enum status model_residuals_take(struct model_residuals *m, const struct coo *piece,
+                                 const struct coo *at, struct error *error)
+{
+    if (piece->nnz > m->room) {
+        TRY(memory_resize(&m->value, piece->nnz, sizeof *m->value, error));
+        m->room = piece->nnz;
+    }
+    if (m->loss->rates)
+        TRY(check_values(m, piece, error));
+    ktensor_at(m->value, &m->model->k, at);
+    return m->wanted ? residuals_add(&m->sums, at, m->value, error) : STATUS_OK;
+}
+
+enum status model_residuals_end(struct model_residuals *m, struct error *error)
+{
+    struct progress *progress = m->entries.reader.progress;
+    const uint64_t alone = m->entries.alone;
+    if (alone > 0)
+        progress_note(progress, "%ju entr%s a name that the model lacks: nan", (uintmax_t)alone,
+                      alone == 1 ? "y has" : "ies have");
+    if (m->strangest == 0)
+        return STATUS_OK;
+    TRY(residuals_rank(&m->sums, &m->model->k, progress, error));
+    for (int n = 0; n < m->model->k.shape.order; n++)
+        TRY(residuals_slices(&m->slice[n], &m->sums, n, error));
+    return STATUS_OK;
+}
+
+void model_residuals_note(const struct model_residuals *m)
+{
+    const struct model_facts *facts = &m->model->facts;
+    if (m->strangest > 0 && m->loss->log_p && m->sums.zeros && !m->unlisted_given && facts->known &&
+        m->sums.entries < facts->nnz)
+        progress_note(m->entries.reader.progress,
+                      "%s has %ju entries, the model's tensor %ju: those that are not listed count "
+                      "as zeros; --unlisted unknown leaves them out",
+                      m->path, (uintmax_t)m->sums.entries, (uintmax_t)facts->nnz);
+}
+
+struct residual_view model_residuals_view(const struct model_residuals *m)
+{
+    return (struct residual_view){.residuals = &m->sums,
+                                  .slices = m->slice,
+                                  .labels = &m->model->names,
+                                  .index_base = m->entries.options.index_base};
+}
+
+void model_residuals_free(struct model_residuals *m)
+{
+    for (int n = 0; n < MAX_ORDER; n++)
+        top_entries_free(&m->slice[n]);
+    residuals_free(&m->sums);
+    model_entries_close(&m->entries);
+    memory_free(m->value);
+    m->value = NULL;
+    m->room = 0;
+}

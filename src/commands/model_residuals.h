@@ -1,0 +1,58 @@
+/* The entries of a tensor's file beside a model: its values there, and how far those of the file
+ * are from them. */
+#ifndef BLCO_MODEL_RESIDUALS_H
+#define BLCO_MODEL_RESIDUALS_H
+
+#include "commands/model_entries.h"
+#include "report/residuals.h"
+
+struct model_residuals {
+    /* The caller sets these before anything else; strings are borrowed. */
+    const char *path;        /* of the tensor */
+    bool wanted;             /* residuals are; otherwise only the model's values, and the file may
+                              * have none */
+    uint64_t strangest;      /* how many strange entries are wanted */
+    const char *loss_given;  /* the option that `loss` is from, or NULL: the model's, where it is
+                              * known */
+    const struct loss *loss; /* borrowed */
+    const char *unlisted_given; /* the option that `unlisted` is from, or NULL: as for the model */
+    int unlisted;               /* 1: entries that the file does not list are zeros; 0: unknown */
+    enum match match;
+    struct named_model *model; /* borrowed */
+
+    struct model_entries entries;
+    struct residuals sums;               /* if wanted */
+    struct top_entries slice[MAX_ORDER]; /* the strangest, once model_residuals_end was called */
+    double *value;                       /* (room) of the model at the entries of a piece; owned */
+    uint64_t room;
+};
+
+/* Finds the format of the file, and with it the number of its first index (common->tns). The model
+ * need not have been read. STATUS_INPUT also where values are missing. */
+enum status model_residuals_find(struct model_residuals *m, struct cmd_common *common,
+                                 struct error *error);
+
+/* Opens the file, with the loss and the unlisted entries of the model unless they are given. The
+ * caller calls model_residuals_free, after a failure too. STATUS_INPUT, STATUS_MEMORY. */
+enum status model_residuals_begin(struct model_residuals *m, struct error *error);
+
+/* Computes m->value[0..at->nnz) of entries that model_entries_each hands over, and adds their
+ * residuals. STATUS_INPUT where the loss does not take a value; STATUS_MEMORY. */
+enum status model_residuals_take(struct model_residuals *m, const struct coo *piece,
+                                 const struct coo *at, struct error *error);
+
+/* Ranks entries and slices, once all were taken, and says how many entries have names that the
+ * model lacks. STATUS_MEMORY. */
+enum status model_residuals_end(struct model_residuals *m, struct error *error);
+
+/* Says on standard error where the file has fewer entries than the tensor of the model, so that
+ * those that it does not list are hardly zeros. */
+void model_residuals_note(const struct model_residuals *m);
+
+/* What is shown of them. */
+struct residual_view model_residuals_view(const struct model_residuals *m);
+
+/* Frees what was opened and found; what the caller has set stays. Accepts a zeroed one. */
+void model_residuals_free(struct model_residuals *m);
+
+#endif
