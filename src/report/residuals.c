@@ -229,10 +229,12 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
             add_slices(r, n, x, model);
     if (r->places && r->loss->place)
         count_places(r, x, model);
-    if (r->strangest > 0 && !r->strangeness)
-        r->strangeness = memory_array((size_t)PART * FEW_PARTS, sizeof *r->strangeness, error);
-    if (r->strangest > 0)
+    if (r->strangest > 0) {
+        if (!r->strangeness)
+            r->strangeness = memory_array((size_t)PART * FEW_PARTS, sizeof *r->strangeness, error);
+        TRY(error->status);
         TRY(find_strange(r, x, model, error));
+    }
     if (r->strangest > 0 && r->loss->log_p && r->zeros && r->searched)
         TRY(unlisted_slice_note(&r->added, x, error));
     r->entries += x->nnz;

@@ -347,3 +347,43 @@ counts_with_anomalies() {
     "$BLCO" predict long.ktns one.tns -q --residuals --loss poisson -n 1 --json |
         jq -e '.adjusted_exact_to == 0 and (has("strangest_unlisted") | not)'
 }
+
+@test "predict: p-values and their adjusted ones are those of SciPy" {
+    python3 -c "import scipy.stats; scipy.stats.false_discovery_control" 2>errors || skip "SciPy 1.11 is not installed"
+    python3 - <<'EOF'
+import json, os, subprocess
+import numpy as np
+from scipy import stats
+rng = np.random.default_rng(5)
+rows = [np.exp(rng.normal(0, s, n)) for s, n in ((1.5, 40), (1, 30), (0.5, 20))]
+m = 4 * rows[0][:, None, None] * rows[1][:, None] * rows[2]
+x = rng.poisson(m)
+x[rng.random(x.shape) < 0.002] = 0
+x[rng.random(x.shape) < 0.002] += 40
+with open("s.ktns", "w") as f:
+    print("ktensor\n3\n40 30 20\n1\n4", file=f)
+    for row in rows:
+        print(f"matrix\n2\n{len(row)} 1", *map(repr, map(float, row)), sep="\n", file=f)
+at = np.argwhere(x > 0)
+np.savetxt("s.tns", np.column_stack([at + 1, x[x > 0]]), fmt="%d")
+def blco(*words):
+    return subprocess.run([os.environ["BLCO"], "predict", "s.ktns", "s.tns", "-q", "--residuals", "--loss", "poisson", *words],
+                          check=True, capture_output=True, text=True).stdout
+p = np.minimum(1, 2 * np.minimum(stats.poisson.cdf(x, m), stats.poisson.sf(x - 1, m)))
+lines = np.array([line.split() for line in blco().splitlines()], dtype=float)
+np.testing.assert_allclose(lines[:, 3], m[x > 0], rtol=1e-12)
+some = p[x > 0] > 1e-290
+np.testing.assert_allclose(lines[some, 6], p[x > 0][some], rtol=1e-9)
+adjusted = stats.false_discovery_control(p.ravel()).reshape(p.shape)
+found = json.loads(blco("-n", "60", "--json"))
+assert found["cells"] == x.size and found["adjusted_exact_to"] == 1, found["cells"]
+assert found["alarms"] == (adjusted <= 0.05).sum() > 40, (found["alarms"], (adjusted <= 0.05).sum())
+for table, where in (("strangest_entries", x > 0), ("strangest_unlisted", x == 0)):
+    assert len(found[table]) == 60
+    for e in found[table]:
+        i = tuple(np.array(e["indices"]) - 1)
+        assert where[i]
+        np.testing.assert_allclose([e["p"], e["adjusted"]], [p[i], adjusted[i]], rtol=1e-9, atol=1e-290)
+    np.testing.assert_allclose([e["p"] for e in found[table]], np.sort(p[where])[:60], rtol=1e-9, atol=1e-290)
+EOF
+}

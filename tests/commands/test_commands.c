@@ -116,7 +116,13 @@ static void report_survives_each_failing_allocation(void **state)
                     "--record", "run.json",   "--labels", "1=one.map", NULL};
     assert_int_equal(call(&cmd_cpd, run, &error), 0);
     write_file("one.map", "first\nsecond\n");
+    write_file("counts.tns", "1 1 1 3\n2 3 1 9\n");
+    char *residuals[] = {"report",      "start.ktns", "-q",     "-o",      "out.ktns",
+                         "--residuals", "counts.tns", "--loss", "poisson", NULL};
     assert_true(fail_each_allocation(&cmd_report, page) > 20);
+    assert_int_equal(unlink("out.ktns"), 0);
+    assert_true(fail_each_allocation(&cmd_report, residuals) > 20);
+    assert_int_equal(unlink("counts.tns"), 0);
     assert_int_equal(access("out.ktns", F_OK), 0);
     unlink("out.ktns");
 }
@@ -179,6 +185,7 @@ static void models_survive_each_failing_allocation(void **state)
 {
     (void)state;
     write_file("1.map", "a\nb\n");
+    write_file("counts.tns", "1 1 1 3\n2 3 1 9\n");
     char *top[] = {"top", "start", "-q", "-t2", "--labels", "1=1.map", NULL};
     char *top_json[] = {"top", "start", "-q", "-t2", "--json", "-n1", NULL};
     char *predict[] = {"predict", "start", "x.tns", "-q", "-t2", "--labels", "1=1.map", NULL};
@@ -186,6 +193,8 @@ static void models_survive_each_failing_allocation(void **state)
                              "-t2",     "-o",    "p.npy", "--force",     NULL};
     char *strangest[] = {"predict", "start", "x.tns", "--residuals", "-q",
                          "-t2",     "-n2",   "-o",    "out.tns",     NULL};
+    char *absent[] = {"predict", "start", "counts.tns", "--residuals", "-q", "-t2",
+                      "--json",  "-n2",   "--loss",     "poisson",     NULL};
     char *compare[] = {"compare", "start", "start.ktns", "-q", "-t2", NULL};
     char *compare_json[] = {"compare", "start", "start", "--json", NULL};
     assert_true(fail_each_allocation_silently(&cmd_top, top) > 10);
@@ -195,6 +204,8 @@ static void models_survive_each_failing_allocation(void **state)
     assert_true(fail_each_allocation_silently(&cmd_predict, strangest) > 20);
     assert_int_equal(unlink("p.npy"), 0);
     assert_int_equal(unlink("out.tns"), 0);
+    assert_true(fail_each_allocation_silently(&cmd_predict, absent) > 20);
+    assert_int_equal(unlink("counts.tns"), 0);
     assert_true(fail_each_allocation_silently(&cmd_compare, compare) > 20);
     assert_true(fail_each_allocation_silently(&cmd_compare, compare_json) > 20);
     assert_int_equal(unlink("1.map"), 0);
