@@ -256,7 +256,8 @@ $(KNOW_VERSION): FLAGS += -DBLCO_VERSION='"$(VERSION)"' -DBLCO_COMMIT='"$(COMMIT
 
 # A product and a sum in one instruction, where the processor has it.
 $O/src/backend/host/host_dense_simd-%.o $O/src/backend/host/host_nonneg_simd-%.o \
-$O/src/backend/host/host_systems_simd-%.o $O/src/backend/host/host_rows_simd-%.o: FLAGS += -ffp-contract=fast
+$O/src/backend/host/host_systems_simd-%.o $O/src/backend/host/host_rows_simd-%.o \
+$O/src/report/unlisted_best.o: FLAGS += -ffp-contract=fast
 
 # Of these a debugger shows little more than lines, and without variables they compile in four fifths of the time.
 ifneq ($(filter host cuda,$(VARIANT)),)

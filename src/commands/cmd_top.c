@@ -3,19 +3,27 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/number.h"
 #include "commands/model_entries.h"
 #include "commands/options/cmd_common.h"
+#include "commands/tensor_target.h"
 #include "formats/ktensor/ktensor_formats.h"
 #include "formats/names/labels.h"
 #include "formats/npy/npy_tensor.h"
+#include "report/residuals.h"
 #include "report/top_entries.h"
 #include "report/unlisted_best.h"
+#include "report/unlisted_slice.h"
+#include "report/unlisted_view.h"
 
-/* The arguments MODE=NAME of --unlisted, with names or numbers. */
+#define EVERY "all" /* modes, or indices of a mode */
+
+/* The arguments of --unlisted: MODE=NAME, with names or numbers; MODE=all; all. */
 struct given_indices {
+    bool any; /* argument */
     int count;
-    const char *text[MAX_ORDER]; /* (count) borrowed */
+    const char *text[MAX_ORDER]; /* (count) those with a mode; borrowed */
 };
 
 struct settings {
@@ -25,7 +33,8 @@ struct settings {
     enum match match;
     uint64_t component, mode; /* from 1; 0: all */
     struct given_indices given;
-    bool json;
+    const char *output; /* as given; borrowed */
+    bool json, force;
 };
 
 static enum status set_given(const struct cli_option *o, void *to, const char *text,
@@ -33,8 +42,12 @@ static enum status set_given(const struct cli_option *o, void *to, const char *t
 {
     struct given_indices *g = to;
     const char *sign = strchr(text, '=');
+    g->any = true;
+    if (strcmp(text, EVERY) == 0)
+        return STATUS_OK;
     if (!sign || sign == text || !sign[1])
-        return error_set(error, STATUS_INPUT, "%s: '%s', expected MODE=NAME", o->name, text);
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected MODE=NAME, MODE=" EVERY " or " EVERY, o->name, text);
     if (g->count == MAX_ORDER)
         return error_set(error, STATUS_INPUT, "%s: more than %d modes", o->name, MAX_ORDER);
     g->text[g->count++] = text;
@@ -54,9 +67,16 @@ static const struct cli_option top_options[] = {
     {"--mode", 0, "N", "only mode N", CLI_UNSIGNED(struct settings, mode, 1, MAX_ORDER)},
     {"--unlisted", 0, "MODE=NAME",
      "instead: of the entries with this label or index that\nTENSOR does not list, those where the "
-     "model is\nlargest; repeat the option for several modes",
+     "model is\nlargest; repeat the option for several modes;\nMODE=all: of each index of MODE; "
+     "all: of the whole\ntensor",
      CLI_OWN(set_given, struct given_indices, struct settings, given),
      .excludes = "--component --mode"},
+    {"--output", 'o', "FILE",
+     "write text lines with the entries of --unlisted;\nFILE.npy: an array of indices and "
+     "values,\nFILE.gz: gzip",
+     CLI_NAME(struct settings, output), .needs = "--unlisted", .excludes = "--json"},
+    {"--force", 0, NULL, "replace FILE if it exists", CLI_FLAG(struct settings, force),
+     .needs = "--output"},
     {"--match", 0, "HOW",
      "how indices of TENSOR find those of the model:\n{words}; by names, where there are\nany; "
      "all: "
@@ -148,14 +168,15 @@ static uint64_t find_index(const struct labels *labels, int n, uint64_t length, 
     return number >= index_base && number - index_base < length ? number - index_base : UINT64_MAX;
 }
 
-/* Sets the given indices of *slice, which has its shape. A mode is given by its name or its number
- * from 1, an index by its label or, where no label is the same, by its number, the first one being
- * `base`. STATUS_INPUT where there is no such mode or index, a mode is given twice, or all are
- * given. */
-static enum status find_given(struct unlisted_slice *slice, const struct settings *s, uint64_t base,
-                              struct error *error)
+/* Sets the given indices of *slice, which has its shape, and *each, the mode whose indices are all
+ * asked for, or -1. A mode is given by its name or its number from 1, an index by its label or,
+ * where no label is the same, by its number, the first one being `base`. STATUS_INPUT where there
+ * is no such mode or index, a mode is given twice, or all are given. */
+static enum status find_given(struct unlisted_slice *slice, int *each, const struct settings *s,
+                              uint64_t base, struct error *error)
 {
     const int order = slice->shape.order;
+    *each = -1;
     for (int i = 0; i < s->given.count; i++) {
         const char *text = s->given.text[i], *sign = strchr(text, '=');
         const int n = find_mode(&s->model.names, order, text, (size_t)(sign - text));
@@ -164,9 +185,18 @@ static enum status find_given(struct unlisted_slice *slice, const struct setting
                              "--unlisted: no mode is named '%.*s', expected a name or a number "
                              "from 1 to %d",
                              (int)(sign - text), text, order);
-        if (slice->given[n])
+        if (slice->given[n] || n == *each)
             return error_set(error, STATUS_INPUT,
                              "--unlisted: mode %d twice, expected one index of it", n + 1);
+        if (strcmp(sign + 1, EVERY) == 0) {
+            if (*each >= 0)
+                return error_set(error, STATUS_INPUT,
+                                 "--unlisted: each index of mode %d and of mode %d, expected one "
+                                 "of them",
+                                 *each + 1, n + 1);
+            *each = n;
+            continue;
+        }
         const uint64_t length = slice->shape.dims[n];
         const uint64_t index = find_index(&s->model.names, n, length, sign + 1, base);
         if (index == UINT64_MAX)
@@ -192,7 +222,38 @@ static enum status note(void *slice, const struct coo *piece, const struct coo *
     return unlisted_slice_note(slice, at, error);
 }
 
-/* Reads the tensor, finds the entries of the slice and prints them. */
+/* Where found entries go. */
+struct found {
+    struct unlisted_view view;
+    struct json *json;            /* NULL: text lines or an array */
+    struct prediction_file *file; /* NULL: a table */
+};
+
+static enum status write_found(void *context, const struct unlisted_best *best, struct error *error)
+{
+    struct found *f = context;
+    struct coo cells;
+    f->view.best = best;
+    if (f->json) {
+        unlisted_put_entries(f->json, &f->view);
+        return error->status;
+    }
+    if (!f->file) {
+        unlisted_print(stdout, &f->view);
+        return STATUS_OK;
+    }
+    TRY(coo_create(&cells, &f->view.slice->shape, best->count, error));
+    for (uint64_t i = 0; i < best->count; i++) {
+        for (int n = 0; n < cells.shape.order; n++)
+            cells.index[n][i] = best->entry[i].cell.index[n];
+        cells.value[i] = best->entry[i].value;
+    }
+    prediction_file_append(f->file, &cells, cells.value, error);
+    coo_free(&cells);
+    return error->status;
+}
+
+/* Reads the tensor, finds the entries that are wanted and writes them. */
 static enum status show_unlisted(struct settings *s, const char *stem, const char *tensor,
                                  struct error *error)
 {
@@ -200,8 +261,11 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
     struct tns_options tns = s->common.tns;
     struct unlisted_slice slice = {.shape = model->shape};
     struct unlisted_best best = {0};
+    struct prediction_file file = {.array = {.fd = -1}};
     struct progress *progress = &s->common.progress;
-    struct json j;
+    struct json j = {0};
+    bool searching = false;
+    int each;
     struct model_entries entries = {.reader = {.path = tensor,
                                                .tns = &tns,
                                                .memory = cmd_host_memory(&s->common),
@@ -212,36 +276,59 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
     TRY(model_entries_find_format(&entries, error));
     if (entries.reader.format == &tensor_npy)
         tns.index_base = npy_tensor_index_base(&tns);
-    TRY(find_given(&slice, s, (uint64_t)tns.index_base, error));
-    if (unlisted_slice_check(&slice, error) != STATUS_OK)
-        return error_prefix(error, "--unlisted: ");
+    TRY(find_given(&slice, &each, s, (uint64_t)tns.index_base, error));
+    const char *target = s->output ? s->output : each >= 0 && !s->json ? "-" : NULL;
+    struct found found = {.view = {.slice = &slice,
+                                   .labels = &s->model.names,
+                                   .tensor = tensor,
+                                   .index_base = tns.index_base,
+                                   .each = each},
+                          .json = s->json ? &j : NULL,
+                          .file = target ? &file : NULL};
+    const bool from_0 = target && prediction_file_is_array(target) && !tns.index_base_given;
+    const struct prediction_form form = {.order = model->shape.order,
+                                         .labels = &s->model.names,
+                                         .index_base = from_0 ? 0 : tns.index_base,
+                                         .coordinates = true};
     TRY_OR(done, model_entries_open(&entries, error));
     TRY_OR(done, model_entries_each(&entries, note, &slice, error));
-    progress_stage(progress, "searching");
-    TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, progress, error));
-    progress_clear(progress);
-    const struct unlisted_view view = {.slice = &slice,
-                                       .best = &best,
-                                       .labels = &s->model.names,
-                                       .tensor = tensor,
-                                       .index_base = tns.index_base};
-    if (!s->json) {
-        unlisted_print(stdout, &view);
-        goto done;
+    if (target)
+        TRY_OR(done, prediction_file_open(&file, target, &form, error));
+    if (s->json) {
+        json_begin(&j, error);
+        json_put_object(&j, NULL);
+        json_put_string(&j, "model", stem);
+        json_put_string(&j, "tensor", tensor);
+        json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
+        json_put_unsigned(&j, "index_base", (uint64_t)tns.index_base);
+        unlisted_begin_json(&j, &found.view);
     }
-    json_begin(&j, error);
-    json_put_object(&j, NULL);
-    json_put_string(&j, "model", stem);
-    json_put_string(&j, "tensor", view.tensor);
-    json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
-    json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
-    unlisted_put_json(&j, &view);
-    json_end(&j);
-    cmd_print_json(&j);
+    progress_stage(progress, "searching");
+    searching = true;
+    if (each >= 0) {
+        TRY_OR(done, unlisted_best_of_each(model, &slice, each, s->count, write_found, &found,
+                                           progress, error));
+    } else {
+        TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, progress, error));
+        progress_clear(progress);
+        TRY_OR(done, write_found(&found, &best, error));
+    }
+    if (target)
+        TRY_OR(done, prediction_file_commit(&file, error));
+    progress_clear(progress);
+    if (s->json) {
+        json_end(&j);
+        json_end(&j);
+        cmd_print_json(&j);
+    }
 done:
+    if (error->status == STATUS_INPUT && searching)
+        error_prefix(error, "--unlisted: ");
     model_entries_close(&entries);
+    prediction_file_free(&file);
     unlisted_best_free(&best);
     unlisted_slice_free(&slice);
+    json_free(&j);
     return error->status;
 }
 
@@ -249,12 +336,25 @@ static enum status run(void *settings, const struct cli_line *line, struct error
 {
     static const char *const names[] = {"STEM", "TENSOR"};
     struct settings *s = settings;
-    const bool unlisted = s->given.count > 0;
+    const bool unlisted = s->given.any;
     const char *stem = line->operand[0], *tensor = line->operand[1];
     TRY(unlisted ? cli_two_operands(line, "names", names, error)
                  : cli_single_operand(line, "model", error));
     if (!unlisted && s->common.options.host_memory > 0)
         return error_set(error, STATUS_INPUT, "--host-memory: only with --unlisted");
+    if (s->output) {
+        struct file_roles files = {0};
+        if (tensor_format_named(s->output) == &tensor_blco)
+            return error_set(error, STATUS_INPUT,
+                             "%s: the output is text or an array, expected another name than of a "
+                             ".blco file",
+                             s->output);
+        file_roles_add_stem(&files, FILE_MODEL_READ, stem, error);
+        file_roles_add(&files, FILE_TENSOR_READ, tensor, error);
+        for (int n = 0; n < MAX_ORDER; n++)
+            file_roles_add(&files, FILE_LABELS_READ, s->model.names.mode[n].path, error);
+        TRY(tensor_target_check(s->output, &files, s->force, error));
+    }
     TRY(cmd_read_model(&s->model, stem, &s->common, error));
     bool labelled = s->common.tns.index_base_given && !unlisted;
     for (int n = 0; n < s->model.k.shape.order; n++)
@@ -275,8 +375,9 @@ const struct command cmd_top = {
     .name = "top",
     .summary = "show the strongest entries of each component of a model",
     .usage = "Usage: blco top STEM [-n N] [--labels MODE=FILE[,MODE=FILE]...] "
-             "[OPTION]...\n       blco top STEM TENSOR --unlisted MODE=NAME [-n N] "
-             "[OPTION]...\n\nPrints the entries of largest magnitude of each component in each "
+             "[OPTION]...\n       blco top STEM TENSOR --unlisted MODE=NAME|MODE=all|all [-n N] "
+             "[-o FILE]\n                [OPTION]...\n\nPrints the entries of largest magnitude of "
+             "each component in each "
              "mode, the\nstrongest first. STEM is the beginning of the names of a model's files, "
              "as\ngiven to blco cpd -o, or a .ktns file. With --unlisted: what to recommend, "
              "which\nlinks to expect. TENSOR is text (.tns), plain or gzip, a .blco file, "

@@ -180,6 +180,14 @@ void ktensor_at(double *value, const struct ktensor *k, const struct coo *x)
         values_of(value, k, x, first, least_of(first + PART, x->nnz));
 }
 
+VECTOR_CLONES double ktensor_value(const struct ktensor *k, const uint32_t *index)
+{
+    const double *row[MAX_ORDER];
+    for (int n = 0; n < k->shape.order; n++)
+        row[n] = k->factor[n] + index[n] * k->rank;
+    return value_of(k, row);
+}
+
 uint64_t ktensor_rows_of_bytes(uint64_t bytes, uint64_t rank)
 {
     const uint64_t row = rank * sizeof(double);

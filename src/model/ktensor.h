@@ -80,6 +80,9 @@ uint64_t ktensor_bytes(const struct shape *shape, uint64_t rank);
  */
 void ktensor_at(double *value, const struct ktensor *k, const struct coo *x);
 
+/* The same bits at the coordinates index[0..N). */
+double ktensor_value(const struct ktensor *k, const uint32_t *index);
+
 /* A model whose rows a writer takes in order: all at once where they are here, or piece by piece
  * where they have to be brought. */
 

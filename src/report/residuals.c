@@ -615,7 +615,9 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
 /* The number of columns of the array that is written; 0: it has one dimension. */
 static uint64_t columns_of(const struct prediction_form *form)
 {
-    return form->residuals ? 1 + (uint64_t)form->loss->residuals : 0;
+    const int columns =
+        (form->coordinates ? form->order : 0) + (form->residuals ? form->loss->residuals : 0);
+    return columns > 0 ? 1 + (uint64_t)columns : 0;
 }
 
 enum status prediction_file_open(struct prediction_file *f, const char *path,
@@ -641,20 +643,23 @@ enum status prediction_file_append(struct prediction_file *f, const struct coo *
     if (f->lines)
         return line_writer_append(f->lines, &piece, error);
     const uint64_t columns = columns_of(form);
-    if (form->residuals && x->nnz > f->room) {
+    if (columns > 0 && x->nnz > f->room) {
         TRY(memory_resize(&f->row, x->nnz, columns * sizeof *f->row, error));
         f->room = x->nnz;
     }
-    if (form->residuals) {
+    if (columns > 0) {
 #pragma omp parallel for schedule(static)
         for (uint64_t i = 0; i < x->nnz; i++) {
             double *row = f->row + i * columns;
-            row[0] = model[i];
-            form->loss->residual_numbers(x->value[i], model[i], row + 1);
+            for (int n = 0; form->coordinates && n < form->order; n++)
+                *row++ = (double)x->index[n][i] + form->index_base;
+            *row++ = model[i];
+            if (form->residuals)
+                form->loss->residual_numbers(x->value[i], model[i], row);
         }
     }
     const struct outfile_extent extent =
-        npy_extent(&f->array, columns, form->residuals ? f->row : model, f->count, x->nnz);
+        npy_extent(&f->array, columns, columns > 0 ? f->row : model, f->count, x->nnz);
     f->count += x->nnz;
     return outfile_write_extents(&extent, 1, error);
 }

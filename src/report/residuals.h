@@ -132,7 +132,7 @@ void residual_print(FILE *stream, const struct residual_view *view);
 void residual_put_json(struct json *j, const struct residual_view *view);
 
 /* Writes the model's values at coordinates, in their order: text lines with the coordinates, or an
- * array of NumPy (.npy) with the values alone. */
+ * array of NumPy (.npy) with the values, and with the coordinates where the form says so. */
 
 /* How predictions are written. */
 struct prediction_form {
@@ -140,6 +140,7 @@ struct prediction_form {
     const struct labels *labels; /* in place of indices, where a mode has them: tabs then separate
                                   * the columns, otherwise blanks; borrowed              */
     int index_base;              /* the number of the first index                        */
+    bool coordinates;            /* an array has them, too, in columns before the value  */
     bool residuals;              /* further columns: residual_fill of the value of the entry */
     const struct loss *loss;     /* of these                                             */
 };
@@ -149,7 +150,7 @@ struct prediction_file {
     struct line_writer *lines; /* text; NULL: an array; owned                 */
     struct outfile array;
     uint64_t count; /* rows of the array so far                    */
-    double *row;    /* (room x columns) of an array with residuals; owned */
+    double *row;    /* (room x columns) of an array with several columns; owned */
     uint64_t room;
 };
 

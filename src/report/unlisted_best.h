@@ -1,46 +1,28 @@
-/* The entries of a slice that a tensor does not list and where a model has its largest values:
- * recommendations, links that may come. A slice has the entries with given indices in some modes.
- */
+/* The entries that a tensor does not list and where a model has its largest values: of the whole
+ * tensor, or of a slice, which has the entries with given indices in some modes; of one slice, or
+ * of each index of a mode. Recommendations, links that may come, counts that are missing.
+ *
+ * The search is exact, and does not visit all entries. The rows of each mode form a tree of ranges
+ * (row_tree.h). For a tuple of ranges, one of each mode, the least and largest entries of columns
+ * and the norms of rows say how large the model can be there; a tuple that cannot have a wanted
+ * entry is left out, another one is divided, and a small one computed, TILE x ROW_GROUP entries at
+ * a time. Each entry that is large enough is computed once more as ktensor_value does, so that
+ * neither the number of threads nor the order of the search changes the result. */
 #ifndef BLCO_UNLISTED_BEST_H
 #define BLCO_UNLISTED_BEST_H
 
-#include <stdbool.h>
-#include <stdio.h>
-
-#include "base/json.h"
 #include "base/progress.h"
-#include "formats/names/labels.h"
 #include "model/ktensor.h"
-#include "tensor/coo.h"
+#include "report/unlisted_slice.h"
 
 /* Where an entry is, from 0; modes beyond the order are 0. */
 struct cell {
     uint32_t index[MAX_ORDER];
 };
 
-/* Begins with shape and indices, all else zero. */
-struct unlisted_slice {
-    struct shape shape;
-    bool given[MAX_ORDER];     /* whether the slice has one index of a mode */
-    uint32_t index[MAX_ORDER]; /* of these modes */
-    struct cell *listed;       /* (count; room) the tensor's entries in the slice; owned */
-    uint64_t count, room;
-};
-
-#define UNLISTED_MOST UINT64_C(10000000000) /* entries of a slice that are looked at */
-
-/* STATUS_INPUT where the slice has more than UNLISTED_MOST entries. */
-enum status unlisted_slice_check(const struct unlisted_slice *s, struct error *error);
-
-/* Notes those entries of x that are in the slice. STATUS_MEMORY. */
-enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, struct error *error);
-
-/* Accepts a zeroed one. */
-void unlisted_slice_free(struct unlisted_slice *s);
-
 struct best_entry {
     struct cell cell;
-    double value; /* of the model */
+    double value; /* of the model, as ktensor_at has it */
 };
 
 struct unlisted_best {
@@ -50,33 +32,28 @@ struct unlisted_best {
 };
 
 /* *best = the `wanted` entries of the slice with the largest values, or all if it has fewer. Where
- * the model is 0, an entry is left out. Some mode has no given index, all entries of the tensor
- * are noted (the slice sorts them), and unlisted_slice_check has passed. The model is computed at
- * every entry, but for blocks of rows of the longest mode whose norms show that no value is large
- * enough. By all OpenMP threads, whose number does not change the result. Besides the result it
- * takes memory for a copy of the longest mode's factor matrix. The caller frees *best, which is
- * empty on failure. STATUS_MEMORY. */
+ * the model is 0, an entry is left out. Some mode has no given index, and all entries of the tensor
+ * are noted (the search sorts them). By all OpenMP threads, whose number does not change the
+ * result. Besides the result it takes memory for a copy of the model and of the keys. The caller
+ * frees *best, which is empty on failure. STATUS_INPUT where slice->most entries are computed and
+ * the search has not ended, since the model is as large at many others; STATUS_MEMORY. */
 enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor *k,
                                struct unlisted_slice *slice, uint64_t wanted,
                                struct progress *progress, struct error *error);
 
+/* Takes what was found for some indices of a mode: entries in the order of these indices, of each
+ * index as above. The caller keeps *best. */
+typedef enum status unlisted_taker(void *context, const struct unlisted_best *best,
+                                   struct error *error);
+
+/* The same for each index of mode n, which is not given, as some other mode is not: the `wanted`
+ * entries of the slice that have this index. Hands them to `take` with `context`, some indices at a
+ * time. STATUS_INPUT, STATUS_MEMORY, and errors of `take`. */
+enum status unlisted_best_of_each(const struct ktensor *k, struct unlisted_slice *slice, int n,
+                                  uint64_t wanted, unlisted_taker *take, void *context,
+                                  struct progress *progress, struct error *error);
+
 /* Accepts an empty one. */
 void unlisted_best_free(struct unlisted_best *best);
-
-/* What is shown of them, for people or as JSON. */
-struct unlisted_view {
-    const struct unlisted_slice *slice;
-    const struct unlisted_best *best;
-    const struct labels *labels; /* read */
-    const char *tensor;          /* its name */
-    int index_base;              /* the number that the first index is shown as */
-};
-
-/* Prints which slice it is, and a table of the entries: the indices that are not given, and the
- * values of the model. Labels are made printable, and long ones cut. */
-void unlisted_print(FILE *stream, const struct unlisted_view *view);
-
-/* Adds the same to the object that is open, with whole labels and all digits. */
-void unlisted_put_json(struct json *j, const struct unlisted_view *view);
 
 #endif

@@ -244,7 +244,7 @@ END
     refuses "--unlisted and --mode: give only one" "$tensor" --unlisted 1=1 --mode 2
     refuses "--unlisted and --component: give only one" "$tensor" --unlisted 1=1 --component 2
     for bad in 1 =1 1= ''; do
-        refuses "--unlisted: '$bad', expected MODE=NAME" "$tensor" --unlisted "$bad"
+        refuses "--unlisted: '$bad', expected MODE=NAME, MODE=all or all" "$tensor" --unlisted "$bad"
     done
     refuses "--unlisted: no mode is named 'sex', expected a name or a number from 1 to 3" "$tensor" --unlisted sex=1
     refuses "--unlisted: no mode is named '4', expected" "$tensor" --unlisted 4=1
@@ -255,9 +255,65 @@ END
     refuses "$DATA/events.csv: is CSV, but the model does not say which columns are its modes" "$DATA/events.csv" --unlisted 1=1
     refuses "data/planted.tns:" "$DATA/planted.tns" --unlisted 1=1
     refuses "absent.tns: No such file or directory" absent.tns --unlisted 1=1
-    { printf 'ktensor\n3\n1 100000 100001\n1\n1\n'; for length in 1 100000 100001; do
-        printf 'matrix\n2\n%s 1\n' $length; yes 1 | head -n $length; done; } >long.ktns
-    fails 2 "--unlisted: more than 10000000000 entries have these indices: give the index of a further mode" top long absent.tns --unlisted 1=1
+    refuses "--unlisted: mode 3 twice, expected one index of it" "$tensor" --unlisted 3=all --unlisted 3=1
+    refuses "--unlisted: each index of mode 1 and of mode 3, expected one of them" "$tensor" --unlisted 1=all --unlisted 3=all
+    refuses "--unlisted: an index of each mode, expected a mode without one" "$tensor" --unlisted 1=1 --unlisted 2=1 --unlisted 3=all
+    refuses "--output needs --unlisted" -o out
+    refuses "--output and --json: give only one" "$tensor" --unlisted all -o out --json
+    refuses "out.blco: the output is text or an array, expected another name than of a .blco file" "$tensor" --unlisted all -o out.blco
+    cp "$tensor" x.tns
+    fails 2 "the output x.tns is the tensor that is read" top ucb x.tns --unlisted all -o x.tns --force
+    fails 5 "x.tns: cannot be written: it exists already (--force replaces it)" top ucb "$tensor" --unlisted all -o x.tns
+    cmp "$tensor" x.tns
+}
+
+@test "top --unlisted of the whole tensor and of each index of a mode" {
+    "$BLCO" generate x.tns -q --dims 12,20,30 --nnz 700 --seed 3
+    cpd -q x.tns -r 4 -o x --backend host
+    for i in {1..12}; do for j in {1..20}; do for k in {1..30}; do echo $i $j $k; done; done; done |
+        grep -vxF -f <(cut -d' ' -f1-3 x.tns) | "$BLCO" predict x - | sort -k4,4gr >all
+    "$BLCO" top x x.tns --unlisted all -n 40 -o best
+    diff <(head -n 40 all) best # the values of predict, to the last digit
+    run -0 --separate-stderr "$BLCO" top x x.tns --unlisted all -n 2
+    [ "${lines[0]}" = "700 entries in x.tns; of the others, the model is largest at" ]
+    [ "$(awk '{ print $1, $2, $3 }' <<<"${lines[3]}")" = "$(sed -n 2p best | cut -d' ' -f1-3)" ]
+    # each index: text lines in its order
+    for j in {1..20}; do awk -v j=$j '$2 == j' all | head -n 3; done >expected
+    for how in "" "-t 1" "--host-memory 1M"; do
+        diff expected <("$BLCO" top x x.tns --unlisted 2=all -n 3 $how)
+    done
+    "$BLCO" top x x.tns --unlisted 2=all -n 3 -o best.gz
+    diff expected <(gzip -dc best.gz)
+    for j in {1..20}; do awk -v j=$j '$2 == j && $3 == 7' all | head -n 3; done >expected
+    diff expected <("$BLCO" top x x.tns --unlisted 2=all --unlisted 3=7 -n 3)
+    awk '!/^#/ { print $1 - 1, $2 - 1, $3 - 1 }' x.tns >zero.tns
+    "$BLCO" top x zero.tns --unlisted 3=6 --unlisted 2=all -n 3 --index-base 0 |
+        diff <(awk '{ print $1 - 1, $2 - 1, $3 - 1, $4 }' expected) -
+    command -v jq >/dev/null || skip "there is no jq"
+    "$BLCO" top x x.tns --unlisted 3=7 --unlisted 2=all -n 3 --json >got
+    diff expected <(jq -r '.unlisted[] | "\(.indices | join(" ")) \(.model)"' got |
+        awk 'NR == FNR { a[FNR] = $0; next } { split(a[FNR], e); $4 = e[4] } 1' expected -)
+    [ "$(jq -c '[.each, .given, .listed]' got)" = "$(printf '[{"mode":2},[{"mode":3,"index":7}],%d]' "$(grep -c '^[0-9]* [0-9]* 7 ' x.tns)")" ]
+}
+
+@test "top --unlisted of each index: names, arrays and counts" {
+    "$BLCO" convert -q "$DATA/events.csv" events.blco --columns user,item,time --bin time=1h
+    cpd -q events.blco -r 2 --loss poisson -o events --backend host
+    for user in $(cut -d, -f1 "$DATA/events.csv" | tail -n +2 | awk '!seen[$0]++'); do
+        "$BLCO" top events events.blco --unlisted user=$user -n 2 -o one --force
+        cat one
+    done >expected
+    diff expected <("$BLCO" top events events.blco --unlisted user=all -n 2)
+    grep -q $'^cem\t' expected
+    "$BLCO" top events "$DATA/events.csv" --unlisted user=all -n 2 | diff expected -
+    "$BLCO" top events events.blco --unlisted 1=all -n 2 --labels none >numbers
+    "$BLCO" top events events.blco --unlisted user=all -n 2 -o best.npy
+    # arrays count from 0
+    od -A n -t f8 -v -w32 -j 128 best.npy | awk '{ print $1 + 1, $2 + 1, $3 + 1, $4 }' >array
+    [ "$(wc -l <array)" -eq "$(wc -l <numbers)" ]
+    diff <(cut -d' ' -f1-3 numbers) <(cut -d' ' -f1-3 array)
+    run -0 --separate-stderr "$BLCO" top events events.blco --unlisted 1=all -n 2 -o best.npy --force
+    [ -z "$output" ]
 }
 
 @test "top: options that are refused" {

@@ -448,6 +448,7 @@ static void check(const struct ktensor *k, uint64_t *seed)
     for (uint64_t i = 0; i < ENTRIES; i++) {
         uint32_t at[MAX_ORDER];
         naive_rows_at(&x, i, at);
+        assert_true(ktensor_value(k, at) == value[i]);
         long double terms, expected = naive_model_terms(k, at, &terms);
         if (!(fabsl(value[i] - expected) <= most * terms))
             fail_msg("order %d, rank %ju, entry %ju: %.17g, expected %.17Lg", k->shape.order,

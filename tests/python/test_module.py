@@ -338,6 +338,13 @@ class TestModel(Module):
         best = np.argsort(-values, kind="stable")[:4]
         np.testing.assert_allclose([row["model"] for row in found], values[best])
         self.assertEqual([[row[f"mode {n}"] for n in (1, 2, 3)] for row in found], grid[best].tolist())
+        best = np.argsort(-values, kind="stable")
+        best = best[values[best] != 0]
+        each = rows_of(model.top(2, unlisted={2: 0, 3: "all"}, tensor=(self.coords, self.values)))
+        self.assertEqual([[row[f"mode {n}"] for n in (1, 2, 3)] for row in each],
+                         [one for k in range(model.shape[2]) for one in grid[best[grid[best][:, 2] == k][:2]].tolist()])
+        whole = rows_of(model.top(4, unlisted="all", tensor=(self.coords, self.values)))
+        self.assertTrue(whole[0]["model"] >= found[0]["model"] and len(whole) == 4)
         dense = np.full(model.shape, np.nan)
         dense[:, 1:] = 0
         dense[tuple(self.coords.T)] = self.values
@@ -696,6 +703,9 @@ class TestPandas(Module):
         unlisted = model.top(3, unlisted={"c": day, "b": int(frame["b"][0])}, tensor=frame)
         self.assertEqual((set(unlisted["c"]), set(unlisted["b"])), ({day}, {frame["b"][0]}))
         self.assertFalse(len(unlisted.merge(frame, on=["a", "b", "c"])))
+        each = model.top(1, unlisted={"a": "all", "c": day}, tensor=frame)
+        self.assertEqual(list(each["a"]), [name for name in model.names[0] if name in set(each["a"])])
+        self.assertFalse(len(each.merge(frame, on=["a", "b", "c"])))
         np.testing.assert_allclose(model.predict(unlisted), unlisted["model"], rtol=1e-9)
         for change in ({"columns": ["a", "x"]}, {"columns": ["a"], "value": "x"}):
             with self.assertRaises(ValueError):

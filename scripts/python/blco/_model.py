@@ -208,22 +208,23 @@ class Model:
     # --- what it says ---
 
     def top(self, n: int = 10, *, component: int | None = None, mode: int | None = None,
-            unlisted: Mapping[Any, Any] | None = None, tensor: Any = None) -> Any:
+            unlisted: Mapping[Any, Any] | Literal["all"] | None = None, tensor: Any = None) -> Any:
         """The n strongest entries of each component in each mode: a table of component, mode, index or name, and value.
         Components and modes count from 1, indices from 0.
 
         unlisted: instead, of the entries that have these names (or indices), as {"user": "ann"}, and that `tensor` does
         not list, the n where the model is largest, with the model's value: what to recommend, which links to expect.
+        {"user": "all"}: n entries of each user; "all": of the whole tensor.
         Modes are named or numbered; the tensor is as of cpd(), a DataFrame or CSV read as the model's. A dense array
         lists what is neither 0 nor unknown."""
-        words = [f"--count={n}", "--index-base=0", "--json"]
+        words = [f"--count={n}", "--index-base=0"]
         if (unlisted is None) != (tensor is None):
             raise TypeError("unlisted and tensor: expected both or none: entries that the tensor lists are left out")
         if unlisted is not None:
             if component is not None or mode is not None:
                 raise TypeError("unlisted, and component or mode: expected one of them")
             return self._top_unlisted(words, unlisted, tensor)
-        words += [] if component is None else [f"--component={component}"]
+        words += ["--json"] + ([] if component is None else [f"--component={component}"])
         words += [] if mode is None else [f"--mode={mode}"]
         with _program.Folder() as folder:
             found = self._without_names()._run("top", words, folder.path, folder.fds)
@@ -231,12 +232,18 @@ class Model:
                        "name": self._name(some["mode"] - 1, entry["index"]), "value": entry["value"]}
                       for one in found["components"] for some in one["modes"] for entry in some["entries"]])
 
-    def _top_unlisted(self, words: list[str], unlisted: Mapping[Any, Any], x: Any) -> Any:
+    def _top_unlisted(self, words: list[str], unlisted: Mapping[Any, Any] | str, x: Any) -> Any:
+        if isinstance(unlisted, str):
+            words.append(f"--unlisted={unlisted}")
+            unlisted = {}
         for mode, name in unlisted.items():
             places = [n for n in range(len(self.shape)) if mode == n + 1 or (self.modes and self.modes[n] == mode)]
             if not places:
                 raise ValueError(f"unlisted: mode {mode!r}, expected one of {self.modes or list(range(1, len(self.shape) + 1))}")
             n = places[0]
+            if isinstance(name, str) and name == "all":
+                words.append(f"--unlisted={n + 1}=all")
+                continue
             names = None if self.names is None else self.names[n]
             index = name if names is None else int(_names.find(_names.as_index([name], None), names)[0])
             if not isinstance(index, (int, np.integer)) or not 0 <= index < self.shape[n]:
@@ -249,9 +256,19 @@ class Model:
             index = index[(values != 0) & (values == values)]
         index = index[(index >= 0).all(axis=1)]
         with Tensor((index, np.ones(len(index)))) as tensor:
-            found = self._without_names()._run("top", [tensor.path.split(",")[0], *words], tensor.folder, tensor.fds)
-        return table([{**{self._mode(n): self._name(n, i) for n, i in enumerate(entry["indices"])}, "model": entry["model"]}
-                      for entry in found["unlisted"]])
+            path = tensor.folder + "unlisted.npy"
+            words.append(f"--output={path}")
+            self._without_names()._run("top", [tensor.path.split(",")[0], *words], tensor.folder, tensor.fds)
+            found = np.load(path)
+        columns: dict[str, Any] = {
+            self._mode(n): _names.taken(None if self.names is None else self.names[n], found[:, n].astype(np.int64))
+            for n in range(len(self.shape))}
+        columns["model"] = found[:, -1]
+        try:
+            import pandas
+        except ImportError:
+            return [dict(zip(columns, row)) for row in zip(*columns.values())]
+        return pandas.DataFrame(columns)
 
     def compare(self, other: Model, *, modes: Sequence[int] | None = None, weights: bool = True,
                 match: Literal["names", "all", "index"] | None = None) -> Comparison:
