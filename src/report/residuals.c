@@ -16,8 +16,9 @@
 #define FEW_PARTS  256  /* parts that are looked at by all threads at a time                   */
 #define LEAST_ROOM 64   /* strange entries */
 
-#define KEPT        (UINT64_C(1) << 20) /* p-values of listed entries, at least */
-#define KEPT_ABSENT (UINT64_C(1) << 16) /* absent cells, at least */
+#define KEPT        (UINT64_C(1) << 20)  /* p-values of listed entries, at least */
+#define KEPT_ABSENT (UINT64_C(1) << 16)  /* absent cells, at least */
+#define SEARCHED    UINT64_C(1000000000) /* rates that a search for these computes, at most */
 
 #define PLACE_SEED 6 /* of random numbers */
 
@@ -26,14 +27,12 @@
 enum status residuals_begin(struct residuals *r, const struct shape *shape, const struct loss *loss,
                             uint64_t strangest, bool zeros, struct error *error)
 {
-    struct error unused = {0};
     *r = (struct residuals){.loss = loss,
                             .shape = *shape,
                             .strangest = strangest,
                             .weakest = -1,
                             .zeros = zeros,
-                            .added.shape = *shape};
-    r->searched = unlisted_slice_check(&r->added, &unused) == STATUS_OK;
+                            .added = {.shape = *shape, .most = SEARCHED}};
     p_values_begin(&r->p, strangest > KEPT ? strangest : KEPT);
     for (int n = 0; n < shape->order; n++) {
         struct slice_residuals *s = &r->slice[n];
@@ -162,12 +161,15 @@ static enum status find_absent(struct residuals *r, const struct ktensor *k,
                                struct progress *progress, struct error *error)
 {
     const uint64_t wanted = r->strangest > KEPT_ABSENT ? r->strangest : KEPT_ABSENT;
-    if (!r->searched) {
+    progress_stage(progress, "searching unlisted entries");
+    r->searched =
+        unlisted_best_find(&r->absent, k, &r->added, wanted, progress, error) == STATUS_OK;
+    if (error->status == STATUS_INPUT) { /* too many rates are alike */
+        *error = (struct error){0};
         p_values_leave(&r->p, -INFINITY);
         return STATUS_OK;
     }
-    progress_stage(progress, "searching unlisted entries");
-    TRY(unlisted_best_find(&r->absent, k, &r->added, wanted, progress, error));
+    TRY(error->status);
     for (uint64_t i = 0; i < r->absent.count; i++) {
         const double log_p = r->loss->log_p(0, r->absent.entry[i].value);
         TRY(p_values_add(&r->p, &log_p, 1, error));
@@ -235,7 +237,7 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
         TRY(error->status);
         TRY(find_strange(r, x, model, error));
     }
-    if (r->strangest > 0 && r->loss->log_p && r->zeros && r->searched)
+    if (r->strangest > 0 && r->loss->log_p && r->zeros)
         TRY(unlisted_slice_note(&r->added, x, error));
     r->entries += x->nnz;
     return STATUS_OK;
@@ -306,8 +308,7 @@ const char *residual_alarms(const struct residuals *r, char text[RESIDUAL_TEXT])
                  exact ? "" : "at least ", (uintmax_t)alarms, r->cells, one ? "s" : "ve", ALARM);
     if (r->zeros && !r->searched)
         snprintf(text + used, RESIDUAL_TEXT - (size_t)used,
-                 "; unlisted entries are not shown: they are more than %ju",
-                 (uintmax_t)UNLISTED_MOST);
+                 "; unlisted entries are not shown: too many have nearly the largest rate");
     else if (!exact)
         snprintf(text + used, RESIDUAL_TEXT - (size_t)used, "; those above %.3g are upper bounds",
                  exp(r->p.exact));

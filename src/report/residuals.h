@@ -67,7 +67,7 @@ struct residuals {
     struct unlisted_slice added;
     struct unlisted_best absent; /* of the cells that are not added those with the largest rates,
                                   * perhaps more than are wanted */
-    bool searched;               /* for them; false where there are too many cells */
+    bool searched;               /* these are known; false where too many rates are alike */
 };
 
 /* Begins without entries, for entries of a tensor of this shape; other entries are unknown unless
