@@ -325,6 +325,27 @@ static void find_core(struct findings *f, const struct cpals_result *result, boo
     }
 }
 
+void find_in_baseline(struct findings *f, const struct holdout_error *holdout, double slices,
+                      const struct problem *problem, int centring)
+{
+    char modes[4 * MAX_ORDER] = "";
+    for (int n = 0, used = 0; n < centring; n++)
+        used +=
+            snprintf(modes + used, sizeof modes - (size_t)used, "%s%d", n > 0 ? "," : "", n + 1);
+    if (!(slices < holdout->value))
+        return;
+    findings_add(f, "baseline", true,
+                 "the means of slices predict the held-out entries better than the model: %s %.4g "
+                 "against %.4g",
+                 loss_of(holdout->loss)->rates ? "mean deviance" : "RMSE", slices, holdout->value);
+    if (centring > 0 && problem->unlisted.weighed && problem->unlisted.weight == 0)
+        findings_advise(f, "--values center:%s takes them off first, and predictions have them",
+                        modes);
+    else
+        findings_advise(f, "try a lower rank%s",
+                        loss_of(holdout->loss)->rates ? "" : ", or --ridge auto");
+}
+
 void find_in_result(struct findings *f, const struct cpals_result *result,
                     const struct backend_options *options, const struct cpals_options *als)
 {

@@ -69,6 +69,11 @@ void find_in_tolerance(struct findings *f, const struct backend_options *options
 void find_in_result(struct findings *f, const struct cpals_result *result,
                     const struct backend_options *options, const struct cpals_options *als);
 
+/* Whether the means of slices, whose error is `slices`, predict held-out entries better than the
+ * model. centring: how many modes could be centred; 0: some were. */
+void find_in_baseline(struct findings *f, const struct holdout_error *holdout, double slices,
+                      const struct problem *problem, int centring);
+
 /* How far the starts agree, in a tensor with so many listed entries. If there was one start, and
  * others could be made (`others`), that this is not known. */
 void find_in_starts(struct findings *f, const struct starts *starts, uint64_t entries, bool others);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-
-#define LEAST_RATE 1e-3 /* of the mean count: a smaller rate counts as this one */
+#include "ranks/holdout_set.h"
 
 /* Sums over the listed entries. Values are divided by 2^exponent, so that fourth powers do not
  * overflow. */
@@ -26,7 +25,7 @@ static enum status sum_errors(struct holdout_error *e, const struct backend *b,
     const double entries = (double)set->all_listed;
     const int exponent = set->exponent;
     const struct loss *loss = loss_of(b->options.problem.loss);
-    const double least = LEAST_RATE * ldexp(backend_mean_count(b), -exponent);
+    const double least = HOLDOUT_LEAST_RATE * ldexp(backend_mean_count(b), -exponent);
     double sum[SUMS] = {0};
     for (uint64_t i = 0; i < set->listed; i++) {
         const double count = set->x.value[i], x = ldexp(count, -exponent);

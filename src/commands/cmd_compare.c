@@ -325,6 +325,7 @@ static enum status run(void *settings, const struct cli_line *line, struct error
         struct named_model *m = &s->model[i];
         m->names.none = s->how == MATCH_INDEX;
         TRY(cmd_read_model(m, line->operand[i], &s->common, error));
+        TRY(named_model_drop_means(m, error));
         memcpy(s->rows[i], m->k.shape.dims, sizeof s->rows[i]);
     }
     const int order = s->model[0].k.shape.order;

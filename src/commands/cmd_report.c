@@ -219,6 +219,7 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
     struct page_text text;
     TRY(check_output(job, stem, record_path, path, error));
     TRY_OR(done, cmd_read_model(model, stem, &job->common, error));
+    TRY_OR(done, named_model_drop_means(model, error));
     TRY_OR(done, check_shape(job, error));
     if (record_path) {
         TRY_OR(done, json_read(&record, record_path, error));

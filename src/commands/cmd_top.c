@@ -143,18 +143,6 @@ static uint64_t number_of(const char *text, size_t length)
                                                                                 : UINT64_MAX;
 }
 
-/* The mode with this name or, from 1, this number; -1 where there is none. */
-static int find_mode(const struct labels *labels, int order, const char *text, size_t length)
-{
-    for (int n = 0; n < order; n++) {
-        const char *name = labels->modes.of[n];
-        if (strlen(name) == length && memcmp(name, text, length) == 0)
-            return n;
-    }
-    const uint64_t number = number_of(text, length);
-    return number >= 1 && number <= (uint64_t)order ? (int)number - 1 : -1;
-}
-
 /* The index of a mode with this label or this number; UINT64_MAX where there is none. */
 static uint64_t find_index(const struct labels *labels, int n, uint64_t length, const char *text,
                            uint64_t index_base)
@@ -179,7 +167,7 @@ static enum status find_given(struct unlisted_slice *slice, int *each, const str
     *each = -1;
     for (int i = 0; i < s->given.count; i++) {
         const char *text = s->given.text[i], *sign = strchr(text, '=');
-        const int n = find_mode(&s->model.names, order, text, (size_t)(sign - text));
+        const int n = mode_names_find(&s->model.names.modes, order, text, (size_t)(sign - text));
         if (n < 0)
             return error_set(error, STATUS_INPUT,
                              "--unlisted: no mode is named '%.*s', expected a name or a number "
@@ -362,6 +350,8 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     if (labelled)
         return error_set(error, STATUS_INPUT,
                          "--index-base: every mode of %s has labels, expected --labels none", stem);
+    if (!unlisted)
+        TRY(named_model_drop_means(&s->model, error));
     return unlisted ? show_unlisted(s, stem, tensor, error) : show_components(s, stem, error);
 }
 

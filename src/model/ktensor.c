@@ -51,6 +51,36 @@ enum status ktensor_create_part(struct ktensor *k, const struct part *part, uint
     return STATUS_OK;
 }
 
+enum status ktensor_set_rank(struct ktensor *k, uint64_t rank, struct error *error)
+{
+    const uint64_t old = k->rank, kept = least_of(old, rank);
+    double *lambda = memory_array(rank, 3 * sizeof *lambda, error);
+    TRY(error->status);
+    for (int n = 0; n < k->shape.order && rank > old; n++)
+        TRY_OR(failed,
+               memory_resize(&k->factor[n], k->shape.dims[n], rank * sizeof *k->factor[n], error));
+    for (uint64_t r = 0; r < rank; r++) {
+        lambda[r] = r < kept ? k->lambda[r] : 1;
+        lambda[rank + r] = r < kept && k->explained ? k->explained[r] : NAN;
+        lambda[2 * rank + r] = r < kept && k->lost ? k->lost[r] : NAN;
+    }
+    for (int n = 0; n < k->shape.order;
+         n++) /* rows move up from the first, or down from the last */
+        for (uint64_t i = 0; i < k->shape.dims[n]; i++) {
+            const uint64_t row = rank > old ? k->shape.dims[n] - 1 - i : i;
+            memmove(k->factor[n] + row * rank, k->factor[n] + row * old, kept * sizeof(double));
+        }
+    memory_free(k->lambda);
+    k->lambda = lambda;
+    k->explained = lambda + rank;
+    k->lost = k->explained + rank;
+    k->rank = rank;
+    return STATUS_OK;
+failed:
+    memory_free(lambda);
+    return error->status;
+}
+
 void ktensor_free(struct ktensor *k)
 {
     memory_free(k->lambda);

@@ -44,6 +44,10 @@ enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_
 enum status ktensor_create_part(struct ktensor *k, const struct part *part, uint64_t rank,
                                 struct error *error);
 
+/* Changes R, and keeps the columns that the model then has; new ones are uninitialised, with the
+ * weight 1 and shares NaN. STATUS_MEMORY, which leaves the model as it was. */
+enum status ktensor_set_rank(struct ktensor *k, uint64_t rank, struct error *error);
+
 /* Accepts an empty model. */
 void ktensor_free(struct ktensor *k);
 

@@ -36,20 +36,6 @@ static uint64_t *find(const struct unlisted_sample *s, const uint32_t *coordinat
     return &s->slot[at];
 }
 
-/* The arrays of a tensor in the caller's memory become the rank's own, which may be changed. */
-static enum status own_arrays(struct rank_tensor *t, struct error *error)
-{
-    const struct coo lent = t->input.x;
-    struct coo own;
-    if (!t->borrowed)
-        return STATUS_OK;
-    TRY(coo_create(&own, &lent.shape, lent.nnz, error));
-    coo_move(&own, 0, &lent, 0, lent.nnz);
-    t->input.x = own;
-    t->borrowed = false;
-    return STATUS_OK;
-}
-
 /* Chooses the listed entries of this rank, and makes them unknown: t->holdout_set has their values,
  * and (*place)[0..holdout_set.listed) says where they are in the tensor. The caller frees *place.
  */
@@ -211,7 +197,7 @@ enum status holdout_set_take(struct rank_tensor *t, const struct holdout *h, boo
     struct holdout_set *set = &t->holdout_set;
     const uint64_t before = t->input.x.nnz;
     uint64_t *place = NULL;
-    if (own_arrays(t, error) == STATUS_OK) {
+    if (rank_tensor_own_arrays(t, error) == STATUS_OK) {
         rank_tensor_take_hash(t);
         choose_listed(&place, t, h, error);
     }

@@ -5,6 +5,9 @@
 #include "ranks/rank_tensor.h"
 #include "tensor/holdout.h"
 
+/* A rate below this part of the mean count counts as this part in held-out errors. */
+#define HOLDOUT_LEAST_RATE 1e-3
+
 /* Holds out entries of t, whose nonzeros have been read: fills t->holdout_set, makes these entries
  * unknown, and divides the rows (rank_tensor_divide_rows). With `unlisted`, also draws entries that
  * are not listed, at most as many, which the tensor then has as unknown entries. t->nnz and the

@@ -294,6 +294,19 @@ done:
     return finish(t, error);
 }
 
+enum status rank_tensor_own_arrays(struct rank_tensor *t, struct error *error)
+{
+    const struct coo lent = t->input.x;
+    struct coo own;
+    if (!t->borrowed)
+        return STATUS_OK;
+    TRY(coo_create(&own, &lent.shape, lent.nnz, error));
+    coo_move(&own, 0, &lent, 0, lent.nnz);
+    t->input.x = own;
+    t->borrowed = false;
+    return STATUS_OK;
+}
+
 void rank_tensor_take_hash(struct rank_tensor *t)
 {
     if (t->hashed)

@@ -100,6 +100,10 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
  * a tensor serves either kind of problem. Every rank calls it. Errors as rank_rows_divide. */
 enum status rank_tensor_divide_rows(struct rank_tensor *t, bool by_rows, struct error *error);
 
+/* The arrays of a tensor in the caller's memory become the rank's own, which may be changed.
+ * STATUS_MEMORY. */
+enum status rank_tensor_own_arrays(struct rank_tensor *t, struct error *error);
+
 /* Computes t->hash while the nonzeros are as they were read, if that is still to be done. */
 void rank_tensor_take_hash(struct rank_tensor *t);
 

@@ -133,6 +133,10 @@ static void put_holdout_error(FILE *to, const struct page *page)
     if (isfinite(likelihood))
         fprintf(to, ", log-likelihood %.6g", likelihood);
     fprintf(to, ", mean magnitude %.4g", json_number_at(holdout, "mae"));
+    if (isfinite(json_number_at(holdout, "baseline_slices")))
+        fprintf(to, "; without a model %.4g of the mean, %.4g of the means of slices",
+                json_number_at(holdout, "baseline_mean"),
+                json_number_at(holdout, "baseline_slices"));
     if (isfinite(auc))
         fprintf(to, ", AUC %.4f", auc);
     page_fact_end(to);

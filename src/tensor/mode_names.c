@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
 enum status mode_names_set(struct mode_names *names, int n, const char *text, size_t length,
                            struct error *error)
 {
@@ -21,6 +23,16 @@ void mode_names_add_change(struct mode_names *names, const char *change)
     const size_t used = strlen(names->change), room = sizeof names->change - used;
     if (change[0])
         snprintf(names->change + used, room, "%s%s", used > 0 ? "," : "", change);
+}
+
+int mode_names_find(const struct mode_names *names, int order, const char *text, size_t length)
+{
+    uint64_t number;
+    for (int n = 0; n < order; n++)
+        if (length > 0 && strlen(names->of[n]) == length && memcmp(names->of[n], text, length) == 0)
+            return n;
+    const bool is_number = number_parse_unsigned(text, text + length, &number) == text + length;
+    return is_number && number >= 1 && number <= (uint64_t)order ? (int)number - 1 : -1;
 }
 
 bool mode_names_any(const struct mode_names *names)

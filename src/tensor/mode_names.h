@@ -37,6 +37,10 @@ enum status mode_names_set(struct mode_names *names, int n, const char *text, si
  * done before; "": nothing. */
 void mode_names_add_change(struct mode_names *names, const char *change);
 
+/* The mode, of the first `order` ones, with the name or, from 1, the number text[0..length); -1
+ * where there is none. */
+int mode_names_find(const struct mode_names *names, int order, const char *text, size_t length);
+
 /* Whether any mode has a name. */
 bool mode_names_any(const struct mode_names *names);
 

@@ -421,6 +421,46 @@ static void test_failing_allocations(void **state)
     coo_free(&x);
 }
 
+/* Centred values: the held-out error is that of model and means together at the values as they
+ * were, and less than that of either alone. */
+static void test_centred(void **state)
+{
+    use_ranks(state);
+    const struct cpals_options als = {.max_iterations = 100, .tolerance = 1e-6};
+    const struct backend_options options = {.problem = holdout_problem(PLANTED, 0, 1)};
+    const struct problem *p = &options.problem;
+    struct error error = {0};
+    struct coo x;
+    noisy_cells(&x, .3, .5);
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.value[i] += 5 + 2 * sin(x.index[0][i]) + 3 * cos(7. * x.index[2][i]);
+    struct together t = make_together(under_test.kind, &x, NULL, &options, NULL, &als);
+    t.center[0] = t.center[2] = true;
+    t.list.guess = (struct initial_guess){.kind = GUESS_NORMAL, .seed = 3};
+    if (run_together(&t, under_test.ranks, &error) != STATUS_OK)
+        fail_msg("%s", error.message);
+    struct ktensor means;
+    assert_int_equal(slice_means_append(&t.model, &t.means, &error), STATUS_OK);
+    const struct naive_error all = naive_error(&x, &p->holdout, &t.model, false);
+    assert_close(t.result.holdout_error.rmse, all.rmse, 1e-10);
+    assert_close(t.result.holdout_error.mae, all.mae, 1e-10);
+    assert_int_equal(ktensor_create(&means, &x.shape, 1, &error), STATUS_OK);
+    means.lambda[0] = 0;
+    for (int n = 0; n < 3; n++)
+        memset(means.factor[n], 0, x.shape.dims[n] * sizeof *means.factor[n]);
+    assert_int_equal(slice_means_append(&means, &t.means, &error), STATUS_OK);
+    assert_close(t.baseline.slices, naive_error(&x, &p->holdout, &means, false).rmse, 1e-10);
+    assert_true(t.result.holdout_error.rmse < .6 * t.baseline.slices);
+    assert_true(t.baseline.slices < t.baseline.mean);
+    ktensor_free(&means);
+    ktensor_free(&t.model);
+    const struct cpals_result plain = run_random(&x, &options, 1, &als, &t.model);
+    assert_true(t.result.holdout_error.rmse < .9 * plain.holdout_error.rmse);
+    ktensor_free(&t.model);
+    slice_means_free(&t.means);
+    coo_free(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
@@ -432,6 +472,7 @@ int main(void)
                                        ON_RANKS_OF(test_ridge_is_chosen, backend_host, 4),
                                        ON_RANKS_OF(test_search_ends, backend_host, 1),
                                        ON_RANKS_OF(test_search_ends, backend_host, 3),
+                                       ON_RANKS(test_centred),
                                        ON_RANKS(test_early_stop),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 1),
                                        ON_RANKS_OF(test_failing_allocations, backend_host, 3)};

@@ -208,6 +208,32 @@ counts() {
     grep -qE 'Held-out error</th><td><strong>[0-9.e-]+</strong>.*AUC' p.html
 }
 
+@test "beside the error of the model are those of the mean and of the means of slices" {
+    noisy
+    awk '{ $4 += 20 + $1 / 4 - $2 / 3; print }' noisy.tns >biased.tns
+    for options in "--unlisted unknown" "--unlisted .1" "" "--unlisted unknown --ridge auto"; do
+        "$BLCO" cpd biased.tns -r 1 --backend host --holdout .1 -i 9 -o b --record b.json $options 2>messages
+        mean=$(jq .result.held_out.baseline_mean b.json) slices=$(jq .result.held_out.baseline_slices b.json)
+        awk -v m="$mean" -v s="$slices" 'BEGIN { exit !(m > s && s > .5) }'
+        grep -qF "without a model: RMSE $(printf %.4g "$mean") of the mean, $(printf %.4g "$slices") of the means of slices" messages
+        worse=$(jq '.result.held_out | .rmse > .baseline_slices' b.json)
+        [ "$(jq '[.findings[].kind] | contains(["baseline"])' b.json)" = "$worse" ]
+        "$BLCO" report -q b
+        grep -qE "without a model $(printf %.4g "$mean") of the mean" b.html
+    done
+    # a planted component that the means cannot have
+    hold -r 4 --unlisted unknown --holdout .1 --record p.json
+    [ "$(jq '[.findings[].kind] | contains(["baseline"])' p.json)" = false ]
+    # of counts the deviance; of one component that is the product of the margins, nearly
+    "$BLCO" cpd "$DATA/ucb-admissions.tns" -r 1 --loss poisson --backend host --holdout .2 --nowrite --record c.json 2>messages
+    grep -q 'without a model: mean deviance ' messages
+    # advice where values could be centred, or were
+    cpd biased.tns -r 6 --backend host --holdout .3 --unlisted unknown --nowrite --ridge .001 -i 20
+    grep -qF -- '; --values center:1,2,3 takes them off first, and predictions have them' messages
+    cpd biased.tns -r 20 --backend host --holdout .8 --unlisted unknown --nowrite --values center:1,2 -i 20
+    grep -qF -- 'better than the model: RMSE' messages && grep -qF -- '; try a lower rank, or --ridge auto' messages
+}
+
 @test "what contradicts --holdout is refused" {
     refused() {
         local expected=$1 && shift

@@ -313,6 +313,35 @@ class TestModel(Module):
             file.writelines(f"{' '.join(map(str, c + 1))} {v!r}\n" for c, v in zip(coords, map(float, values)))
         return self.path(f"{name}.tns")
 
+    def test_centred_values(self):
+        coords, values = self.coords, self.values + 20 + 3 * np.sin(self.coords[:, 0])
+        given = {"unlisted": "unknown", "ridge": 1, "iters": 5, **HOST}
+        model = blco.cpd((coords, values), 2, values="center:1,3:5", holdout=.2, **given)
+        self.assertEqual((model.rank, len(model.weights), model.facts["center"]), (2, 5, [1, 3]))
+        held = model.record["result"]["held_out"]
+        self.assertLess(held["baseline_slices"], held["baseline_mean"])
+        model = blco.cpd((coords, values), 2, values="center:1,3:5", **given)
+        mean, users, other = values.mean(), np.zeros(coords[:, 0].max() + 1), np.zeros(coords[:, 2].max() + 1)
+        for _ in range(2):
+            for b, n in (users, 0), (other, 2):
+                rest = values - mean - (other[coords[:, 2]] if n == 0 else users[coords[:, 0]])
+                b[:] = np.bincount(coords[:, n], rest, len(b)) / (np.bincount(coords[:, n], minlength=len(b)) + 5)
+        self.assertAlmostEqual(model.weights[2], mean, delta=1e-12 * mean)
+        np.testing.assert_allclose(model.factors[0][:, 3], users, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(model.factors[2][:, 4], other, rtol=0, atol=1e-12)
+        whole = sum(w * a[coords[:, 0]] * b[coords[:, 1]] * c[coords[:, 2]]
+                    for w, a, b, c in zip(model.weights, *(factor.T for factor in model.factors)))
+        np.testing.assert_allclose(model.predict(coords), whole, rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(model.residuals((coords, values))["model"]), whole, rtol=1e-12)
+        self.assertEqual({row["component"] for row in rows_of(model.top(1))}, {1, 2})
+        self.assertEqual(len(rows_of(model.compare(model).pairs)), 2)
+        model.save(self.path("m"))
+        self.assertEqual(blco.load(self.path("m")).rank, 2)
+        model.report(self.path("m.html"))
+        new = blco.cpd((coords, values), 2, values="center:1,3", init=model, fix=[2, 3], **given)
+        self.assertTrue((new.factors[2][:, 4] == model.factors[2][:, 4]).all() and new.weights[2] == model.weights[2])
+        self.assertEqual(blco._words.in_python("--values center:1,2 takes them off first"), 'values="center:1,2" takes them off first')
+
     def test_compare(self):
         a, b = (blco.cpd((self.coords, self.values), rank, iters=99, **HOST) for rank in (4, 3))
         self.assertAlmostEqual(a.compare(a).score, 1)

@@ -11,6 +11,7 @@
 #include "comm/comm.h"
 #include "ranks/holdout_set.h"
 #include "ranks/model_collect.h"
+#include "ranks/slice_means.h"
 #include "support/backends.h"
 #include "support/rank_threads.h"
 #include "support/sanitized.h"
@@ -69,6 +70,9 @@ struct together {
     struct cpals_result result;       /* of the first start                                  */
     struct rank_report report[MOST_RANKS];
     struct replication replication; /* what those on replicates say                    */
+    bool center[MAX_ORDER];         /* modes whose means are taken off first: */
+    struct slice_means means;       /* the caller's to free                   */
+    struct baseline baseline;       /* of these                               */
 };
 
 /* parts (order of x), or NULL where the ranks choose the grid. start: NULL where it is random. */
@@ -116,6 +120,18 @@ static inline enum status work_together(struct comm *c, void *context, struct er
         rank_tensor_open(&tensor, c, &t->request, NULL, error);
     else
         rank_tensor_share(&tensor, c, t->x, &t->request, error);
+    struct slice_means means = {.shrinkage = -1};
+    struct baseline baseline = {0};
+    memcpy(means.mode, t->center, sizeof means.mode);
+    if (error->status == STATUS_OK && slice_means_components(&means) > 0 &&
+        slice_means_find(&means, &baseline, &tensor, &options.problem, NULL, error) == STATUS_OK)
+        slice_means_take_off(&means, &tensor, error);
+    if (c->rank == 0) {
+        t->means = means;
+        t->baseline = baseline;
+    } else {
+        slice_means_free(&means);
+    }
     if (error->status == STATUS_OK && options.problem.holdout.share > 0)
         holdout_set_take(&tensor, &options.problem.holdout, options.problem.unlisted.weight > 0,
                          error);

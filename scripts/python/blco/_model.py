@@ -42,6 +42,8 @@ class Model:
     names     None, or of each mode the names of its indices, or None
     modes     the names of the modes, or None
     facts     what the model is of, a dictionary: STEM.model.json of blco-model(5); empty where that is not known
+              With values="center:..." the last components, which are beyond the rank R, are the means that were taken
+              off: that of all entries, then those of the slices of each mode in facts["center"]
     reading   how the columns of its tensor were read: the arguments columns, value and bin of cpd()
     """
 
@@ -69,7 +71,8 @@ class Model:
 
     @property
     def rank(self) -> int:
-        return len(self.weights)
+        means = len(self._facts.get("center", []))
+        return len(self.weights) - (1 + means if means else 0)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -142,7 +145,7 @@ class Model:
         for n in range(len(self.shape)):
             self._check_range(n, index[:, n], least)
         values = np.empty(len(index))
-        step = max(CHUNK // max(self.rank, 1), 1)
+        step = max(CHUNK // max(len(self.weights), 1), 1)
         for first in range(0, len(index), step):
             some = index[first : first + step]
             product = self.weights * self._arrays[0][some[:, 0]]
@@ -227,7 +230,8 @@ class Model:
         words += ["--json"] + ([] if component is None else [f"--component={component}"])
         words += [] if mode is None else [f"--mode={mode}"]
         with _program.Folder() as folder:
-            found = self._without_names()._run("top", words, folder.path, folder.fds)
+            components = Model(self.weights[: self.rank], [factor[:, : self.rank] for factor in self._arrays])
+            found = components._run("top", words, folder.path, folder.fds)
         return table([{"component": one["component"], "mode": self._mode(some["mode"] - 1),
                        "name": self._name(some["mode"] - 1, entry["index"]), "value": entry["value"]}
                       for one in found["components"] for some in one["modes"] for entry in some["entries"]])

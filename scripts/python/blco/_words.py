@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 LETTERS = {"i": "iters", "n": "n", "o": "stem", "r": "rank", "t": "threads"}  # as messages have them
+OF_MODES = r"[a-z]\w*:\d+(?:[,:]\d+)*"  # a word and modes, as tfidf:2
 NUMBER = r"\d[\d.]*(?:e[+-]?\d+)?(?::\d+)*(?![\w.]*[\w])"
 
 
@@ -14,7 +15,7 @@ def in_python(text: str, words: frozenset[str] | None = None) -> str:
         from ._cpd import WORDS
 
         return in_python(text, WORDS)
-    value = "|".join([NUMBER, r"[A-Z]+\b", *(rf"{re.escape(word)}\b" for word in sorted(words, reverse=True))])
+    value = "|".join([NUMBER, OF_MODES, r"[A-Z]+\b", *(rf"{re.escape(word)}\b" for word in sorted(words, reverse=True))])
     option = re.compile(rf"blco \w+(?: --[a-z-]+)+|(?<![\w-])(?:--([a-z][a-z-]*)|-([inort]))\b(?:(?:=| )({value}))?")
 
     def argument(found: re.Match[str]) -> str:
@@ -24,7 +25,7 @@ def in_python(text: str, words: frozenset[str] | None = None) -> str:
         name = name.replace("-", "_") if name else LETTERS[letter]
         if given is None or given == "STEM":
             return name
-        return f'{name}="{given}"' if given in words else f"{name}={given}"
+        return f'{name}="{given}"' if given in words or ":" in given and given[0].islower() else f"{name}={given}"
 
     text = re.sub(r"; try blco (?:\w+ )?--help$", "", text)
     return re.sub(r"(=\S+) (\w+=)", r"\1, \2", option.sub(argument, text))

@@ -68,8 +68,14 @@ static enum status finish(struct cpd_job *job, struct error *error)
         results->times.replicates += s->runs.parts.mode > 0 ? clock_now() - start : 0;
         cpd_start_keep_weights(in, &results->model);
     }
-    if (first || run->spread)
+    if ((first || run->spread) && !s->nowrite) {
+        const uint64_t rank = results->model.rank;
+        if (s->center)
+            TRY(slice_means_append(&results->model, &results->means, error));
         TRY(cpd_output_write(job, error));
+        if (s->center)
+            TRY(ktensor_set_rank(&results->model, rank, error));
+    }
     if (!first)
         return STATUS_OK;
     cpd_show_result(job);

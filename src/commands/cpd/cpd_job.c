@@ -87,12 +87,14 @@ void cpd_job_free(void *context)
     struct cpd_results *results = &job->results;
     struct cpd_run *run = &job->run;
     named_model_free(&in->start);
+    slice_means_free(&in->means);
     checkpoint_close(&in->resume);
     memory_free(in->settings.base_stem);
     memory_free(in->settings.stem);
     memory_free(in->settings.ranks_path);
     memory_free(in->settings.record);
     ktensor_free(&results->model);
+    slice_means_free(&results->means);
     fit_trace_free(&results->trace);
     ktensor_files_free(&results->files);
     for (int i = 0; i < results->outcomes; i++)

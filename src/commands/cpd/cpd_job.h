@@ -19,6 +19,7 @@
 #include "formats/ktensor/ktensor_io.h"
 #include "formats/names/labels.h"
 #include "formats/names/name_match.h"
+#include "ranks/slice_means.h"
 
 /* What the user asks, checked as far as it can be without the tensor. Implemented in
  * cpd_settings.c. */
@@ -48,6 +49,9 @@ struct cpd_settings {
     const char *match_given;      /* the option's name, or NULL                */
     const char *resume;           /* the checkpoint to go on from, or NULL     */
     const char *resume_if_exists; /* the same where there is such a file     */
+    const char *center;           /* the modes of --values center, or NULL     */
+    size_t center_length;         /* bytes of their text                       */
+    double shrinkage;             /* of their means; negative: not given       */
     double time_limit;            /* seconds; 0: none                          */
     int most_fixed, most_ridge;   /* the largest modes that these options name, or 0 */
     bool ridged[MAX_ORDER];       /* modes that --ridge lists                  */
@@ -90,6 +94,7 @@ struct cpd_inputs {
     struct named_model start; /* of --init STEM; else empty. Its rows are those of the tensor once
                                * names have been matched */
     uint64_t new_rows[MAX_ORDER]; /* of the start: rows whose names the model lacks */
+    struct slice_means means;     /* of the start, with --fix            */
     struct checkpoint resume;     /* of --resume; else empty             */
     double began;                 /* when the command did, by clock_now() */
 };
@@ -139,6 +144,8 @@ struct cpd_results {
     struct cpals_result result;     /* of the best start                                     */
     struct ktensor model;           /* of the best start: whole on process 0, or with run.spread
                                      * the rows of this process                              */
+    struct slice_means means;       /* with --values center; the model's files have them, too */
+    struct baseline baseline;       /* with --holdout                                        */
     struct fit_trace trace;         /* with --record; rank 0's                               */
     struct findings findings;       /* what there is to know of it                           */
     size_t shown;                   /* of the findings, the first so many were shown         */

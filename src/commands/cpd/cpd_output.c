@@ -52,7 +52,9 @@ done:
 enum status cpd_output_choose_spread(bool *spread, const struct cpd_settings *s, struct comm *c,
                                      const struct rank_tensor *t, struct error *error)
 {
-    const uint64_t rank = s->common.options.problem.rank, bytes = ktensor_bytes(&t->shape, rank);
+    const uint64_t means = s->center ? (uint64_t)t->shape.order + 1 : 0; /* at most */
+    const uint64_t rank = s->common.options.problem.rank + means;
+    const uint64_t bytes = ktensor_bytes(&t->shape, rank);
     if (c->shares_memory)
         return STATUS_OK;
     /* What rank 0 has beside the parts of the ranks of its host, as if each were as large as its

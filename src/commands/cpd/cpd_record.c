@@ -54,7 +54,8 @@ static void put_replication(struct json *j, const struct replication *s)
     json_end(j);
 }
 
-static void put_options(struct json *j, const struct cpd_settings *s, bool momentum, int order)
+static void put_options(struct json *j, const struct cpd_settings *s, const struct cpd_results *r,
+                        int order)
 {
     const struct problem *problem = &s->common.options.problem;
     const struct unlisted *unlisted = &problem->unlisted;
@@ -67,8 +68,9 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_unsigned(j, "iterations", (uint64_t)s->als.max_iterations);
     json_put_number(j, "tolerance", s->als.tolerance);
     json_put_unsigned(j, "check_every", (uint64_t)s->als.check_every);
-    json_put_string(j, "accelerate",
-                    word_of(acceleration_words, momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
+    json_put_string(
+        j, "accelerate",
+        word_of(acceleration_words, r->result.momentum ? ACCELERATE_MOMENTUM : ACCELERATE_OFF));
     json_put_unsigned(j, "seed", s->runs.guess.seed);
     if (s->runs.until_found)
         json_put_string(j, "starts", "auto");
@@ -78,6 +80,10 @@ static void put_options(struct json *j, const struct cpd_settings *s, bool momen
     json_put_unsigned(j, "inner", (uint64_t)problem_inner(problem));
     json_put_string(j, "values",
                     values->kind == VALUES_AS_THEY_ARE ? NULL : value_rule_text(values, text));
+    if (s->center) {
+        run_record_modes(j, "center", r->means.mode, order);
+        json_put_number(j, "shrinkage", r->means.shrinkage);
+    }
     if (unlisted->weighed && unlisted->weight > 0)
         json_put_number(j, "unlisted", unlisted->weight);
     else
@@ -118,7 +124,8 @@ static const char *holdout_error_name(enum loss_name loss)
     return loss_of(loss)->rates ? "held_out_deviance" : "held_out_rmse";
 }
 
-static void put_holdout_error(struct json *j, const struct holdout_error *holdout)
+static void put_holdout_error(struct json *j, const struct holdout_error *holdout,
+                              const struct baseline *baseline)
 {
     if (holdout->entries == 0)
         return;
@@ -134,6 +141,8 @@ static void put_holdout_error(struct json *j, const struct holdout_error *holdou
     if (!rates)
         json_put_number(j, "rmse_error", holdout->error);
     json_put_number(j, "mae", holdout->mae);
+    json_put_number(j, "baseline_mean", baseline->mean);
+    json_put_number(j, "baseline_slices", baseline->slices);
     if (holdout->unlisted > 0) {
         json_put_unsigned(j, "unlisted", holdout->unlisted);
         json_put_number(j, "auc", holdout->auc);
@@ -141,9 +150,10 @@ static void put_holdout_error(struct json *j, const struct holdout_error *holdou
     json_end(j);
 }
 
-static void put_result(struct json *j, const struct problem *problem, const struct cpals_result *r,
-                       const struct ktensor *model)
+static void put_result(struct json *j, const struct problem *problem, const struct cpd_results *all)
 {
+    const struct cpals_result *r = &all->result;
+    const struct ktensor *model = &all->model;
     json_put_object(j, "result");
     json_put_number(j, "fit", r->fit);
     json_put_number(j, "change", r->change);
@@ -170,7 +180,7 @@ static void put_result(struct json *j, const struct problem *problem, const stru
         if (!isnan(r->violation))
             json_put_number(j, "kkt_violation", r->violation);
     }
-    put_holdout_error(j, &r->holdout_error);
+    put_holdout_error(j, &r->holdout_error, &all->baseline);
     json_put_numbers(j, "explained", model->explained, model->rank);
     if (!problem_has_rates(problem))
         json_put_numbers(j, "lost", model->lost, model->rank);
@@ -293,7 +303,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     run_record_machine(j, "cpd", in->line.argv, in->choice.kind, device, threads);
     run_record_tensor(j, s->tensor, &r->tensor.shape, r->tensor.nnz, &r->tensor.hash,
                       &r->names.modes);
-    put_options(j, s, r->result.momentum, order);
+    put_options(j, s, r, order);
     if (alone) {
         json_put_object(j, "built");
         run_record_built(j, &r->built);
@@ -301,7 +311,7 @@ static void put_record(struct json *j, const struct cpd_inputs *in, const struct
     } else {
         put_ranks(j, &r->reports, order);
     }
-    put_result(j, &s->common.options.problem, &r->result, &r->model);
+    put_result(j, &s->common.options.problem, r);
     if (r->runs.list.starts > 1)
         put_starts(j, &r->runs.starts[0]);
     put_replication(j, &r->replication);
@@ -422,6 +432,10 @@ enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_r
     json_put_string(&j, "rule", rule[choice.rule]);
     if (choice.holdout > 0)
         json_put_unsigned(&j, "held_out_alone", choice.holdout);
+    if (s->common.options.problem.holdout.share > 0) {
+        json_put_number(&j, "baseline_mean", r->baseline.mean);
+        json_put_number(&j, "baseline_slices", r->baseline.slices);
+    }
     json_put_array(&j, "ranks");
     for (int i = 0; i < r->outcomes; i++) {
         const struct rank_outcome *o = &r->outcome[i];

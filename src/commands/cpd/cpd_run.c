@@ -9,6 +9,7 @@
 #include "commands/cpd/cpd_signals.h"
 #include "ranks/holdout_set.h"
 #include "ranks/rank_tensor.h"
+#include "ranks/slice_means.h"
 
 /* A rank at work. Ranks that are threads of one process share the job. */
 struct cpd_rank {
@@ -43,28 +44,110 @@ static bool hash_is_needed(const struct cpd_settings *s)
     return s->saving.path || s->resume || s->recorded;
 }
 
-/* Opens this rank's part of the tensor. A rank alone keeps the tensor from one of several -r to the
- * next. With --holdout: where entries that are not listed are zeros, some of them are held out,
- * too.
- */
+/* Opens this rank's part of the tensor. */
 static enum status open_tensor(struct cpd_rank *w, struct error *error)
 {
     const struct cpd_settings *s = w->settings;
-    const struct problem *p = &s->common.options.problem;
-    if (w->tensor->comm)
-        return STATUS_OK;
     struct rank_request request =
         rank_split(&s->common, w->job->inputs.choice.kind, is_alone(w) ? NULL : w->reports.place,
                    w->comm, s->tensor);
     request.hashed = hash_is_needed(s);
     TRY(rank_tensor_open(w->tensor, w->comm, &request, w->progress, error));
     w->tensor->rows.devices = w->devices;
-    if (p->holdout.share > 0 || s->runs.parts.mode > 0)
+    if (s->center || s->common.options.problem.holdout.share > 0 || s->runs.parts.mode > 0)
         TRY(rank_tensor_read(w->tensor, w->progress, error));
-    if (p->holdout.share == 0)
-        return STATUS_OK;
-    return holdout_set_take(w->tensor, &p->holdout, !p->unlisted.weighed || p->unlisted.weight > 0,
-                            error);
+    return STATUS_OK;
+}
+
+/* Rank 0 finds which modes --values center names, and tells the others. */
+static enum status find_centred(struct cpd_rank *w, bool *centred, struct error *error)
+{
+    const struct cpd_settings *s = w->settings;
+    const int order = w->tensor->shape.order;
+    const char *end = s->center + s->center_length;
+    for (const char *at = s->center; at && w->comm->rank == 0;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const size_t length = (size_t)((comma ? comma : end) - at);
+        const int n = mode_names_find(&w->job->results.names.modes, order, at, length);
+        if (n < 0)
+            error_set(error, STATUS_INPUT,
+                      "--values center: no mode is named '%.*s', expected a name or a number from "
+                      "1 to %d",
+                      (int)length, at, order);
+        else if (centred[n])
+            error_set(error, STATUS_INPUT, "--values center: mode %d twice, expected once", n + 1);
+        if (error->status != STATUS_OK)
+            break;
+        centred[n] = true;
+        at = comma ? comma + 1 : NULL;
+    }
+    TRY(comm_allreduce_error(w->comm, error));
+    return comm_bcast(w->comm, 0, centred, MAX_ORDER * sizeof *centred, error);
+}
+
+/* A fixed mode goes with the means of its model. */
+static enum status check_centred(const struct cpd_rank *w, const bool *centred, struct error *error)
+{
+    const struct cpd_settings *s = w->settings;
+    const bool *then = w->job->inputs.start.facts.centred;
+    for (int n = 0; n < w->tensor->shape.order; n++)
+        if (mode_rules_any(s->common.options.problem.rules.fixed) && s->init_stem &&
+            centred[n] != then[n])
+            return error_set(error, STATUS_INPUT,
+                             "--fix: the values of the model of --init %s were%s centred in mode "
+                             "%d: expected --values with%s that",
+                             s->init_stem, then[n] ? "" : " not", n + 1, then[n] ? "" : "out");
+    return STATUS_OK;
+}
+
+/* Takes means off the values, and holds entries out: where entries that are not listed are zeros,
+ * some of them, too. */
+static enum status prepare_values(struct cpd_rank *w, struct error *error)
+{
+    const struct cpd_settings *s = w->settings;
+    const struct problem *p = &s->common.options.problem;
+    const struct slice_means *old =
+        w->job->inputs.means.shape.order > 0 ? &w->job->inputs.means : NULL;
+    struct cpd_results *results = &w->job->results;
+    struct slice_means means = {.shrinkage = SLICE_SHRINKAGE};
+    struct baseline baseline;
+    char modes[8 * MAX_ORDER] = "";
+    if (s->center)
+        TRY_OR(done, find_centred(w, means.mode, error));
+    TRY_OR(done, check_centred(w, means.mode, error));
+    if (!s->center && p->holdout.share == 0)
+        goto done;
+    if (s->center && s->shrinkage >= 0)
+        means.shrinkage = s->shrinkage;
+    else if (old)
+        means.shrinkage = old->shrinkage;
+    else if (s->saving.about.ridge_chosen)
+        means.shrinkage = -1;
+    for (int n = 0; n < w->tensor->shape.order && !s->center; n++)
+        means.mode[n] = true;
+    TRY_OR(done, slice_means_find(&means, &baseline, w->tensor, p, old, error));
+    if (s->center) {
+        for (int n = 0, used = 0; n < w->tensor->shape.order; n++)
+            if (means.mode[n])
+                used += snprintf(modes + used, sizeof modes - (size_t)used, "%s%d",
+                                 used > 0 ? "," : "", n + 1);
+        progress_note(w->progress, "centred: mean %.6g, means of modes %s, shrinkage %g",
+                      means.mean, modes, means.shrinkage);
+        TRY_OR(done, slice_means_take_off(&means, w->tensor, error));
+    }
+    if (p->holdout.share > 0)
+        TRY_OR(done, holdout_set_take(w->tensor, &p->holdout,
+                                      !p->unlisted.weighed || p->unlisted.weight > 0, error));
+    if (owns_job(w))
+        results->baseline = baseline;
+    if (owns_job(w) && s->center) {
+        slice_means_free(&results->means);
+        results->means = means;
+        means = (struct slice_means){0};
+    }
+done:
+    slice_means_free(&means);
+    return error->status;
 }
 
 /* Shows how the tensor is split, and finds what speaks against its shape. */
@@ -82,8 +165,6 @@ static void note_tensor(struct cpd_rank *w)
         progress_note(w->progress,
                       "%d ranks, grid %s, the fullest has %.1f %% more nonzeros than the mean",
                       t->grid.ranks, name, 100 * (t->cost.imbalance > 0 ? t->cost.imbalance : 0));
-    if (results->names.order == 0) /* the first of several -r */
-        find_unused_column(&results->findings, w->settings->tensor, t->input.names.unused);
     find_in_shape(&results->findings, &t->shape, p);
     if (p->unlisted.weighed)
         find_dropped_zeros(&results->findings, t->listed.dropped, w->settings->tensor);
@@ -147,31 +228,41 @@ static void take_facts(struct cpd_rank *w)
                                   .nnz = w->tensor->nnz,
                                   .unknown = w->tensor->listed.unknown};
     strcpy(facts->loss, word_of(loss_words, (int)p->loss));
+    if (w->settings->center) {
+        memcpy(facts->centred, w->job->results.means.mode, sizeof facts->centred);
+        facts->shrinkage = w->job->results.means.shrinkage;
+    }
     if (values->kind != VALUES_AS_THEY_ARE)
         mode_names_add_change(modes, value_rule_text(values, change));
 }
 
 /* Opens the tensor and checks what can be checked of it. Rank 0 finds the names of the tensor,
  * which the model keeps: those of CSV, which the tensor gives up, or those of the maps beside it.
- * With several -r the first finds them. */
+ * With several -r the first finds them, and a rank alone keeps the tensor to the next. */
 static enum status look_at_tensor(struct cpd_rank *w, struct error *error)
 {
     struct cpd_job *job = w->job;
     struct labels *names = &job->results.names;
     struct rank_tensor *t = w->tensor;
-    TRY(open_tensor(w, error));
-    if (w->comm->rank == 0)
-        note_tensor(w);
-    if (w->comm->rank == 0 && names->order == 0) {
+    const bool kept = t->comm != NULL, first = w->comm->rank == 0 && names->order == 0;
+    if (!kept)
+        TRY(open_tensor(w, error));
+    if (first) {
+        find_unused_column(&job->results.findings, w->settings->tensor, t->input.names.unused);
         names->modes = t->input.names.modes;
         if (t->input.names.order > 0)
             labels_take(names, &t->input.names);
         else if (labels_find_tensor(names, w->settings->tensor, t->shape.order, error) == STATUS_OK)
             labels_read(names, &t->shape, error);
-        take_facts(w);
     }
     TRY(comm_allreduce_error(w->comm, error));
     TRY(cpd_start_match(&job->inputs, w->comm, names, &t->shape, w->progress, error));
+    if (!kept)
+        TRY(prepare_values(w, error));
+    if (w->comm->rank == 0)
+        note_tensor(w);
+    if (first)
+        take_facts(w);
     TRY(cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error));
     return check_tensor(w, error);
 }

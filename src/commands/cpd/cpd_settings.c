@@ -1,5 +1,6 @@
 #include "commands/cpd/cpd_job.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,42 @@ static enum status set_ridge(const struct cli_option *o, void *to, const char *t
     if (cli_mode_numbers(o->name, text, ridge, s->ridged, &s->most_ridge, error) != STATUS_OK)
         return error_append(error, ", or %s", word_of(o->words, RIDGE_AUTO));
     return STATUS_OK;
+}
+
+/* What cmd_set_values reads, or the modes to centre, as center:1,2, with a shrinkage, as
+ * center:1,2:10, or both, as log1p+center:1,2. */
+static enum status set_values(const struct cli_option *o, void *to, const char *text,
+                              struct error *error)
+{
+    static const char word[] = "center:";
+    struct cpd_settings *s = to;
+    const char *center = strstr(text, word), *colon, *end = text + strlen(text);
+    const bool centres = center && (center == text || center[-1] == '+');
+    char kind[64] = "";
+    s->common.values = (struct value_rule){.kind = VALUES_AS_THEY_ARE};
+    s->center = NULL;
+    s->shrinkage = -1;
+    if (!centres || center > text) {
+        if (centres)
+            snprintf(kind, sizeof kind, "%.*s", (int)(center - text) - 1, text);
+        if (cmd_set_values(o, &s->common.values, centres ? kind : text, error) != STATUS_OK)
+            return error_append(error, ", or center:MODES");
+    }
+    if (!centres)
+        return STATUS_OK;
+    s->center = center + strlen(word);
+    colon = strrchr(s->center, ':');
+    if (colon && number_parse(colon + 1, end, &s->shrinkage) == end) {
+        if (!(s->shrinkage >= 0 && isfinite(s->shrinkage)))
+            return error_set(error, STATUS_INPUT, "%s: '%s', expected a shrinkage of 0 or more",
+                             o->name, text);
+        end = colon;
+    }
+    s->center_length = (size_t)(end - s->center);
+    return s->center_length > 0
+               ? STATUS_OK
+               : error_set(error, STATUS_INPUT, "%s: '%s', expected modes to centre, as center:1,2",
+                           o->name, text);
 }
 
 static enum status set_fixed(const struct cli_option *o, void *to, const char *text,
@@ -218,7 +255,11 @@ static const struct cli_option model_options[] = {
      "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only; "
      "auto: the X with which\nthe held-out error is least",
      CLI_SETTINGS(set_ridge), .words = ridge_words, .initial = "0"},
-    CMD_VALUES,
+    {"--values", 0, "HOW",
+     "what becomes of a value x: ln(1 + x) (log1p), 1\n(binary), tfidf:MODE: more where the index "
+     "of this\nmode is rare, or center:MODES: x less its mean and\nthose of the slices of MODES, "
+     "as 1,2, which the model\nkeeps; log1p+center:MODES: both; default: x",
+     CLI_SETTINGS(set_values), .words = cmd_value_words},
     {"--unlisted", 0, "WHAT",
      "what an entry that the tensor does not list is: zero,\nunknown, or a zero of this weight, as "
      "0.1 ({default})",
@@ -462,6 +503,25 @@ static enum status complete_unlisted(struct cpd_settings *s, struct error *error
     return weighed ? cpd_settings_check_by_rows(s, reason, error) : STATUS_OK;
 }
 
+/* Where zeros would be no zeros, or no entry negative, there is nothing to centre. */
+static enum status check_center(const struct cpd_settings *s, struct error *error)
+{
+    const struct problem *p = &s->common.options.problem;
+    const int length = (int)s->center_length;
+    if (!s->center)
+        return STATUS_OK;
+    if (problem_has_rates(p))
+        return error_set(error, STATUS_INPUT,
+                         "--values center:%.*s and %s: centred values are no counts", length,
+                         s->center, loss_of(p->loss)->option);
+    if (!p->unlisted.weighed || p->unlisted.weight > 0)
+        return error_set(error, STATUS_INPUT,
+                         "--values center:%.*s: entries that are not listed would not stay zeros: "
+                         "expected --unlisted unknown",
+                         length, s->center);
+    return STATUS_OK;
+}
+
 static enum status complete(struct cpd_settings *s, struct error *error)
 {
     const double holdout = s->common.options.problem.holdout.share;
@@ -484,6 +544,7 @@ static enum status complete(struct cpd_settings *s, struct error *error)
                                    (uint64_t)(s->runs.until_found ? STARTS_ENOUGH : s->runs.starts);
     TRY(complete_loss(s, error));
     TRY(complete_unlisted(s, error));
+    TRY(check_center(s, error));
     if (holdout > 0) {
         snprintf(reason, sizeof reason, "--holdout %g", holdout);
         TRY(cpd_settings_check_by_rows(s, reason, error));
@@ -522,6 +583,14 @@ enum status cpd_settings_check_order(const struct cpd_settings *s, int order, st
     TRY(check_most("--nonneg", s->common.most_nonneg, order, error));
     TRY(check_most("--fix", s->most_fixed, order, error));
     TRY(check_most("--ridge", s->most_ridge, order, error));
+    bool signs = false; /* some mode has them */
+    for (int n = 0; n < order; n++)
+        signs = signs || !s->common.options.problem.rules.nonneg[n];
+    if (s->center && !signs)
+        return error_set(error, STATUS_INPUT,
+                         "--values center:%.*s and --nonneg: no component could be negative, as "
+                         "half of the centred values are: leave out a mode",
+                         (int)s->center_length, s->center);
     return mode_rules_last(&s->common.options.problem.rules, order) >= 0
                ? STATUS_OK
                : error_set(error, STATUS_INPUT,

@@ -76,10 +76,11 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
         s->common.csv.like = &in->start.names;
         for (int n = 0; n < in->start.k.shape.order; n++)
             s->common.csv.names[n] = fixed[n] ? CSV_LIKE_ONLY : CSV_LIKE_FREE;
-        if (in->start.k.rank != problem->rank)
+        const uint64_t rank = in->start.k.rank - (uint64_t)model_facts_means(&in->start.facts);
+        if (rank != problem->rank)
             return error_set(error, STATUS_INPUT,
                              "--init %s: a model of rank %ju, expected the rank %ju of -r",
-                             s->init_stem, (uintmax_t)in->start.k.rank, (uintmax_t)problem->rank);
+                             s->init_stem, (uintmax_t)rank, (uintmax_t)problem->rank);
     }
     if (saving->path && comm_world_rank() == 0)
         TRY(outfile_check(saving->path, error));
@@ -89,6 +90,10 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
         saving->seconds = DEFAULT_SECONDS;
         saving->share = DEFAULT_SHARE;
     }
+    if (s->resume && s->center && mode_rules_any(fixed))
+        return error_set(error, STATUS_INPUT,
+                         "--resume, --fix and --values center: the checkpoint lacks the means of "
+                         "the model");
     saving->asked = &cpd_asked;
     saving->about =
         (struct checkpoint_about){.problem = *problem,
@@ -259,7 +264,15 @@ enum status cpd_start_match(struct cpd_inputs *in, struct comm *c, const struct 
     TRY_OR(done, comm_allreduce_error(c, error));
     TRY_OR(done, share_match(&m, c, error));
     if (owns && !name_match_is_same(&m))
-        reorder_start(in, &m, error);
+        TRY_OR(moved, reorder_start(in, &m, error));
+    if (owns && mode_rules_any(s->common.options.problem.rules.fixed)) {
+        in->means.shrinkage = in->start.facts.shrinkage;
+        memcpy(in->means.mode, in->start.facts.centred, sizeof in->means.mode);
+        slice_means_split(&in->means, &in->start.k, error);
+    } else if (owns) {
+        named_model_drop_means(&in->start, error);
+    }
+moved:
     comm_allreduce_error(c, error);
 done:
     name_match_free(&m);

@@ -33,9 +33,17 @@ static void show_times(struct progress *progress, const struct cpd_times *times,
     progress_note(progress, STAGE_LINE, "total", total, 100.0);
 }
 
-/* How well the model predicts what was held out. */
-static void show_holdout_error(struct progress *progress, const struct holdout_error *holdout)
+/* The held-out errors of models without components. */
+static void show_baseline(struct progress *to, const struct baseline *b, bool rates)
 {
+    progress_note(to, "without a model: %s %.4g of the mean, %.4g of the means of slices",
+                  rates ? "mean deviance" : "RMSE", b->mean, b->slices);
+}
+
+/* How well the model predicts what was held out. */
+static void show_holdout_error(struct progress *progress, const struct cpd_results *results)
+{
+    const struct holdout_error *holdout = &results->result.holdout_error;
     char auc[48] = "", error[128];
     if (holdout->entries == 0)
         return;
@@ -50,6 +58,7 @@ static void show_holdout_error(struct progress *progress, const struct holdout_e
         snprintf(auc, sizeof auc, ", AUC %.4f", holdout->auc);
     progress_note(progress, "held out %ju entr%s: %s, MAE %.4g%s", (uintmax_t)holdout->entries,
                   holdout->entries == 1 ? "y" : "ies", error, holdout->mae, auc);
+    show_baseline(progress, &results->baseline, loss_of(holdout->loss)->rates);
 }
 
 /* Shows the outcome, the times of the stages that took a hundredth of the total or more, the peak
@@ -73,7 +82,7 @@ static void summarise(struct progress *progress, const struct cpd_results *resul
     progress_note(progress, "fit %s (explains %s) after %d iteration%s, %s (last change %.1e)", fit,
                   share, result->iterations, result->iterations == 1 ? "" : "s", why[result->stop],
                   result->change);
-    show_holdout_error(progress, &result->holdout_error);
+    show_holdout_error(progress, results);
     if (results->runs.ridge.count > 0)
         progress_note(progress, "ridge %g, of %d that were tried", results->runs.ridge.best,
                       results->runs.ridge.count);
@@ -167,6 +176,10 @@ void cpd_show_result(struct cpd_job *job)
     struct progress *to = s->runs.starts > 1 && !range ? &run->tables : &run->progress;
     summarise(&run->progress, r, s->verbose);
     find_in_result(&r->findings, &r->result, &s->common.options, &s->als);
+    if (r->result.holdout_error.entries > 0)
+        find_in_baseline(
+            &r->findings, &r->result.holdout_error, r->baseline.slices, &s->common.options.problem,
+            s->center || problem_has_rates(&s->common.options.problem) ? 0 : r->tensor.shape.order);
     cpd_show_findings(r, &run->progress);
     if (starts->asked > 1)
         show_starts(to, starts);
@@ -261,6 +274,8 @@ void cpd_show_range(struct cpd_job *job)
                       *agree || *replicates ? 13 : 0, "", agree, replicates);
     for (int i = 0; i < count; i++)
         show_outcome(to, &outcome[i], core, *agree && *replicates ? (int)strlen(AGREE_HEAD) : 0);
+    if (known & RANKS_HOLDOUT)
+        show_baseline(to, &job->results.baseline, problem_has_rates(&s->common.options.problem));
     if (count < rank_range_count(&s->ranks))
         progress_note(to, "not all ranks were tried before the end of the run");
     const uint64_t rank = rank_suggestion(outcome, count, suggestion);

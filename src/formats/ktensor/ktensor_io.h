@@ -68,6 +68,10 @@ struct named_model {
  * with named_model_free, after a failure too. Everything else as ktensor_read. */
 enum status named_model_read(struct named_model *m, const bool *needed, struct error *error);
 
+/* Leaves m->k the components that are no means (model_facts_means), for what looks at components;
+ * values need all. To be called once. STATUS_MEMORY. */
+enum status named_model_drop_means(struct named_model *m, struct error *error);
+
 /* Accepts an empty one. */
 void named_model_free(struct named_model *m);
 

@@ -336,6 +336,12 @@ enum status named_model_read(struct named_model *m, const bool *needed, struct e
                      error);
 }
 
+enum status named_model_drop_means(struct named_model *m, struct error *error)
+{
+    const int means = model_facts_means(&m->facts);
+    return means > 0 ? ktensor_set_rank(&m->k, m->k.rank - (uint64_t)means, error) : STATUS_OK;
+}
+
 void named_model_free(struct named_model *m)
 {
     ktensor_free(&m->k);

@@ -31,6 +31,14 @@ static void put_shares(struct json *j, const char *name, const double *share, ui
         json_put_numbers(j, name, share, rank);
 }
 
+int model_facts_means(const struct model_facts *facts)
+{
+    int count = 0;
+    for (int n = 0; n < MAX_ORDER; n++)
+        count += facts->centred[n];
+    return count > 0 ? 1 + count : 0;
+}
+
 void model_facts_put(struct json *j, const struct model_facts *facts, const struct ktensor *k,
                      const struct labels *names)
 {
@@ -58,6 +66,14 @@ void model_facts_put(struct json *j, const struct model_facts *facts, const stru
     json_put_unsigned(j, "norm", facts->norm);
     json_put_unsigned(j, "entries", facts->nnz);
     json_put_unsigned(j, "unknown", facts->unknown);
+    if (model_facts_means(facts) > 0) {
+        json_put_array(j, "center");
+        for (int n = 0; n < k->shape.order; n++)
+            if (facts->centred[n])
+                json_put_unsigned(j, NULL, (uint64_t)n + 1);
+        json_end(j);
+        json_put_number(j, "shrinkage", facts->shrinkage);
+    }
     if (facts->hashed) {
         char hash[HASH];
         snprintf(hash, sizeof hash, "%016" PRIx64, facts->hash);
@@ -153,6 +169,29 @@ static enum status take_mode(const struct facts_file *f, const json_t *mode, int
     return STATUS_OK;
 }
 
+/* The centred modes, or none; k may lack the last modes. */
+static enum status take_centred(struct model_facts *facts, const struct facts_file *f,
+                                const struct ktensor *k, size_t order, struct error *error)
+{
+    const json_t *center = json_object_get(f->json, "center"), *mode;
+    size_t i;
+    json_array_foreach(center, i, mode) {
+        const double number = json_number_of(mode);
+        if (!(number >= 1 && number <= (double)order) || number != floor(number) ||
+            facts->centred[(int)number - 1])
+            return refuse(f, "\"center\"", "different numbers of modes", error);
+        facts->centred[(int)number - 1] = true;
+    }
+    if (!center)
+        return STATUS_OK;
+    facts->shrinkage = json_number_at(f->json, "shrinkage");
+    if ((uint64_t)model_facts_means(facts) >= k->rank || !(facts->shrinkage >= 0))
+        return refuse(f, "\"center\" and \"shrinkage\"",
+                      "fewer modes than the model has components, and a number of 0 or more",
+                      error);
+    return STATUS_OK;
+}
+
 static enum status take_file(struct model_facts *facts, const struct facts_file *f,
                              struct ktensor *k, struct labels *names, struct error *error)
 {
@@ -181,6 +220,7 @@ static enum status take_file(struct model_facts *facts, const struct facts_file 
     TRY(take_text(f, f->json, "hash", hash, sizeof hash, error));
     facts->hashed = hash[0] != '\0';
     facts->hash = strtoull(hash, NULL, 16);
+    TRY(take_centred(facts, f, k, json_array_size(modes), error));
     facts->norm = json_number_at(f->json, "norm") == 1 ? 1 : 2;
     k->mixture = facts->norm == 1;
     TRY(take_shares(f, "explained", k->explained, k->rank, error));

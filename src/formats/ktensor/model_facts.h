@@ -15,8 +15,15 @@ struct model_facts {
     unsigned norm;   /* of columns that are not fixed: 2, or 1 in a model of counts               */
     uint64_t nnz, unknown; /* entries that the tensor lists, and how many of them are unknown     */
     bool hashed;
-    uint64_t hash; /* of the tensor's fingerprint, if `hashed` */
+    uint64_t hash;           /* of the tensor's fingerprint, if `hashed` */
+    bool centred[MAX_ORDER]; /* modes whose slices' means were taken off the values: the last
+                              * components are the means (model_facts_means)                      */
+    double shrinkage;        /* of these means                                                    */
 };
+
+/* How many of the last components are means: that of all entries, and those of the slices of each
+ * mode; 0: none. */
+int model_facts_means(const struct model_facts *facts);
 
 /* Adds all that the file has to the object that is open. */
 void model_facts_put(struct json *j, const struct model_facts *facts, const struct ktensor *k,

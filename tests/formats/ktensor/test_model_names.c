@@ -89,7 +89,8 @@ static void test_facts_are_found_again(void **state)
     (void)state;
     struct ktensor k = model_small(), back;
     struct labels names = some_names("ann", "bob"), found = {0};
-    const struct model_facts facts = {true, "poisson", .25, 1, 12, 3, true, UINT64_MAX - 7};
+    const struct model_facts facts = {true, "poisson",      .25,     1, 12, 3,
+                                      true, UINT64_MAX - 7, {false}, 0};
     struct model_facts read;
     struct stem_lock lock;
     struct ktensor_files files = {0};
