@@ -363,7 +363,14 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
                                 : "");
     json_array_foreach(ranks, i, rank)
         TRY(put_rank(to, page, rank, page->made && page->made[i], error));
-    fputs("</tbody></table></div>\n</section>\n", to);
+    fputs("</tbody></table></div>\n", to);
+    if (any(page, holdout_error) && isfinite(json_number_of(at(page, "baseline_slices"))))
+        fprintf(
+            to,
+            "<p class=\"about\">Without a model, the held-out error is %.4g of the mean, and %.4g "
+            "of the means of slices.</p>\n",
+            json_number_of(at(page, "baseline_mean")), json_number_of(at(page, "baseline_slices")));
+    fputs("</section>\n", to);
     put_run(to, page);
     page_end(to);
     return STATUS_OK;

@@ -275,6 +275,22 @@ static void put_facts(FILE *to, const struct page *page)
         page_fact(to, "Values", modes->change);
 }
 
+/* "1, 2; shrinkage 10" of centred values. */
+static void put_centred(FILE *to, const struct model_facts *facts)
+{
+    bool any = false;
+    if (model_facts_means(facts) == 0)
+        return;
+    page_fact_begin(to, "Means taken off first, of modes");
+    for (int n = 0; n < MAX_ORDER; n++)
+        if (facts->centred[n]) {
+            fprintf(to, "%s%d", any ? ", " : "", n + 1);
+            any = true;
+        }
+    fprintf(to, "; shrinkage %g", facts->shrinkage);
+    page_fact_end(to);
+}
+
 void page_run(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
@@ -290,6 +306,7 @@ void page_run(FILE *to, const struct page *page)
     if (isfinite(nonzeros))
         page_fact_print(to, "Nonzeros", "%.0f", nonzeros);
     page_fact_print(to, "Components", "%" PRIu64, k->rank);
+    put_centred(to, page->facts);
     if (page->record) {
         put_iterations(to, page);
         put_machine(to, page);

@@ -145,6 +145,7 @@ near() {
     [ "$("$BLCO" compare m m --json | jq -c '[.a.rank, .score > 0.999999, (.pairs | length)]')" = '[2,true,2]' ]
     "$BLCO" report -q m -o m.html
     grep -q 'Components</th><td[^>]*>2<' m.html
+    grep -q 'Means taken off first, of modes</th><td[^>]*>1, 2; shrinkage 3<' m.html
 }
 
 @test "center: by names, with log1p, on several ranks and threads, resumed, for a range of -r, in all formats" {
@@ -163,6 +164,7 @@ near() {
     [[ "$(cat results)" == *"without a model: RMSE "*" of the mean, "*" of the means of slices"* ]]
     [ "$(jq -c '[.rank, .center]' r.r1.model.json)" = '[4,[1,2]]' ] && [ "$(jq -c '[.rank, .center]' r.r2.model.json)" = '[5,[1,2]]' ]
     [ "$(jq '.baseline_slices < .baseline_mean' r.ranks.json)" = true ]
+    "$BLCO" report -q r && grep -q "Without a model, the held-out error is [0-9.]* of the mean" r.html
     # a checkpoint is of the centred values
     cpd ratings.tns -r 2 $run --values center:1,2 -i 3 --nowrite --checkpoint c
     cpd ratings.tns -r 2 $run --values center:1,2 -i 9 --resume c -o k

@@ -136,7 +136,7 @@ struct cpd_reports {
     struct cpd_report *report; /* (count) owned                               */
 };
 
-/* What comes out: of the present rank of -r, but for the last four members. */
+/* What comes out: of the present rank of -r, but for the last six members. */
 struct cpd_results {
     struct fingerprint tensor;      /* its hash where checkpoints or a record need it        */
     struct runs runs;               /* rank 0's table of them, and the models                */
@@ -144,8 +144,6 @@ struct cpd_results {
     struct cpals_result result;     /* of the best start                                     */
     struct ktensor model;           /* of the best start: whole on process 0, or with run.spread
                                      * the rows of this process                              */
-    struct slice_means means;       /* with --values center; the model's files have them, too */
-    struct baseline baseline;       /* with --holdout                                        */
     struct fit_trace trace;         /* with --record; rank 0's                               */
     struct findings findings;       /* what there is to know of it                           */
     size_t shown;                   /* of the findings, the first so many were shown         */
@@ -158,6 +156,8 @@ struct cpd_results {
     bool unconverged;               /* the model of some rank of -r so far                   */
     struct labels names;            /* of the tensor, which its models keep; rank 0's        */
     struct model_facts facts;       /* ... as this                                           */
+    struct slice_means means;       /* with --values center; the model's files have them, too */
+    struct baseline baseline;       /* with --holdout                                        */
 };
 
 struct cpd_job {
