@@ -77,6 +77,16 @@ END
     ends 0
 }
 
+@test "means of centred values are written as rows come, too" {
+    needs_mpi
+    command -v python3 >/dev/null || skip "no python3"
+    arguments=("$PWD/x.tns" -r 8 -i 1 -t 1 --backend host --unlisted unknown --values center:1,2 --format npy)
+    "$BLCO" cpd "${arguments[@]}" -q -o whole
+    four -o out/m --host-memory 26M # less than twice the 17.6 MB of a model with means: each process has all rows
+    ends 0
+    for name in mode1 mode2 mode3 lambda; do same_arrays whole.$name.npy out/m.$name.npy; done
+}
+
 @test "what needs the whole model is refused before the first iteration" {
     needs_mpi
     "$BLCO" cpd x.tns -r 8 -i 1 -q --backend host --format npy -o start

@@ -230,7 +230,7 @@ END
     # a damaged description
     cpd ratings.tns -r 2 --backend host -q --unlisted unknown --values center:1 -o m
     cp m.model.json whole
-    for bad in '"center": [1, 1]' '"center": [4]' '"center": ["a"]' '"center": [1, 2, 3]' '"center": [1], "shrinkage": -1'; do
+    for bad in '"center": [1, 1]' '"center": [4]' '"center": ["a"]' '"center": "1"' '"center": []' '"center": [1, 2, 3]' '"center": [1], "shrinkage": -1'; do
         jq "del(.center, .shrinkage) + {\"shrinkage\": 1} + {$bad}" whole >m.model.json
         run -2 "$BLCO" predict m ratings.tns
         [[ "$output" == *'m.model.json: "center"'* ]]

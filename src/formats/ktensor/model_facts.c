@@ -175,6 +175,8 @@ static enum status take_centred(struct model_facts *facts, const struct facts_fi
 {
     const json_t *center = json_object_get(f->json, "center"), *mode;
     size_t i;
+    if (center && json_array_size(center) == 0)
+        return refuse(f, "\"center\"", "different numbers of modes", error);
     json_array_foreach(center, i, mode) {
         const double number = json_number_of(mode);
         if (!(number >= 1 && number <= (double)order) || number != floor(number) ||
