@@ -74,7 +74,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     __device__ __forceinline__ void take_values(int k, double m)
     {
         const double count = __shfl_sync(ALL, x, g.lane_of(k, g.mine / groups::BATCHES));
-        g.spread(count * inverse(poisson_rate(m)), c);
+        g.spread(term_of_count(a.rules, count, m, 0).c, c);
         if constexpr (WEIGHED)
 #pragma unroll
             for (int u = 0; u < AT_ONCE; u++)

@@ -47,7 +47,9 @@ template <typename T, int GATHERS, int LANES> struct value_sum {
             model += known * m * m;
             return;
         }
-        misfit += (known ? poisson_misfit(g.value, m) : 0) - g.a.rules.unlisted * m;
+        const double of_known =
+            g.a.rules.clipped ? poisson_clipped_misfit(g.value, m) : poisson_misfit(g.value, m);
+        misfit += (known ? of_known : 0) - g.a.rules.unlisted * m;
         model += (known - g.a.rules.unlisted) * m;
     }
 };

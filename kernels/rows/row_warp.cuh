@@ -1,5 +1,5 @@
-/* What kernels of rows have in common: reductions over a warp, inverses, totals, joins, the thread
- * blocks of a device. */
+/* What kernels of rows have in common: reductions over a warp, inverses, terms of counts, totals,
+ * joins, the thread blocks of a device. */
 #ifndef BLCO_ROW_WARP_CUH
 #define BLCO_ROW_WARP_CUH
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "kernels/rows/row_args.h"
+#include "numerics/poisson_term.h"
 
 constexpr uint32_t ALL = ~0u; /* lanes */
 constexpr int WARP = 32;
@@ -89,6 +90,15 @@ __device__ __forceinline__ double inverse(double x)
 #endif
     y = fma(fma(-x, y, 1.0), y, y);
     return fma(fma(-x, y, 1.0), y, y);
+}
+
+/* The terms of a count x where the model has the value m (numerics/poisson_term.h). */
+__device__ __forceinline__ struct poisson_term term_of_count(const row_rules &rules, double x,
+                                                             double m, double h)
+{
+    const double rate = poisson_rate(m), of_rate = inverse(rate);
+    const double of_one = rules.clipped ? inverse(poisson_chance(rate).one) : of_rate;
+    return poisson_term_of(x, of_one, of_rate, h);
 }
 
 /* 1 / x; 0 where x is not above 0, or so little that 1 / x may be infinite. */

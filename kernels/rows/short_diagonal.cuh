@@ -115,8 +115,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     {
         const products x = multiply_old();
         const double known = length > 0 ? value : NAN;
-        const struct poisson_term t =
-            poisson_term_of(known, inverse(poisson_rate(x.model)), a.rules.unlisted);
+        const struct poisson_term t = term_of_count(a.rules, known, x.model, a.rules.unlisted);
         const double q = length > 0 && a.rules.weighed ? t.q : 0;
         facts of = {t.c * x.model, q * x.model, t.w * x.size, known > 0 ? known : INFINITY};
         for (int step = 1; step < most; step *= 2) {

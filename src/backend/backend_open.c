@@ -195,7 +195,8 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
 {
     const enum precision precision = precision_first(b->options.problem.precision);
     TRY(sum_norms(known, error));
-    if (!value_scale_needed(known->norm_sq, known->x->shape.order, precision))
+    if (loss_of(b->options.problem.loss)->clipped ||
+        !value_scale_needed(known->norm_sq, known->x->shape.order, precision))
         return backend_check_norm(known->norm_sq, NULL, error);
     TRY(value_scale_apply(scaled, &b->seam->problem.exponent, known->x, known->ranks->all, error));
     known->x = scaled;

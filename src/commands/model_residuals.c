@@ -51,12 +51,12 @@ static enum status check_values(const struct model_residuals *m, const struct co
 {
     const struct loss *loss = m->loss;
     uint64_t i = 0;
-    while (i < piece->nnz && (isnan(piece->value[i]) || loss->takes(piece->value[i])))
+    while (i < piece->nnz && (isnan(piece->value[i]) || loss->values.takes(piece->value[i])))
         i++;
     if (i == piece->nnz)
         return STATUS_OK;
     error_set(error, STATUS_INPUT, "%s: the value %g is %s; %s (at coordinates", m->path,
-              piece->value[i], loss->refused, loss->reason);
+              piece->value[i], loss->values.refused, loss->values.reason);
     for (int n = 0; n < piece->shape.order; n++)
         error_append(error, " %ju",
                      (uintmax_t)piece->index[n][i] + (uintmax_t)m->entries.options.index_base);

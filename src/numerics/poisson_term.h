@@ -13,6 +13,13 @@
  *
  * with c = v x / m and w = v x / m^2.
  *
+ * Binary values are clipped counts: a one says that the count is not 0, which has the probability
+ * 1 - exp(-m) (C. Hu, P. Rai, L. Carin: *Zero-truncated Poisson tensor factorization for massive
+ * binary tensors*, UAI 2015). A one then has the term -log(1 - exp(-m)) and a zero m, where
+ * brackets of v are above. With the expected count y = m / (1 - exp(-m)) of a one for x, the sum of
+ * counts lies above this one and touches it at the present model: each step that lowers the sum of
+ * counts lowers this one by as much. As y is 1 at least, so is the least count of a row.
+ *
  * A row with fewer known entries than components takes a diagonal step (poisson_diagonal). There H
  * is singular, and the minimum of the row lies where few entries have all. Steps that end near it,
  * as Newton's, or keep small entries small, as multiplicative ones (D. D. Lee, H. S. Seung, NIPS
@@ -25,6 +32,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "numerics/row_term.h"
 
@@ -53,12 +61,43 @@ ROUNDED_FUNCTION double poisson_rate(double m)
     return m > POISSON_LEAST_RATE ? m : POISSON_LEAST_RATE;
 }
 
-/* inverse: of the rate as it counts. */
-ROUNDED_FUNCTION struct poisson_term poisson_term_of(double x, double inverse, double h)
+/* The probabilities of a clipped count. */
+struct poisson_chance {
+    double one, zero; /* 1 - exp(-m), exp(-m) */
+};
+
+/* Where the rate is m, 0 or more: to all digits, without a branch. With m = k log 2 + r, r from
+ * -.35 to .35, exp(-m) is 2^-k (1 - e), and e = 1 - exp(-r) is a sum of powers of r. */
+ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
+{
+    const double shift = 0x1.8p52; /* its last bits are whole numbers */
+    const double shifted = (m < 700 ? m : 700) * 1.44269504088896338700 + shift,
+                 k = shifted - shift;
+    const double r =
+        ((m < 700 ? m : 700) - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
+    const double r2 = r * r, r4 = r2 * r2;
+    const double low = (1. / 2 - r / 6) + r2 * (1. / 24 - r / 120);
+    const double middle = (1. / 720 - r / 5040) + r2 * (1. / 40320 - r / 362880);
+    const double high =
+        (1. / 3628800 - r / 39916800) + r2 * ((1. / 479001600 - r / 6227020800) + r2 / 87178291200);
+    const double e = r - r2 * (low + r4 * (middle + r4 * high));
+    uint64_t bits;
+    double power; /* 2^-k */
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (1023 - (bits & 2047)) << 52;
+    memcpy(&power, &bits, sizeof power);
+    const struct poisson_chance chance = {(1 - power) + power * e, power - power * e};
+    return chance;
+}
+
+/* inverse: of the rate as it counts; of_one: c where x is 1, which is `inverse` too, or, where
+ * counts are clipped, that of the probability of a one: the expected count by the rate. */
+ROUNDED_FUNCTION struct poisson_term poisson_term_of(double x, double of_one, double inverse,
+                                                     double h)
 {
     const int known = row_term_known(x);
     struct poisson_term t;
-    t.c = known ? x * inverse : 0;
+    t.c = known ? x * of_one : 0;
     t.w = t.c * inverse;
     t.q = (known ? 1 : 0) - h;
     return t;
@@ -66,7 +105,15 @@ ROUNDED_FUNCTION struct poisson_term poisson_term_of(double x, double inverse, d
 
 ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
 {
-    return poisson_term_of(x, 1 / poisson_rate(m), h);
+    const double inverse = 1 / poisson_rate(m);
+    return poisson_term_of(x, inverse, inverse, h);
+}
+
+/* Of a clipped count. */
+ROUNDED_FUNCTION struct poisson_term poisson_clipped_term(double x, double m, double h)
+{
+    const double rate = poisson_rate(m);
+    return poisson_term_of(x, 1 / poisson_chance(rate).one, 1 / rate, h);
 }
 
 /* The most known entries of a short row, which takes the diagonal step: fewer than R, so that its
@@ -127,11 +174,44 @@ ROUNDED_FUNCTION double poisson_excess(double t, double u)
     return u > -0.125 && u < 0.125 ? poisson_excess_near_one(u) : u - log(t);
 }
 
+/* poisson_excess of a positive, finite, normal t, with u = t - 1, without a branch. With t = 2^k f,
+ * f from sqrt(1/2) to sqrt(2), and y = (f - 1) / (f + 1), log(t) is k log 2 + 2 (y + y^3 / 3 +
+ * ...). Where k is 0, u - 2 y is y u, to all digits. */
+ROUNDED_FUNCTION double poisson_excess_plain(double t, double u)
+{
+    const double log2_high = 6.93147180369123816490e-01, log2_low = 1.90821492927058770002e-10;
+    const uint64_t half_root = UINT64_C(0x3fe6a09e667f3bcd), one = UINT64_C(1023) << 52;
+    const uint64_t shift = UINT64_C(0x4330000000000000); /* 2^52: its last bits are whole numbers */
+    uint64_t bits, power;
+    double f, k;
+    memcpy(&bits, &t, sizeof bits);
+    power = (bits - half_root + one) >> 52; /* k + 1023 */
+    bits -= (power << 52) - one;
+    power |= shift;
+    memcpy(&f, &bits, sizeof f);
+    memcpy(&k, &power, sizeof k);
+    k -= 0x1p52 + 1023;
+    const double over = k == 0 ? u : f - 1; /* one, without f's rounding where it can be told */
+    const double y = over / (2 + over), z = y * y, z2 = z * z, z4 = z2 * z2;
+    const double low = (2.0 / 3 + 2.0 / 5 * z) + z2 * (2.0 / 7 + 2.0 / 9 * z);
+    const double high = (2.0 / 11 + 2.0 / 13 * z) + z2 * (2.0 / 15 + 2.0 / 17 * z);
+    const double rest = y * z * (low + z4 * (high + z4 * (2.0 / 19 + 2.0 / 21 * z)));
+    return k == 0 ? y * u - rest : u - k * log2_high - (2 * y + (rest + k * log2_low));
+}
+
 /* m - x - x log(m / x), the deviance of x from the rate m, halved; m where x is 0. */
 ROUNDED_FUNCTION double poisson_misfit(double x, double m)
 {
     const double rate = poisson_rate(m);
     return x > 0 ? x * poisson_excess(rate / x, (rate - x) / x) : m;
+}
+
+/* The same of a clipped count, to all digits, without a branch: -log(1 - exp(-m)) of a one. */
+ROUNDED_FUNCTION double poisson_clipped_misfit(double x, double m)
+{
+    const struct poisson_chance chance = poisson_chance(poisson_rate(m));
+    const double of_one = poisson_excess_plain(chance.one, -chance.zero) + chance.zero;
+    return x > 0 ? of_one : m;
 }
 
 /* The log-likelihood of a count x whose rate is x itself: x log x - x - log gamma(x + 1); 0 where x

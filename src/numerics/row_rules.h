@@ -16,6 +16,7 @@ struct row_rules {
     int nonneg;      /* no entry becomes negative                                             */
     double unlisted; /* h, the weight of unlisted entries                                     */
     int rates;       /* the model's values are rates of counts: numerics/poisson_term.h       */
+    int clipped;     /* ... which are clipped: values are 0 or 1                              */
     int matrix;      /* systems have G; not for multiplicative steps                          */
     int weighed;     /* of rates: not every listed entry has the weight h                     */
     double count;    /* what a count of 1 is: the tensor may have been scaled                 */

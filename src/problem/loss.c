@@ -2,10 +2,11 @@
 
 #include <string.h>
 
-const struct word loss_words[] = {{"squares", LOSS_SQUARES}, {"poisson", LOSS_POISSON}, {NULL, 0}};
+const struct word loss_words[] = {
+    {"squares", LOSS_SQUARES}, {"poisson", LOSS_POISSON}, {"binary", LOSS_BINARY}, {NULL, 0}};
 
 static const struct loss *const rows[] = {
-    [LOSS_SQUARES] = &loss_squares, [LOSS_POISSON] = &loss_poisson};
+    [LOSS_SQUARES] = &loss_squares, [LOSS_POISSON] = &loss_poisson, [LOSS_BINARY] = &loss_binary};
 
 const struct loss *loss_of(enum loss_name name)
 {
@@ -21,4 +22,9 @@ const struct loss *loss_of_word(const char *word)
 bool loss_is_known(unsigned number)
 {
     return number < sizeof rows / sizeof *rows;
+}
+
+double loss_expected(const struct loss *loss, double m)
+{
+    return loss->expected ? loss->expected(m) : m;
 }

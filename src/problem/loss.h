@@ -1,6 +1,7 @@
 /* The losses: what a model minimises. Each is a row, of functions and facts; all ask the row, and
- * nothing else names a loss. Implemented in loss.c (the table), loss_squares.c and loss_poisson.c;
- * the arithmetic that GPUs share is in numerics/row_term.h and numerics/poisson_term.h. */
+ * nothing else names a loss. Implemented in loss.c (the table), loss_squares.c, loss_poisson.c and
+ * loss_binary.c; the arithmetic that GPUs share is in numerics/row_term.h and
+ * numerics/poisson_term.h. */
 #ifndef BLCO_LOSS_H
 #define BLCO_LOSS_H
 
@@ -8,12 +9,14 @@
 #include <stdint.h>
 
 #include "base/words.h"
+#include "tensor/value_change.h"
 
 /* The order is that of checkpoints (checkpoint.h). Poisson: the values are counts, m is the
  * rate of each, and the sum of m - x log m over all entries is minimised (E. C. Chi, T. G. Kolda:
  * *On tensors, sparsity, and nonnegative factorizations*, SIAM Journal on Matrix Analysis and
- * Applications 33, 2012). */
-enum loss_name { LOSS_SQUARES, LOSS_POISSON };
+ * Applications 33, 2012). Binary: the values are 1 or 0, a 1 has the probability 1 - exp(-m), and
+ * the negative log-likelihood is minimised. */
+enum loss_name { LOSS_SQUARES, LOSS_POISSON, LOSS_BINARY };
 extern const struct word loss_words[];
 
 #define TERM_BLOCK 64 /* nonzeros that are worked on at a time, at most */
@@ -57,12 +60,16 @@ struct loss {
      * the members of a row that begin with "of rates" are unused. */
     bool rates;
 
-    /* Of rates: the option, as messages name it; whether x, which is known, is a value that it
-     * takes, and why others are refused: "the value -1 is {refused}; {reason}". */
+    /* Of rates: the option, as messages name it; the values that it takes. */
     const char *option;
-    bool (*takes)(double x);
-    const char *refused, *reason;
+    struct value_check values;
     bool on_gpu; /* kernels have its terms; otherwise the GPU backend refuses it */
+
+    /* Of rates: the values are clipped counts, 0 or 1 (numerics/poisson_term.h), which no number
+     * scales. What to expect of an entry whose rate is m, and the rate where that much is expected;
+     * NULL: m itself. */
+    bool clipped;
+    double (*expected)(double m), (*rate)(double expected);
 
     /* Of `count` values in a block: c, w and misfits, or q, from t->m; unlisted entries have the
      * weight h. The next function adds to the numbers of a system those of consecutive nonzeros of
@@ -82,6 +89,7 @@ struct loss {
      * instead, where all entries count alike. */
     double (*null_deviance)(double total, double log_sum, double entries);
     bool margins;
+    const char *null_model; /* in a sentence: "the simplest model, in which {null_model}" */
 
     /* How unlikely a value is where the model has m: the natural logarithm of its p-value, twice
      * the probability of such a value or a larger one, or of such a value or a smaller one,
@@ -102,7 +110,13 @@ struct loss {
     const char *residual_name[RESIDUAL_NUMBERS];
 };
 
-extern const struct loss loss_squares, loss_poisson;
+extern const struct loss loss_squares, loss_poisson, loss_binary;
+
+/* `add_numbers` of rates. */
+void loss_add_rates(const double *misfit, const double *x, uint64_t count, double *number);
+
+/* What a model with the value m at an entry says of it: a probability where values are binary. */
+double loss_expected(const struct loss *loss, double m);
 
 /* The row of this name. */
 const struct loss *loss_of(enum loss_name name);

@@ -33,8 +33,8 @@ VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value, 
     }
 }
 
-VECTOR_CLONES static void add_numbers(const double *misfit, const double *value, uint64_t count,
-                                      double *number)
+VECTOR_CLONES void loss_add_rates(const double *misfit, const double *value, uint64_t count,
+                                  double *number)
 {
     const uint64_t whole = count / WIDEST * WIDEST;
     (void)misfit;
@@ -55,32 +55,6 @@ VECTOR_CLONES static void add_numbers(const double *misfit, const double *value,
     number[SYSTEM_LEAST] = loss_least(number[SYSTEM_LEAST], isinf(least) ? 0 : least);
 }
 
-/* poisson_excess of a positive, finite, normal t, with u = t - 1, without a branch. With t = 2^k f,
- * f from sqrt(1/2) to sqrt(2), and y = (f - 1) / (f + 1), log(t) is k log 2 + 2 (y + y^3 / 3 +
- * ...). Where k is 0, u - 2 y is y u, to all digits. */
-static inline double excess(double t, double u)
-{
-    static const double log2_high = 6.93147180369123816490e-01,
-                        log2_low = 1.90821492927058770002e-10;
-    const uint64_t half_root = UINT64_C(0x3fe6a09e667f3bcd), one = UINT64_C(1023) << 52;
-    const uint64_t shift = UINT64_C(0x4330000000000000); /* 2^52: its last bits are whole numbers */
-    uint64_t bits, power;
-    double f, k;
-    memcpy(&bits, &t, sizeof bits);
-    power = (bits - half_root + one) >> 52; /* k + 1023 */
-    bits -= (power << 52) - one;
-    power |= shift;
-    memcpy(&f, &bits, sizeof f);
-    memcpy(&k, &power, sizeof k);
-    k -= 0x1p52 + 1023;
-    const double over = k == 0 ? u : f - 1; /* one, without f's rounding where it can be told */
-    const double y = over / (2 + over), z = y * y, z2 = z * z, z4 = z2 * z2;
-    const double low = (2.0 / 3 + 2.0 / 5 * z) + z2 * (2.0 / 7 + 2.0 / 9 * z);
-    const double high = (2.0 / 11 + 2.0 / 13 * z) + z2 * (2.0 / 15 + 2.0 / 17 * z);
-    const double rest = y * z * (low + z4 * (high + z4 * (2.0 / 19 + 2.0 / 21 * z)));
-    return k == 0 ? y * u - rest : u - k * log2_high - (2 * y + (rest + k * log2_low));
-}
-
 VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, uint64_t count,
                                      double unlisted, struct loss_sums *sums)
 {
@@ -89,7 +63,7 @@ VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, 
     for (uint64_t k = 0; k < count; k++) {
         const double x = value[k] > 0 ? value[k] : 1, m = t->m[k], inverse = 1 / x;
         const double rate = poisson_rate(m);
-        const double counted = x * excess(rate * inverse, (rate - x) * inverse);
+        const double counted = x * poisson_excess_plain(rate * inverse, (rate - x) * inverse);
         const double term = value[k] > 0 ? counted : value[k] == value[k] ? m : 0;
         t->misfit[k] = term - unlisted * m;
         model += ((value[k] == value[k] ? 1 : 0) - unlisted) * m;
@@ -242,22 +216,23 @@ static void residual_numbers(double value, double model, double *number)
     number[2] = exp(log_p(value, model));
 }
 
-const struct loss loss_poisson = {.rates = true,
-                                  .option = "--loss poisson",
-                                  .reason = "--loss poisson is for counts",
-                                  .refused = "negative",
-                                  .takes = take_counts,
-                                  .on_gpu = true,
-                                  .terms = make_terms,
-                                  .add_numbers = add_numbers,
-                                  .sum_values = sum_values,
-                                  .misfit = poisson_misfit,
-                                  .perfect = poisson_perfect,
-                                  .null_deviance = null_deviance,
-                                  .margins = true,
-                                  .residual = residual,
-                                  .log_p = log_p,
-                                  .place = place,
-                                  .residual_numbers = residual_numbers,
-                                  .residuals = RESIDUAL_NUMBERS,
-                                  .residual_name = {"residual", "pearson", "p"}};
+const struct loss loss_poisson = {
+    .rates = true,
+    .option = "--loss poisson",
+    .values = {take_counts, "negative", "--loss poisson is for counts"},
+    .on_gpu = true,
+    .terms = make_terms,
+    .add_numbers = loss_add_rates,
+    .sum_values = sum_values,
+    .misfit = poisson_misfit,
+    .perfect = poisson_perfect,
+    .null_deviance = null_deviance,
+    .margins = true,
+    .null_model = "the modes are independent (or, where some entries "
+                  "are unknown or weigh less, all rates are equal)",
+    .residual = residual,
+    .log_p = log_p,
+    .place = place,
+    .residual_numbers = residual_numbers,
+    .residuals = RESIDUAL_NUMBERS,
+    .residual_name = {"residual", "pearson", "p"}};

@@ -29,7 +29,7 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
         if (isnan(value))
             continue;
         s.known++;
-        if (!w->loss->takes(value)) {
+        if (!w->loss->values.takes(value)) {
             s.first = least_of(s.first, i);
             s.refused++;
         } else if (value > 0) {
@@ -127,8 +127,8 @@ static enum status refuse_values(const struct tally *t, struct error *error)
     }
     if (count > 0)
         error_set(error, STATUS_INPUT, "%" PRIu64 " value%s %s; %s (first: at coordinates %s)",
-                  count, count == 1 ? " is" : "s are", t->weights->loss->refused,
-                  t->weights->loss->reason, first);
+                  count, count == 1 ? " is" : "s are", t->weights->loss->values.refused,
+                  t->weights->loss->values.reason, first);
 done:
     memory_free(all);
     return error->status;
@@ -185,12 +185,23 @@ enum status count_null_find(struct count_null *null, const struct coo *x,
         cells *= (double)whole->dims[n];
     const double entries = sums[3] + (w->weighed ? w->unlisted : 1) * (cells - sums[4]);
     null->mean = null->total / entries;
+    if (w->loss->clipped && null->mean >= 1) {
+        error_set(
+            error, STATUS_INPUT,
+            "all known values are 1, which any large rates explain: expected zeros, listed or "
+            "unlisted");
+        goto done;
+    }
     if (has_margins(w))
         TRY_OR(done, deviance_of_margins(null, &tally, sums[1], error));
     else
         null->deviance = w->loss->null_deviance(null->total, sums[1], entries);
     if (!(null->deviance > LEAST * null->total))
         null->deviance = null->total;
+    if (w->loss->rate) {
+        null->mean = w->loss->rate(null->mean);
+        null->total = null->mean * entries;
+    }
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(tally.margin[n]);

@@ -8,7 +8,7 @@
 #include "ranks/rank_rows.h"
 
 struct count_null {
-    double total;    /* the sum of all values                                         */
+    double total;    /* the sum of all values, or of equal rates that explain them      */
     double mean;     /* their mean over the entries that count, each by its weight    */
     double deviance; /* half of the null model's deviance: the sum of its misfits
                       * (numerics/poisson_term.h)                                      */

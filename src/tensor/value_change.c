@@ -1,7 +1,6 @@
 #include "tensor/value_change.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/memory.h"

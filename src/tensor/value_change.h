@@ -3,7 +3,15 @@
 #ifndef BLCO_VALUE_CHANGE_H
 #define BLCO_VALUE_CHANGE_H
 
+#include <stdbool.h>
+
 #include "tensor/coo.h"
+
+/* The values that are allowed, where not all are. */
+struct value_check {
+    bool (*takes)(double x);      /* whether x is, which is known: not NaN         */
+    const char *refused, *reason; /* "the value -1 is {refused}; {reason}"        */
+};
 
 enum value_kind {
     VALUES_AS_THEY_ARE,

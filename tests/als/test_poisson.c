@@ -1,4 +1,5 @@
-/* Runs with a Poisson loss, on several numbers of ranks (numerics/poisson_term.h). */
+/* Runs with a Poisson loss, of counts and of clipped ones, on several numbers of ranks
+ * (numerics/poisson_term.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +32,15 @@ static void make_counts(struct coo *x, uint64_t seed)
         x->value[i] = (double)(1 + naive_random(&seed) % 7) / (seed % 5 == 0 ? 3 : 1);
 }
 
+/* Ones and some zeros, of both where there are two: clipped counts, which *options then asks for.
+ */
+static void make_binary(struct coo *x, struct backend_options *options, uint64_t seed)
+{
+    options->problem.loss = LOSS_BINARY;
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = i == 0 ? x->nnz == 1 : i == 1 || naive_random(&seed) % 7 > 0;
+}
+
 static struct naive_rows rows_of(const struct ktensor *k)
 {
     struct naive_rows m = {.shape = k->shape, .rank = (int)k->rank};
@@ -47,7 +57,7 @@ static struct naive_rows rows_of(const struct ktensor *k)
 static long double deviance_of(const struct ktensor *k, const struct coo *x)
 {
     struct naive_rows m = rows_of(k);
-    const long double deviance = naive_poisson_deviance(&m, x, 1);
+    const long double deviance = naive_poisson_deviance(&m, x, 1, false);
     naive_rows_free(&m);
     return deviance;
 }
@@ -145,6 +155,7 @@ static void compare(const struct coo *x, const struct backend_options *options)
     const struct problem *p = &options->problem;
     const struct cpals_options als = {.max_iterations = 2};
     const bool single = p->precision == POLICY_SINGLE;
+    const bool clipped = loss_of(p->loss)->clipped;
     const long double h = p->unlisted.weighed ? p->unlisted.weight : 1;
     struct error error = {0};
     struct cpals_result result;
@@ -154,7 +165,7 @@ static void compare(const struct coo *x, const struct backend_options *options)
     long double off = 0, largest = 0;
     assert_int_equal(ktensor_create(&k, &x->shape, p->rank, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_RANDOM, 5);
-    naive_poisson_create(&m, &k, x, h);
+    naive_poisson_create(&m, &k, x, h, clipped);
     for (int sweep = 0; sweep < 2; sweep++)
         for (int n = 0; n < x->shape.order; n++)
             naive_poisson_update(&m, x, n, p, h);
@@ -169,13 +180,13 @@ static void compare(const struct coo *x, const struct backend_options *options)
         largest = fmaxl(largest, fabsl(y));
     }
     if (!(off < (single ? 1e-3L : 1e-9L) * largest))
-        fail_msg(
-            "order %d, rank %d, solver %d x %d, weight %Lg, precision %d, first %g: values off by "
-            "%Lg",
-            x->shape.order, (int)p->rank, (int)p->solver, problem_inner(p), h, (int)p->precision,
-            x->value[0], off / largest);
-    const long double deviance = naive_poisson_deviance(&found, x, h);
-    const long double of_oracle = naive_poisson_deviance(&m, x, h);
+        fail_msg("loss %d, order %d, rank %d, solver %d x %d, weight %Lg, precision %d, first %g: "
+                 "values "
+                 "off by %Lg",
+                 (int)p->loss, x->shape.order, (int)p->rank, (int)p->solver, problem_inner(p), h,
+                 (int)p->precision, x->value[0], off / largest);
+    const long double deviance = naive_poisson_deviance(&found, x, h, clipped);
+    const long double of_oracle = naive_poisson_deviance(&m, x, h, clipped);
     if (!(fabsl(deviance - of_oracle) < (single ? 1e-3L : 1e-9L) * fmaxl(of_oracle, 1)))
         fail_msg("deviance %Lg, expected %Lg", deviance, of_oracle);
     naive_rows_free(&m);
@@ -219,6 +230,12 @@ static void test_oracle(void **state)
                 options.problem.unlisted.weight = weights[i];
                 for (uint64_t e = 0; e < x.nnz; e++)
                     x.value[e] = e % 5 == 0 ? COO_UNKNOWN : e % 7 == 0 ? 0 : x.value[e];
+                compare(&x, &options);
+                make_binary(&x, &options, c);
+                compare(&x, &options);
+                options.problem.precision = POLICY_SINGLE;
+                for (uint64_t e = 4; e < x.nnz; e += 5)
+                    x.value[e] = COO_UNKNOWN;
                 compare(&x, &options);
                 coo_free(&x);
             }
@@ -269,8 +286,8 @@ static void assert_monotone(struct coo *x, const struct backend_options *options
     assert_int_equal(trace.count, 25);
     for (size_t i = 1; i < trace.count; i++)
         if (!(trace.fit[i] >= trace.fit[i - 1] - fmax(1e-12, 2 * result.trust.noise)))
-            fail_msg("seed %ju, sweep %zu: %.17g after %.17g", (uintmax_t)seed, i + 1, trace.fit[i],
-                     trace.fit[i - 1]);
+            fail_msg("loss %d, seed %ju, sweep %zu: %.17g after %.17g", (int)options->problem.loss,
+                     (uintmax_t)seed, i + 1, trace.fit[i], trace.fit[i - 1]);
     assert_int_equal(result.trust.falls, 0);
     fit_trace_free(&trace);
     ktensor_free(&k);
@@ -298,6 +315,8 @@ static void test_monotone(void **state)
         options.problem.acceleration = seed % 4 < 2 ? ACCELERATE_OFF : ACCELERATE_MOMENTUM;
         if (options.problem.solver == SOLVER_MU)
             options.problem.inner = 1 + (int)(seed / 6 % 4);
+        assert_monotone(&x, &options, seed);
+        make_binary(&x, &options, seed);
         assert_monotone(&x, &options, seed);
         coo_free(&x);
     }
@@ -327,8 +346,44 @@ static void test_monotone_short_rows(void **state)
         options.problem.acceleration = seed % 4 < 2 ? ACCELERATE_OFF : ACCELERATE_MOMENTUM;
         options.problem.unlisted = (struct unlisted){.weighed = true, .weight = weights[seed % 3]};
         assert_monotone(&x, &options, seed);
+        make_binary(&x, &options, seed);
+        assert_monotone(&x, &options, seed);
         coo_free(&x);
     }
+}
+
+/* The largest |min(a, g)| over all entries a of the model, whose columns have the sum 1, with the
+ * weights in the mode that is looked at; g, the gradient, is a sum over all cells. */
+static long double dense_violation(const struct ktensor *k, const struct coo *x, bool clipped)
+{
+    struct naive_rows m = rows_of(k);
+    const uint64_t *dims = k->shape.dims, cells = dims[0] * dims[1] * dims[2];
+    double *value = calloc(cells, sizeof *value);
+    long double most = 0;
+    for (uint64_t i = 0; i < x->nnz; i++)
+        value[(x->index[0][i] * dims[1] + x->index[1][i]) * dims[2] + x->index[2][i]] = x->value[i];
+    for (int n = 0; n < 3; n++)
+        for (uint64_t row = 0; row < dims[n]; row++)
+            for (uint64_t r = 0; r < k->rank; r++) {
+                long double gradient = 0;
+                for (uint64_t c = 0; c < cells; c++) {
+                    const uint32_t at[MAX_ORDER] = {(uint32_t)(c / dims[2] / dims[1]),
+                                                    (uint32_t)(c / dims[2] % dims[1]),
+                                                    (uint32_t)(c % dims[2])};
+                    const long double y = naive_row_value(&m, at);
+                    long double z = at[n] == row;
+                    for (int q = 0; q < 3; q++)
+                        z *= q == n ? 1 : m.a[q][at[q] * k->rank + r];
+                    gradient += z;
+                    if (value[c] > 0)
+                        gradient -= z * (clipped ? 1 / -expm1l(-y) : value[c] / y);
+                }
+                most = fmaxl(
+                    most, fabsl(fminl(k->lambda[r] * k->factor[n][row * k->rank + r], gradient)));
+            }
+    free(value);
+    naive_rows_free(&m);
+    return most;
 }
 
 /* At the end of a long run the gradient is 0 where an entry is not, and not negative elsewhere. */
@@ -339,14 +394,20 @@ static void test_optimum(void **state)
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 200, 3, 0);
     make_counts(&x, 8);
-    for (int how = ACCELERATE_OFF; how <= ACCELERATE_MOMENTUM; how++) {
+    for (int how = 0; how < 4; how++) {
         struct backend_options options = options_of(3, SOLVER_NEWTON);
         const struct cpals_options als = {.max_iterations = 20000, .tolerance = 1e-14};
         struct ktensor k;
-        options.problem.acceleration = (enum acceleration)how;
+        if (how == 2)
+            make_binary(&x, &options, 1);
+        options.problem.loss = how < 2 ? LOSS_POISSON : LOSS_BINARY;
+        options.problem.acceleration = how % 2 ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
         const struct cpals_result result = run_random(&x, &options, 4, &als, &k);
         assert_int_equal(result.stop, CPALS_CONVERGED);
         assert_true(result.violation > 0 && result.violation < 1e-4);
+        const double violation = (double)dense_violation(&k, &x, how >= 2);
+        if (!(violation < 2e-4))
+            fail_msg("how %d: the gradient over all cells is off by %g", how, violation);
         ktensor_free(&k);
     }
     coo_free(&x);
@@ -502,7 +563,7 @@ static void test_ends_fading(void **state)
             (struct unlisted){.weighed = true, .weight = weights[c % 2], .fade = .8};
         const struct cpals_result result = run_random(&x, &options, 4, &als, &k);
         struct naive_rows m = rows_of(&k);
-        const double expected = 2 * (double)naive_poisson_deviance(&m, &x, weights[c % 2]);
+        const double expected = 2 * (double)naive_poisson_deviance(&m, &x, weights[c % 2], false);
         if (!(fabs(result.deviance / expected - 1) < 1e-10))
             fail_msg("case %d: deviance %.15g, expected %.15g", c, result.deviance, expected);
         assert_true(isnan(result.violation));

@@ -317,6 +317,7 @@ static void test_counts(void **state)
     for (unsigned k = 0; k < 4 * RANKS; k++) {
         struct row_case of = case_of(ranks[k % RANKS], k + 2);
         of.counts = true;
+        of.clipped = (k + k / RANKS) % 2;
         of.unlisted = k / RANKS == 0 ? 0 : k / RANKS == 1 ? .1 : 1;
         of.all_known = k / RANKS == 3;
         if (k % 4 == 0)
@@ -337,6 +338,7 @@ static void test_runs(void **state)
         for (unsigned way = 0; way < 16; way++) {
             struct row_case of = case_of(of_runs[k], 16 * k + way);
             of.counts = way >= 8;
+            of.clipped = of.counts && (k + way) % 2;
             of.order = orders[way % 8];
             of.two_words = of.bases = false;
             of.precision = way % 8 == 2 || way % 8 == 4 ? PRECISION_SINGLE : PRECISION_DOUBLE;
@@ -363,6 +365,7 @@ static void test_joins_of_many_parts(void **state)
         of.nonneg = k / RANKS == 1;
         of.counts = k / RANKS >= 2;
         of.multiplies = k / RANKS == 3;
+        of.clipped = of.counts && k % 3 == 0;
         run(&of, many, 2);
     }
 }
@@ -373,6 +376,7 @@ static void test_multiplied_counts(void **state)
     for (unsigned k = 0; k < 4 * RANKS; k++) {
         struct row_case of = case_of(ranks[k % RANKS], k);
         of.counts = of.multiplies = true;
+        of.clipped = (k + k / RANKS) % 2;
         of.unlisted = k / RANKS == 0 ? 0 : k / RANKS == 1 ? .1 : 1;
         of.all_known = k / RANKS == 3;
         run(&of, lengths, ROWS);
@@ -390,6 +394,7 @@ static void test_sent_rows(void **state)
         of.nonneg = k / RANKS == 1;
         of.counts = k / RANKS >= 2;
         of.multiplies = k / RANKS == 3;
+        of.clipped = of.counts && k % 3 == 0;
         run(&of, lengths, ROWS);
     }
 }

@@ -27,7 +27,8 @@ static void test_rows(void **state)
     }
     assert_false(loss_is_known(count));
     assert_false(loss_of(LOSS_SQUARES)->rates);
-    assert_true(loss_of(LOSS_POISSON)->rates);
+    assert_true(loss_of(LOSS_POISSON)->rates && !loss_of(LOSS_POISSON)->clipped);
+    assert_true(loss_of(LOSS_BINARY)->rates && loss_of(LOSS_BINARY)->clipped);
 }
 
 /* m - x - x log(m / x); where m is near x by the series of log(1 + u). */
@@ -320,13 +321,92 @@ static void test_impossible_rates(void **state)
     assert_true(isnan(unknown[0]) && isnan(unknown[1]) && isnan(unknown[2]));
 }
 
+/* Rates over many orders of magnitude: the terms of a one, beside long double. */
+static void test_binary_terms(void **state)
+{
+    (void)state;
+    static const double value[] = {1, 0, NAN};
+    for (int e = -3300; e <= 320; e++) {
+        struct loss_terms t = {.m = {pow(10, e / 100.), pow(10, e / 100.), pow(10, e / 100.)}};
+        struct loss_sums sums = {0};
+        const long double m = t.m[0], chance = -expm1l(-m), rest = expl(-m);
+        const long double of_one = m < .5L ? -logl(chance) : -log1pl(-rest);
+        loss_binary.terms(&t, value, 3, .25);
+        assert_true(fabsl(t.c[0] * chance - 1) < 4 * DBL_EPSILON);
+        assert_true(fabsl(t.w[0] * chance * m - 1) < 5 * DBL_EPSILON);
+        assert_true(t.c[1] == 0 && t.w[1] == 0 && t.c[2] == 0 && t.w[2] == 0);
+        assert_true(t.q[0] == .75 && t.q[1] == .75 && t.q[2] == -.25);
+        assert_true(fabsl(loss_expected(&loss_binary, (double)m) / chance - 1) < 4 * DBL_EPSILON);
+        const long double found = loss_binary.misfit(1, (double)m);
+        if (!(fabsl(found - of_one) < 8 * DBL_EPSILON * of_one + 1e-300L))
+            fail_msg("m %Lg: %.17Lg, expected %.17Lg", m, found, of_one);
+        assert_true(loss_binary.misfit(0, (double)m) == (double)m);
+        loss_binary.sum_values(&t, value, 3, .25, &sums);
+        assert_true(fabsl(sums.misfit - (of_one + m / 4)) < 8 * DBL_EPSILON * (of_one + m));
+        assert_true(fabsl(sums.model - 1.25L * m) < 4 * DBL_EPSILON * m);
+    }
+    for (int e = 0; e < 40; e++) { /* near 0 by the probability, near 1 by the rate */
+        const double p = ldexp(1, -e - 1);
+        assert_true(fabs(loss_binary.expected(loss_binary.rate(p)) / p - 1) < 1e-14);
+    }
+    assert_true(loss_binary.values.takes(0) && loss_binary.values.takes(1));
+    assert_false(loss_binary.values.takes(2) || loss_binary.values.takes(.5));
+}
+
+/* A rate of 0, far too small or far too large: all is finite, and a probability one. */
+static void test_binary_limits(void **state)
+{
+    (void)state;
+    static const double rates[] = {0, -1, 1e-300, 800, 1e300}, one = 1;
+    double number[RESIDUAL_NUMBERS];
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        struct loss_terms t = {.m = {rates[i]}};
+        loss_binary.terms(&t, &one, 1, 1);
+        assert_true(isfinite(t.c[0]) && isfinite(t.w[0]) && t.c[0] >= 1);
+        const double p = loss_expected(&loss_binary, rates[i]);
+        assert_true(p >= 0 && p <= 1 && (rates[i] < 1 || p == 1));
+        for (int x = 0; x < 2; x++) {
+            loss_binary.residual_numbers(x, rates[i], number);
+            assert_true(!isnan(number[1]) && number[2] >= 0 && number[2] <= 1);
+        }
+    }
+    assert_true(isnan(loss_expected(&loss_binary, NAN)));
+    loss_binary.residual_numbers(NAN, 1, number);
+    assert_true(isnan(number[0]) && isnan(number[1]) && isnan(number[2]));
+}
+
+/* Deviances, Pearson's residuals, and the p of the rarer value, which is its probability. */
+static void test_binary_residuals(void **state)
+{
+    (void)state;
+    for (int k = 1; k < 20; k++) {
+        const double p = k / 20., m = -log1p(-p);
+        double one[RESIDUAL_NUMBERS], zero[RESIDUAL_NUMBERS];
+        loss_binary.residual_numbers(1, m, one);
+        loss_binary.residual_numbers(0, m, zero);
+        assert_true(fabs(one[0] - sqrt(-2 * log(p))) < 1e-14);
+        assert_true(fabs(zero[0] + sqrt(-2 * log1p(-p))) < 1e-14);
+        assert_true(fabs(one[1] - (1 - p) / sqrt(p * (1 - p))) < 1e-13);
+        assert_true(fabs(zero[1] + p / sqrt(p * (1 - p))) < 1e-13);
+        assert_true(fabs(one[2] - (k < 10 ? p : 1)) < 1e-14 || k == 10);
+        assert_true(fabs(zero[2] - (k > 10 ? 1 - p : 1)) < 1e-14 || k == 10);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_misfits),
-        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_least),
-        cmocka_unit_test(test_p_values),     cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_large_counts), cmocka_unit_test(test_places),
-        cmocka_unit_test(test_residuals),    cmocka_unit_test(test_impossible_rates)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_misfits),
+                                       cmocka_unit_test(test_numbers),
+                                       cmocka_unit_test(test_least),
+                                       cmocka_unit_test(test_p_values),
+                                       cmocka_unit_test(test_tails),
+                                       cmocka_unit_test(test_large_counts),
+                                       cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_residuals),
+                                       cmocka_unit_test(test_impossible_rates),
+                                       cmocka_unit_test(test_binary_terms),
+                                       cmocka_unit_test(test_binary_limits),
+                                       cmocka_unit_test(test_binary_residuals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

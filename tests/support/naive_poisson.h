@@ -18,9 +18,17 @@ static inline void naive_poisson_normalise(struct naive_rows *m, int n)
     }
 }
 
-/* The sum of v (m - x - x log(m / x)) over listed entries, and of h m over all others. */
+/* The count that stands for a value x, where the model has the value y: of clipped counts, of which
+ * a one says only that they are not 0, the mean of those. */
+static inline long double naive_poisson_count(long double x, long double y, bool clipped)
+{
+    return clipped && x > 0 ? y / -expm1l(-y) : x;
+}
+
+/* The sum of v (m - x - x log(m / x)) over listed entries, and of h m over all others; of clipped
+ * counts, that of the negative log-likelihood. */
 static inline long double naive_poisson_deviance(const struct naive_rows *m, const struct coo *x,
-                                                 long double h)
+                                                 long double h, bool clipped)
 {
     uint32_t at[MAX_ORDER];
     long double sum = 0;
@@ -31,16 +39,21 @@ static inline long double naive_poisson_deviance(const struct naive_rows *m, con
         const long double y = naive_row_value(m, at), value = x->value[i];
         sum -= h * y;
         if (!isnan(x->value[i]))
-            sum += value > 0 ? y - value - value * logl(y / value) : y;
+            sum += !(value > 0) ? y
+                   : clipped    ? -logl(-expm1l(-y))
+                                : y - value - value * logl(y / value);
     }
     return sum;
 }
 
-/* The model k, with its weights multiplied so that the entries that count have the total of x. */
+/* The model k, with its weights multiplied so that the entries that count have the total of x, or
+ * of the equal rates that explain clipped counts best. */
 static inline void naive_poisson_create(struct naive_rows *m, const struct ktensor *k,
-                                        const struct coo *x, long double h)
+                                        const struct coo *x, long double h, bool clipped)
 {
-    long double total = 0, model = 0;
+    long double total = 0, model = 0, entries = h;
+    for (int n = 0; n < x->shape.order; n++)
+        entries *= (long double)x->shape.dims[n];
     uint32_t at[MAX_ORDER];
     naive_rows_take(m, k, naive_poisson_normalise);
     for (int r = 0; r < m->rank; r++)
@@ -50,7 +63,10 @@ static inline void naive_poisson_create(struct naive_rows *m, const struct ktens
         const bool known = !isnan(x->value[i]);
         total += known ? x->value[i] : 0;
         model += (known - h) * naive_row_value(m, at);
+        entries += known - h;
     }
+    if (clipped)
+        total = -entries * log1pl(-total / entries);
     for (int r = 0; r < m->rank; r++)
         m->lambda[r] *= total / model;
 }
@@ -65,7 +81,7 @@ struct naive_counts {
 
 static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_rows *m,
                                      const struct coo *x, const struct naive_lists *l, int mode,
-                                     uint64_t row, long double h)
+                                     uint64_t row, long double h, bool clipped)
 {
     const int rank = m->rank;
     long double z[NAIVE_ROWS_RANK];
@@ -75,8 +91,7 @@ static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_
     for (uint64_t e = l->first[row]; e > 0; e = l->next[e - 1]) {
         const uint64_t i = e - 1;
         const bool known = !isnan(x->value[i]);
-        const long double value = known ? x->value[i] : 0;
-        long double y = 0;
+        long double value = known ? x->value[i] : 0, y = 0;
         s->known += known;
         for (int r = 0; r < rank; r++) {
             z[r] = 1;
@@ -88,6 +103,7 @@ static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_
         }
         if (value > 0 && (s->least == 0 || value < s->least))
             s->least = value;
+        value = naive_poisson_count(value, y, clipped);
         for (int r = 0; r < rank; r++) {
             s->common[r] += (known - h) * z[r];
             s->b[r] += value > 0 ? value / y * z[r] : 0;
@@ -202,7 +218,7 @@ static inline void naive_poisson_update(struct naive_rows *m, const struct coo *
         m->lambda[r] = 1;
     for (uint64_t row = 0; row < m->shape.dims[mode]; row++)
         for (int step = 0; step < problem_inner(p); step++) {
-            naive_poisson_sum(s, m, x, &l, mode, row, h);
+            naive_poisson_sum(s, m, x, &l, mode, row, h, loss_of(p->loss)->clipped);
             naive_poisson_improve(s, m->rank, p->solver, m->a[mode] + row * rank);
         }
     naive_poisson_normalise(m, mode);

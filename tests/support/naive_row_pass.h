@@ -129,10 +129,12 @@ static inline void naive_row_sum_counts(const struct row_pass *p, uint32_t row,
         s->common[r] = (long double)p->linear[r] * p->unit[r];
     for (int i = p->first[row]; i < p->first[row + 1]; i++) {
         const bool known = !isnan(p->value[i]);
-        const long double x = known ? p->value[i] : 0, m = naive_row_model(p, i, a);
+        const long double m = naive_row_model(p, i, a);
+        long double x = known ? p->value[i] : 0;
         s->known += known;
         if (x > 0 && (s->least == 0 || x < s->least))
             s->least = x;
+        x = naive_poisson_count(x, m, p->of.clipped);
         for (uint32_t r = 0; r < rank; r++) {
             const long double z = naive_row_z(p, i, r) * p->unit[r];
             s->common[r] += (known - (long double)p->of.unlisted) * z;

@@ -26,7 +26,7 @@ struct row_case {
     enum precision precision;
     bool wide_values, two_words, bases;
     double unlisted, ridge;
-    bool nonneg, counted, counts, multiplies, all_known, sent;
+    bool nonneg, counted, counts, clipped, multiplies, all_known, sent;
     bool faint; /* every other component is far smaller in every other row of table 1 */
     int short_rows;
     uint32_t unknown;   /* of so many values one is unknown; 0: of 5 */
@@ -138,7 +138,7 @@ static inline void row_case_make_row(struct row_pass *p, uint32_t row, int count
             p->at[first + i][n] = c % p->dims[n];
         double x = row_case_number(p, -2, 2);
         if (p->of.counts)
-            x = row % 9 == 4 ? 0 : (double)(naive_random(&p->of.seed) % 5);
+            x = row % 9 == 4 ? 0 : (double)(naive_random(&p->of.seed) % (p->of.clipped ? 2 : 5));
         const uint64_t some = row % 11 == 7 ? 1 : p->of.unknown > 0 ? p->of.unknown : 5;
         if (!p->of.all_known && naive_random(&p->of.seed) % some == 0)
             x = NAN;
@@ -273,6 +273,7 @@ static inline void row_case_fill_args(struct row_pass *p)
                   .nonneg = of->nonneg,
                   .counted = of->counted,
                   .rates = of->counts,
+                  .clipped = of->clipped,
                   .matrix = !of->multiplies,
                   .weighed = of->counts && (of->unlisted != 1 || !of->all_known),
                   .count = .25,

@@ -214,7 +214,8 @@ static const struct cli_option model_options[] = {
      "number of components (required); a range, as 1:4 or\n4:32:4, makes a model of each and "
      "suggests a rank",
      CLI_OWN(rank_range_set, struct rank_range, struct cpd_settings, ranks), .used_most = true},
-    {"--iters", 'i', "N", "at most N iterations (50; 200 with --unlisted or\n--loss poisson)",
+    {"--iters", 'i', "N",
+     "at most N iterations (50; 200 with --unlisted or\na --loss other than squares)",
      CLI_INT(struct cpd_settings, als.max_iterations, 1, MAX_ITERATIONS), .used_most = true},
     {"--tol", 0, "X",
      "stop when the fit changes by less than X ({default});\n0: run all iterations",
@@ -290,10 +291,11 @@ static const struct cli_option model_options[] = {
      "divisions\n(1), and show which components are found again",
      CLI_OWN(set_replicates, struct slice_parts, struct cpd_settings, runs.parts),
      .excludes = "--split-half"},
-    {"--loss", 0, "WHAT", "what the model minimises: {words} (for\ncounts) ({default})",
+    {"--loss", 0, "WHAT",
+     "what the model minimises: {words};\npoisson is for counts, binary for 0 and 1 ({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
-    {"--solver", 0, "HOW", "with --loss poisson, the step of a row: {words}\n({default})",
+    {"--solver", 0, "HOW", "with --loss poisson or binary, the step of a row:\n{words} ({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.solver, solver_words),
      .initial = "newton", CLI_GIVEN(struct cpd_settings, solver_given)},
     {"--inner", 0, "K",
@@ -463,7 +465,7 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
     if (s->inner_given && p->solver != SOLVER_MU)
         return error_set(error, STATUS_INPUT, "--inner %d: only with --solver mu", p->inner);
     if (s->solver_given && !problem_has_rates(p))
-        return error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson",
+        return error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson or binary",
                          word_of(solver_words, (int)p->solver));
     if (!loss->rates)
         return STATUS_OK;
@@ -471,7 +473,7 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
         s->ridge_scale_given)
         return error_set(error, STATUS_INPUT, "--ridge and %s: a ridge is for squares alone",
                          loss->option);
-    s->common.tns.nonneg = loss->reason;
+    s->common.tns.check = s->common.values.kind == VALUES_AS_THEY_ARE ? &loss->values : NULL;
     problem_complete_loss(p);
     return cpd_settings_check_by_rows(s, loss->option, error);
 }

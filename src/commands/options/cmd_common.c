@@ -288,11 +288,13 @@ enum status cmd_read_model(struct named_model *m, const char *stem, struct cmd_c
     named_model_read(m, NULL, error);
     progress_clear(&common->progress);
     TRY(error->status);
-    if (m->facts.known && !loss_of_word(m->facts.loss))
-        return error_set(error, STATUS_INPUT,
-                         "%s." MODEL_FACTS_SUFFIX ": \"loss\": '%s', expected squares or poisson",
-                         stem, m->facts.loss);
-    return STATUS_OK;
+    char expected[64] = "";
+    words_list(expected, sizeof expected, loss_words, ", ", " or ");
+    return !m->facts.known || loss_of_word(m->facts.loss)
+               ? STATUS_OK
+               : error_set(error, STATUS_INPUT,
+                           "%s." MODEL_FACTS_SUFFIX ": \"loss\": '%s', expected %s", stem,
+                           m->facts.loss, expected);
 }
 
 enum status cmd_print_json(struct json *j)

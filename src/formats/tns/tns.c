@@ -1,6 +1,7 @@
 #include "formats/tns/tns.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include "base/page_touch.h"
 #include "formats/tns/line_reader.h"
 #include "formats/tns/tns_text.h"
+#include "tensor/value_change.h"
 
 #define LEAST_WINDOW ((size_t)64 << 10)
 #define WINDOW_PART  32 /* a window takes at most this part of the memory */
@@ -36,9 +38,9 @@ struct tns_reading {
     struct tns_section *section; /* (room): those of the window; owned                      */
     size_t count, room;
     bool waits;
-    bool shared;            /* the share is taken; not of a file without entries          */
-    uint64_t negative;      /* values below 0 so far, where the options refuse them       */
-    uint64_t negative_line; /* the number of the first text line with one                 */
+    bool shared;           /* the share is taken; not of a file without entries          */
+    uint64_t refused;      /* values so far that the options do not allow                */
+    uint64_t refused_line; /* the number of the first text line with one                 */
 };
 
 static bool tns_probe(const char *path, const char *bytes, size_t count)
@@ -182,16 +184,17 @@ static uint64_t lines_before(const struct tns_section *c, const struct tns_forma
     return lines;
 }
 
-/* Counts the values below 0 of the window, whose entries begin at x's entry `from`. */
-static void count_negative(struct tns_reading *t, const struct coo *x, uint64_t from)
+/* Counts the values of the window that are not allowed; its entries begin at x's entry `from`. */
+static void count_refused(struct tns_reading *t, const struct coo *x, uint64_t from)
 {
     for (size_t i = 0; i < t->count; i++) {
         const struct tns_section *c = &t->section[i];
         for (uint64_t e = 0; e < c->entries; e++) {
-            if (!(x->value[from + e] < 0))
+            const double value = x->value[from + e];
+            if (isnan(value) || t->options.check->takes(value))
                 continue;
-            if (t->negative++ == 0)
-                t->negative_line =
+            if (t->refused++ == 0)
+                t->refused_line =
                     first_line(t) + c->first_line + lines_before(c, &t->head.format, e);
         }
         from += c->entries;
@@ -226,8 +229,8 @@ static enum status parse_window(struct tensor_reader *r, uint64_t *used, struct 
                 r->largest[n] = c->largest[n];
         *used += c->entries;
     }
-    if (t->options.nonneg)
-        count_negative(t, x, from);
+    if (t->options.check)
+        count_refused(t, x, from);
     t->lines += t->window_lines;
     t->waits = false;
     return STATUS_OK;
@@ -280,8 +283,7 @@ static enum status tns_next(struct tensor_reader *r, struct error *error)
 }
 
 /* Checks that the header was complete, that it gave this number of entries if it gave any, and that
- * there are entries. A process that reads alone refuses negative values, too, where the options say
- * so. */
+ * there are entries. A process that reads alone refuses values that the options do not allow. */
 static enum status tns_end(struct tensor_reader *r, struct error *error)
 {
     const struct tns_reading *t = r->state;
@@ -298,11 +300,10 @@ static enum status tns_end(struct tensor_reader *r, struct error *error)
                          r->entries, entries, h->count);
     if (r->entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no entries after the header", name);
-    if (t->negative > 0 && r->shares <= 1)
-        return error_set(error, STATUS_INPUT,
-                         "%" PRIu64 " value%s negative; %s (first: %s:%" PRIu64 ")", t->negative,
-                         t->negative == 1 ? " is" : "s are", t->options.nonneg, name,
-                         t->negative_line);
+    if (t->refused > 0 && r->shares <= 1)
+        return error_set(error, STATUS_INPUT, "%" PRIu64 " value%s %s; %s (first: %s:%" PRIu64 ")",
+                         t->refused, t->refused == 1 ? " is" : "s are", t->options.check->refused,
+                         t->options.check->reason, name, t->refused_line);
     r->shape = shape_of(f->order, f->limit);
     for (int n = 0; n < f->order; n++)
         if (!f->limit_origin[n])

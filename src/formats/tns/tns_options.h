@@ -29,9 +29,8 @@ struct tns_options {
                                * order_origin. One column may be an index, not a header        */
     uint64_t memory;          /* for reading, bytes; 0: MACHINE_MEMORY_FRACTION of the available */
     enum coo_zeros zeros;     /* what cleaning does to listed zeros                             */
-    const char *nonneg;       /* why negative values are refused, for the message, or NULL: a
-                               * process that reads alone does that                              */
-    struct tns_sizes sizes;   /* 0: the reader's; tests read small files in many steps           */
+    const struct value_check *check; /* of values, by a process that reads alone; NULL: none    */
+    struct tns_sizes sizes; /* 0: the reader's; tests read small files in many steps           */
 };
 
 /* None; the order and the lengths, a text line each; or `sptensor`, order, lengths and number of

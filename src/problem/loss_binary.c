@@ -1,0 +1,108 @@
+/* Binary: the values are 1, of probability 1 - exp(-m), or 0, and the negative log-likelihood is
+ * minimised (numerics/poisson_term.h). */
+#include "problem/loss.h"
+
+#include <math.h>
+
+#include "base/vector_clones.h"
+#include "numerics/poisson_term.h"
+
+static bool take_binary(double x)
+{
+    return x == 0 || x == 1;
+}
+
+static double expected(double m)
+{
+    return m > 0 ? poisson_chance(m).one : m == m ? 0 : m;
+}
+
+static double rate(double p)
+{
+    return -log1p(-p);
+}
+
+VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value, uint64_t count,
+                                     double unlisted)
+{
+    for (uint64_t k = 0; k < count; k++) {
+        const struct poisson_term term = poisson_clipped_term(value[k], t->m[k], unlisted);
+        t->c[k] = term.c;
+        t->w[k] = term.w;
+        t->q[k] = term.q;
+    }
+}
+
+VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, uint64_t count,
+                                     double unlisted, struct loss_sums *sums)
+{
+    double model = 0, misfit = 0;
+#pragma omp simd reduction(+ : model, misfit)
+    for (uint64_t k = 0; k < count; k++) {
+        const double m = t->m[k], known = value[k] == value[k] ? 1 : 0;
+        const double term = poisson_clipped_misfit(value[k], m);
+        t->misfit[k] = (known > 0 ? term : 0) - unlisted * m;
+        model += (known - unlisted) * m;
+        misfit += t->misfit[k];
+    }
+    sums->model += model;
+    sums->misfit += misfit;
+}
+
+/* The likelihood of the values themselves is 1. */
+static double perfect(double x)
+{
+    (void)x;
+    return 0;
+}
+
+/* One probability for all entries. */
+static double null_deviance(double total, double log_sum, double entries)
+{
+    (void)log_sum;
+    const double zeros = entries - total;
+    return zeros > 0 ? -total * log(total / entries) - zeros * log1p(-total / entries) : 0;
+}
+
+/* That of the deviance: the root of what the entry adds to it, with the sign of the difference. */
+static double residual(double value, double model)
+{
+    if (isnan(value - model))
+        return value - model;
+    return copysign(sqrt(2 * poisson_clipped_misfit(value, poisson_rate(model))), value - .5);
+}
+
+/* The residual, that of Pearson, (x - p) / sqrt(p (1 - p)), and how likely it is that the value is
+ * as unlikely as this one: its own probability where the other value is likelier, else 1. */
+static void residual_numbers(double value, double model, double *number)
+{
+    number[0] = number[1] = number[2] = residual(value, model);
+    if (isnan(number[0]))
+        return;
+    const double m = poisson_rate(model);
+    const struct poisson_chance chance = poisson_chance(m);
+    const double own = value > 0 ? chance.one : exp(-m);
+    number[1] = value > 0 ? sqrt(exp(-m) / chance.one) : -sqrt(expm1(m));
+    number[2] = own < .5 ? own : 1;
+}
+
+const struct loss loss_binary = {.rates = true,
+                                 .option = "--loss binary",
+                                 .values = {take_binary, "neither 0 nor 1",
+                                            "--loss binary takes no others: expected --values "
+                                            "binary, for which each nonzero is 1"},
+                                 .on_gpu = true,
+                                 .clipped = true,
+                                 .expected = expected,
+                                 .rate = rate,
+                                 .terms = make_terms,
+                                 .add_numbers = loss_add_rates,
+                                 .sum_values = sum_values,
+                                 .misfit = poisson_clipped_misfit,
+                                 .perfect = perfect,
+                                 .null_deviance = null_deviance,
+                                 .null_model = "all entries have the same probability",
+                                 .residual = residual,
+                                 .residual_numbers = residual_numbers,
+                                 .residuals = RESIDUAL_NUMBERS,
+                                 .residual_name = {"residual", "pearson", "p"}};
