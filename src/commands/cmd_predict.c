@@ -47,8 +47,8 @@ static const struct cli_option output_options[] = {
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, of.wanted)},
     {"--loss", 0, "WHAT",
-     "with --residuals: {words}; poisson is for\ncounts, with residuals of deviance and of "
-     "Pearson,\nand p-values (the model's, else {default})",
+     "with --residuals: {words}; poisson is\nfor counts, binary for 0 and 1, with residuals of\n"
+     "deviance and of Pearson, and p-values (the model's,\nelse {default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
      CLI_GIVEN(struct job, of.loss_given), .needs = "--residuals"},
     {"--count", 'n', "N",

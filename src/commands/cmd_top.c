@@ -270,6 +270,7 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
                                    .labels = &s->model.names,
                                    .tensor = tensor,
                                    .index_base = tns.index_base,
+                                   .loss = cmd_model_loss(&s->model),
                                    .each = each},
                           .json = s->json ? &j : NULL,
                           .file = target ? &file : NULL};
@@ -277,7 +278,8 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
     const struct prediction_form form = {.order = model->shape.order,
                                          .labels = &s->model.names,
                                          .index_base = from_0 ? 0 : tns.index_base,
-                                         .coordinates = true};
+                                         .coordinates = true,
+                                         .loss = cmd_model_loss(&s->model)};
     TRY_OR(done, model_entries_open(&entries, error));
     TRY_OR(done, model_entries_each(&entries, note, &slice, error));
     if (target)

@@ -345,7 +345,7 @@ static void entry_row(const struct text_table *t, uint64_t row, uint64_t *index,
     for (int n = 0; n < t->modes; n++)
         index[n] = e->index[n];
     number[0] = e->value;
-    number[1] = e->model;
+    number[1] = loss_expected(r->loss, e->model);
     r->loss->residual_numbers(e->value, e->model, number + 2);
     if (r->loss->log_p) {
         number[2 + P] = -e->strangeness;
@@ -359,7 +359,7 @@ static void absent_row(const struct text_table *t, uint64_t row, uint64_t *index
     const struct best_entry *e = &r->absent.entry[row];
     for (int n = 0; n < t->modes; n++)
         index[n] = e->cell.index[n];
-    number[0] = e->value;
+    number[0] = loss_expected(r->loss, e->value);
     number[1] = r->loss->log_p(0, e->value);
     number[2] = p_values_adjusted(&r->p, number[1]);
 }
@@ -504,7 +504,7 @@ static void put_absent(struct json *j, const struct residual_view *view)
         const double log_p = r->loss->log_p(0, e->value);
         json_put_object(j, NULL);
         indices_put(j, view->labels, r->shape.order, e->cell.index, view->index_base);
-        json_put_number(j, "model", e->value);
+        json_put_number(j, "model", loss_expected(r->loss, e->value));
         json_put_number(j, "p", exp(log_p));
         put_p(j, r, log_p);
         json_end(j);
@@ -527,7 +527,7 @@ void residual_put_json(struct json *j, const struct residual_view *view)
         json_put_object(j, NULL);
         indices_put(j, view->labels, r->shape.order, e->index, view->index_base);
         json_put_number(j, "value", e->value);
-        json_put_number(j, "model", e->model);
+        json_put_number(j, "model", loss_expected(r->loss, e->model));
         for (int k = 0; k < r->loss->residuals; k++)
             json_put_number(j, r->loss->residual_name[k], number[k]);
         if (r->loss->log_p)
@@ -601,7 +601,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
             text = format_index(form, n, l->x->index[n][i], text);
             *text++ = between;
         }
-        text = number_format(l->model[i], text);
+        text = number_format(loss_expected(form->loss, l->model[i]), text);
         if (form->residuals)
             form->loss->residual_numbers(l->x->value[i], l->model[i], number);
         for (int k = 0; form->residuals && k < form->loss->residuals; k++) {
@@ -643,24 +643,21 @@ enum status prediction_file_append(struct prediction_file *f, const struct coo *
     const struct line_piece piece = {.lines = x->nnz, .context = &lines, .format = format_lines};
     if (f->lines)
         return line_writer_append(f->lines, &piece, error);
-    const uint64_t columns = columns_of(form);
-    if (columns > 0 && x->nnz > f->room) {
-        TRY(memory_resize(&f->row, x->nnz, columns * sizeof *f->row, error));
+    const uint64_t columns = columns_of(form), width = columns > 0 ? columns : 1;
+    if (x->nnz > f->room) {
+        TRY(memory_resize(&f->row, x->nnz, width * sizeof *f->row, error));
         f->room = x->nnz;
     }
-    if (columns > 0) {
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < x->nnz; i++) {
-            double *row = f->row + i * columns;
-            for (int n = 0; form->coordinates && n < form->order; n++)
-                *row++ = (double)x->index[n][i] + form->index_base;
-            *row++ = model[i];
-            if (form->residuals)
-                form->loss->residual_numbers(x->value[i], model[i], row);
-        }
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        double *row = f->row + i * width;
+        for (int n = 0; form->coordinates && n < form->order; n++)
+            *row++ = (double)x->index[n][i] + form->index_base;
+        *row++ = loss_expected(form->loss, model[i]);
+        if (form->residuals)
+            form->loss->residual_numbers(x->value[i], model[i], row);
     }
-    const struct outfile_extent extent =
-        npy_extent(&f->array, columns, columns > 0 ? f->row : model, f->count, x->nnz);
+    const struct outfile_extent extent = npy_extent(&f->array, columns, f->row, f->count, x->nnz);
     f->count += x->nnz;
     return outfile_write_extents(&extent, 1, error);
 }

@@ -142,7 +142,7 @@ struct prediction_form {
     int index_base;              /* the number of the first index                        */
     bool coordinates;            /* an array has them, too, in columns before the value  */
     bool residuals;              /* further columns: residual_fill of the value of the entry */
-    const struct loss *loss;     /* of these                                             */
+    const struct loss *loss;     /* of the model                                         */
 };
 
 struct prediction_file {
@@ -150,7 +150,7 @@ struct prediction_file {
     struct line_writer *lines; /* text; NULL: an array; owned                 */
     struct outfile array;
     uint64_t count; /* rows of the array so far                    */
-    double *row;    /* (room x columns) of an array with several columns; owned */
+    double *row;    /* (room x columns, or x 1) of an array; owned */
     uint64_t room;
 };
 
@@ -163,7 +163,8 @@ bool prediction_file_is_array(const char *path);
 enum status prediction_file_open(struct prediction_file *f, const char *path,
                                  const struct prediction_form *form, struct error *error);
 
-/* Writes the entries of x and the model's values there, model[0..x->nnz). By all OpenMP threads.
+/* Writes the entries of x and what the model says of them (loss_expected), from its values there,
+ * model[0..x->nnz). By all OpenMP threads.
  * STATUS_OUTPUT, STATUS_UNREAD, STATUS_MEMORY. */
 enum status prediction_file_append(struct prediction_file *f, const struct coo *x,
                                    const double *model, struct error *error);

@@ -7,10 +7,11 @@
 
 static void table_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
-    const struct best_entry *e = &((const struct unlisted_best *)t->context)->entry[row];
+    const struct unlisted_view *v = t->context;
+    const struct best_entry *e = &v->best->entry[row];
     for (int k = 0; k < t->modes; k++)
         index[k] = e->cell.index[t->mode[k]];
-    number[0] = e->value;
+    number[0] = loss_expected(v->loss, e->value);
 }
 
 void unlisted_print(FILE *stream, const struct unlisted_view *v)
@@ -22,7 +23,7 @@ void unlisted_print(FILE *stream, const struct unlisted_view *v)
                            .digits = {DIGITS},
                            .labels = v->labels,
                            .index_base = v->index_base,
-                           .context = v->best,
+                           .context = v,
                            .row = table_row};
     char name[MODE_NAME_ROOM], label[LABEL_SHOWN_ROOM], tensor[1024];
     const char *between = "";
@@ -75,7 +76,7 @@ void unlisted_put_entries(struct json *j, const struct unlisted_view *v)
         json_put_object(j, NULL);
         indices_put(j, v->labels, v->slice->shape.order, v->best->entry[i].cell.index,
                     v->index_base);
-        json_put_number(j, "model", v->best->entry[i].value);
+        json_put_number(j, "model", loss_expected(v->loss, v->best->entry[i].value));
         json_end(j);
     }
 }

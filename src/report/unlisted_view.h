@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "formats/names/labels.h"
+#include "problem/loss.h"
 #include "report/unlisted_best.h"
 
 struct unlisted_view {
@@ -14,6 +15,7 @@ struct unlisted_view {
     const struct labels *labels; /* read */
     const char *tensor;          /* its name */
     int index_base;              /* the number that the first index is shown as */
+    const struct loss *loss;     /* of the model                                */
     int each;                    /* the mode that each index was searched of; -1: none */
 };
 

@@ -297,6 +297,11 @@ enum status cmd_read_model(struct named_model *m, const char *stem, struct cmd_c
                            m->facts.loss, expected);
 }
 
+const struct loss *cmd_model_loss(const struct named_model *m)
+{
+    return m->facts.known ? loss_of_word(m->facts.loss) : loss_of(LOSS_SQUARES);
+}
+
 enum status cmd_print_json(struct json *j)
 {
     if (j->error->status == STATUS_OK)

@@ -186,6 +186,9 @@ void cmd_print_lengths(const struct shape *shape);
 enum status cmd_read_model(struct named_model *m, const char *stem, struct cmd_common *common,
                            struct error *error);
 
+/* The loss of a model that has been read; squares where nothing is beside it that says more. */
+const struct loss *cmd_model_loss(const struct named_model *m);
+
 /* Prints a JSON document to standard output, unless an error has come up, and frees it. Returns the
  * status of this error. */
 enum status cmd_print_json(struct json *j);
