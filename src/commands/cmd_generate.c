@@ -48,6 +48,15 @@ static enum status set_positive(const struct cli_option *o, void *to, const char
     return STATUS_OK;
 }
 
+/* A mean of counts that are clipped. */
+static enum status set_clipped(const struct cli_option *o, void *to, const char *text,
+                               struct error *error)
+{
+    struct generate_plant *plant = to;
+    plant->clipped = true;
+    return set_positive(o, &plant->counts, text, error);
+}
+
 static const struct cli_option size_options[] = {
     {"--dims", 0, "LIST", "lengths of the modes, as 4,5,6 or 4x5x6", CMD_DIMS},
     {"--nnz", 0, "N", "number of nonzeros", CLI_UNSIGNED(struct settings, nnz, 1, MAX_NNZ)},
@@ -87,6 +96,9 @@ static const struct cli_option model_options[] = {
      "out",
      CLI_OWN(set_positive, double, struct settings, plant.counts), .needs = "--planted-rank",
      .excludes = "--noise --collinearity"},
+    {"--binary", 0, "MEAN", "ones, where such a count is not 0",
+     CLI_OWN(set_clipped, struct generate_plant, struct settings, plant), .needs = "--planted-rank",
+     .excludes = "--noise --poisson --collinearity"},
     {"--collinearity", 0, "C",
      "components that share all indices, with this cosine\nbetween any two columns: 0 to 0.9999",
      CLI_NUMBER(struct settings, plant.collinearity),
@@ -250,7 +262,8 @@ const struct command cmd_generate = {
              "                         [--runs SPEC]\n"
              "       blco generate OUT --preset NAME [--scale X]\n"
              "       blco generate OUT --dims LIST --nnz N --planted-rank R\n"
-             "                         [--noise S | --poisson MEAN] [--collinearity C]\n\n"
+             "                         [--noise S | --poisson MEAN | --binary MEAN]\n"
+             "                         [--collinearity C]\n\n"
              "Writes a synthetic sparse tensor to OUT: .blco, .tns or .tns.gz, or - for text\n"
              "to standard output. The same arguments give the same file whatever the number\n"
              "of threads and the memory. A skewed tensor may be larger than memory.\n",

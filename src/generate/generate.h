@@ -98,6 +98,7 @@ struct generate_plant {
                           * 0.9999                                                                */
     double counts; /* instead of the model's values: Poisson counts whose rates are these values,
                     * multiplied so that they have this mean; counts of 0 are left out. 0: not  */
+    bool clipped;  /* every count becomes 1 */
 };
 
 /* Makes a sum of `rank` outer products of sparse positive vectors: all places where the sum is not

@@ -299,8 +299,10 @@ static double draw_small(struct random_stream *stream, double mean)
 
 /* Replaces the values of x by counts (struct generate_plant), and drops those that are 0.
  * STATUS_INPUT where all are. */
-static enum status draw_counts(struct coo *x, double mean, uint64_t seed, struct error *error)
+static enum status draw_counts(struct coo *x, const struct generate_plant *plant, uint64_t seed,
+                               struct error *error)
 {
+    const double mean = plant->counts;
     double sum = 0;
     uint64_t kept = 0;
     for (uint64_t i = 0; i < x->nnz; i++)
@@ -316,8 +318,10 @@ static enum status draw_counts(struct coo *x, double mean, uint64_t seed, struct
         x->value[i] += draw_small(&stream, left);
     }
     for (uint64_t i = 0; i < x->nnz; i++) {
-        if (x->value[i] != 0)
-            coo_put(x, kept++, x, i);
+        if (x->value[i] == 0)
+            continue;
+        x->value[i] = plant->clipped ? 1 : x->value[i];
+        coo_put(x, kept++, x, i);
     }
     if (kept == 0)
         return error_set(error, STATUS_INPUT, "all counts of mean %g are 0: expected a larger mean",
@@ -349,7 +353,7 @@ enum status generate_planted(struct coo *x, const struct generate_plant *plant, 
             x->value[i] += scale * random_normal(seed, STREAM_NOISE, i);
     }
     if (plant->counts > 0)
-        draw_counts(x, plant->counts, seed, error);
+        draw_counts(x, plant, seed, error);
 done:
     if (error->status != STATUS_OK)
         coo_free(x);

@@ -37,7 +37,8 @@ static void check_lexicographic(const struct coo *x)
     }
 }
 
-static const struct generate_plant plant = {{4, {40, 30, 20, 25}}, 60000, 6, 0.2, false, 0, 0};
+static const struct generate_plant plant = {
+    {4, {40, 30, 20, 25}}, 60000, 6, 0.2, false, 0, 0, false};
 
 static void test_threads_do_not_matter(void **state)
 {
@@ -120,11 +121,12 @@ static int unfolding_rank(const struct coo *x, int mode)
 static void test_planted_rank(void **state)
 {
     (void)state;
-    static const struct generate_plant plants[] = {{{3, {20, 14, 16}}, 900, 4, 0, false, 0, 0},
-                                                   {{3, {9, 8, 7}}, 504, 5, 0, false, 0, 0},
-                                                   {{4, {8, 6, 7, 5}}, 300, 3, 0, false, 0, 0},
-                                                   {{2, {30, 40}}, 200, 2, 0, false, 0, 0},
-                                                   {{3, {12, 9, 10}}, 300, 1, 0, false, 0, 0}};
+    static const struct generate_plant plants[] = {
+        {{3, {20, 14, 16}}, 900, 4, 0, false, 0, 0, false},
+        {{3, {9, 8, 7}}, 504, 5, 0, false, 0, 0, false},
+        {{4, {8, 6, 7, 5}}, 300, 3, 0, false, 0, 0, false},
+        {{2, {30, 40}}, 200, 2, 0, false, 0, 0, false},
+        {{3, {12, 9, 10}}, 300, 1, 0, false, 0, 0, false}};
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct coo x = planted(&plants[i], 4);
         check_lexicographic(&x);
@@ -184,9 +186,12 @@ static void test_collinear(void **state)
     (void)state;
     static const double cosines[] = {0, 0.5, 0.95, 0.9999};
     static const struct generate_plant shapes[] = {
-        {{3, {12, 9, 10}}, 1080, 4, 0, false, 0, 0},  {{3, {40, 30, 20}}, 1000, 5, 0, false, 0, 0},
-        {{4, {6, 5, 7, 8}}, 1680, 5, 0, false, 0, 0}, {{2, {20, 30}}, 300, 3, 0, false, 0, 0},
-        {{3, {9, 9, 9}}, 729, 1, 0, false, 0, 0},     {{3, {3, 3, 3}}, 27, 3, 0, false, 0, 0}};
+        {{3, {12, 9, 10}}, 1080, 4, 0, false, 0, 0, false},
+        {{3, {40, 30, 20}}, 1000, 5, 0, false, 0, 0, false},
+        {{4, {6, 5, 7, 8}}, 1680, 5, 0, false, 0, 0, false},
+        {{2, {20, 30}}, 300, 3, 0, false, 0, 0, false},
+        {{3, {9, 9, 9}}, 729, 1, 0, false, 0, 0, false},
+        {{3, {3, 3, 3}}, 27, 3, 0, false, 0, 0, false}};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         for (size_t c = 0; c < sizeof cosines / sizeof *cosines; c++) {
             struct generate_plant of = shapes[i];
@@ -214,7 +219,7 @@ static void test_collinear(void **state)
 static void test_collinear_noise(void **state)
 {
     (void)state;
-    struct generate_plant of = {{3, {40, 40, 40}}, 64000, 5, 0, true, 0.9, 0};
+    struct generate_plant of = {{3, {40, 40, 40}}, 64000, 5, 0, true, 0.9, 0, false};
     struct coo x = planted(&of, 2);
     of.noise = 0.05;
     struct coo y = planted(&of, 2);
@@ -234,7 +239,7 @@ static void test_counts(void **state)
     (void)state;
     static const double means[] = {0.03, 1, 7.5, 33, 100};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
-        struct generate_plant of = {{3, {30, 25, 20}}, 4000, 1, 0, false, 0, 0};
+        struct generate_plant of = {{3, {30, 25, 20}}, 4000, 1, 0, false, 0, 0, false};
         struct coo x = planted(&of, 6);
         of.counts = means[m];
         struct coo y = planted(&of, 6);
@@ -255,8 +260,15 @@ static void test_counts(void **state)
         for (uint64_t i = 0; i < y.nnz; i++)
             assert_true(y.value[i] >= 1 && y.value[i] == floor(y.value[i]));
         assert_true(y.nnz <= x.nnz);
+        of.clipped = true; /* the same places */
+        struct coo z = planted(&of, 6);
+        assert_true(z.nnz == y.nnz);
+        for (uint64_t i = 0; i < z.nnz; i++)
+            assert_true(z.value[i] == 1 && z.index[0][i] == y.index[0][i] &&
+                        z.index[2][i] == y.index[2][i]);
         coo_free(&x);
         coo_free(&y);
+        coo_free(&z);
     }
 }
 
@@ -264,11 +276,16 @@ static void test_refused(void **state)
 {
     (void)state;
     static const struct generate_plant plants[] = {
-        {{2, {3, 3}}, 10, 1, 0, false, 0, 0},       {{2, {30, 30}}, 3, 4, 0, false, 0, 0},
-        {{2, {30, 30}}, 30, 0, 0, false, 0, 0},     {{2, {3, 3}}, 5, 1, -1, false, 0, 0},
-        {{2, {3, 3}}, 5, 1, INFINITY, false, 0, 0}, {{1, {3}}, MAX_NNZ + 1, 1, 0, false, 0, 0},
-        {{2, {30, 30}}, 900, 3, 0, true, 1, 0},     {{2, {30, 30}}, 900, 3, 0, true, -0.1, 0},
-        {{2, {30, 30}}, 900, 3, 0, true, NAN, 0},   {{2, {30, 4}}, 120, 5, 0, true, 0.5, 0}};
+        {{2, {3, 3}}, 10, 1, 0, false, 0, 0, false},
+        {{2, {30, 30}}, 3, 4, 0, false, 0, 0, false},
+        {{2, {30, 30}}, 30, 0, 0, false, 0, 0, false},
+        {{2, {3, 3}}, 5, 1, -1, false, 0, 0, false},
+        {{2, {3, 3}}, 5, 1, INFINITY, false, 0, 0, false},
+        {{1, {3}}, MAX_NNZ + 1, 1, 0, false, 0, 0, false},
+        {{2, {30, 30}}, 900, 3, 0, true, 1, 0, false},
+        {{2, {30, 30}}, 900, 3, 0, true, -0.1, 0, false},
+        {{2, {30, 30}}, 900, 3, 0, true, NAN, 0, false},
+        {{2, {30, 4}}, 120, 5, 0, true, 0.5, 0, false}};
     struct coo x;
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
         struct error error = {0};
@@ -281,8 +298,9 @@ static void test_refused(void **state)
 static void test_allocation_failures(void **state)
 {
     (void)state;
-    static const struct generate_plant smalls[] = {{{3, {8, 7, 6}}, 90, 2, 0.1, false, 0, 0},
-                                                   {{3, {8, 7, 6}}, 90, 2, 0.1, true, 0.5, 0}};
+    static const struct generate_plant smalls[] = {
+        {{3, {8, 7, 6}}, 90, 2, 0.1, false, 0, 0, false},
+        {{3, {8, 7, 6}}, 90, 2, 0.1, true, 0.5, 0, false}};
     int fired = 1;
     for (long k = 0, of = 0; of < 2; k = fired ? k + 1 : 0, of += !fired) {
         struct error error = {0};
