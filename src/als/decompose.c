@@ -175,6 +175,18 @@ static enum status collect(struct runs *s, struct ktensor *rows, const struct ra
     return error->status;
 }
 
+/* Where the best model of the whole tensor, which rank 0 has, ranks held-out entries. */
+static enum status find_places(const struct runs *s, const struct holdout_places *places,
+                               struct error *error)
+{
+    const struct run *best = runs_best(s, 0);
+    if (places->count == 0 || !best)
+        return STATUS_OK;
+    struct run *run = &s->run[best - s->run];
+    return holdout_places_score(&run->result.holdout_error.places, places, &s->model[best - s->run],
+                                error);
+}
+
 /* What the runs on the whole tensor have taken, whose backend is still open. */
 static void fill_report(struct rank_report *report, struct backend *b, const struct runs *s)
 {
@@ -247,8 +259,9 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
         report->replicates = clock_now() - replicates_began;
     if (trace)
         fit_trace_swap(trace, &kept);
-    if (runs_check(s, error) != STATUS_OK)
-        comm_end_phase(t->comm, error);
+    if (runs_check(s, error) == STATUS_OK && t->comm->rank == 0 && !d->spread)
+        find_places(s, &t->holdout_set.places, error);
+    comm_end_phase(t->comm, error);
     goto done;
 failed: /* the other ranks learn of it before the backend closes */
     comm_abort(t->comm, error);

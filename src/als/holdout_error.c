@@ -23,13 +23,14 @@ static enum status sum_errors(struct holdout_error *e, const struct backend *b,
                               struct error *error)
 {
     const double entries = (double)set->all_listed;
-    const int exponent = set->exponent;
     const struct loss *loss = loss_of(b->options.problem.loss);
+    const int exponent = loss->clipped ? 0 : set->exponent; /* which no number scales */
     const double least = HOLDOUT_LEAST_RATE * ldexp(backend_mean_count(b), -exponent);
     double sum[SUMS] = {0};
     for (uint64_t i = 0; i < set->listed; i++) {
         const double count = set->x.value[i], x = ldexp(count, -exponent);
-        const double m = ldexp(value[i], -exponent), d = fabs(x - m);
+        const double m = ldexp(value[i], -exponent);
+        const double d = fabs(x - loss_expected(loss, m));
         sum[MAGNITUDES] += d;
         sum[SQUARES] += d * d;
         sum[FOURTHS] += d * d * d * d;
@@ -101,6 +102,7 @@ static enum status gather(double *all, const double *from, uint64_t mine, uint64
 static enum status find_auc(struct holdout_error *e, struct comm *c, const struct holdout_set *set,
                             const double *value, struct error *error)
 {
+    const struct loss *loss = loss_of(e->loss);
     const uint64_t yes = set->all_listed, no = set->all_unlisted;
     double *all = memory_array(yes + no, sizeof *all, error);
     uint64_t *first = memory_array((size_t)c->size + 1, sizeof *first, error);
@@ -108,6 +110,12 @@ static enum status find_auc(struct holdout_error *e, struct comm *c, const struc
     TRY_OR(done, gather(all, value, set->listed, first, c, error));
     TRY_OR(done, gather(all + yes, value + set->listed, set->x.nnz - set->listed, first, c, error));
     e->unlisted = no;
+    if (loss->clipped) { /* of ones, half of the deviance; zeros, whose misfit is m */
+        double sum = e->value / 2 * (double)yes;
+        for (uint64_t i = 0; i < no; i++)
+            sum += fmax(all[yes + i], 0);
+        e->log_loss = sum / (double)(yes + no);
+    }
     e->auc = pairs_of(all, yes, all + yes, no) / ((double)yes * (double)no);
 done:
     memory_free(all);

@@ -19,6 +19,9 @@ struct holdout_error {
                         */
     double auc; /* the probability that m is larger at a held-out entry than at one that was not
                  * listed; equal ones count half                                             */
+    double log_loss; /* of binary values, with `auc`: the mean of -log P over both kinds of entries
+                      */
+    struct place_scores places; /* of the whole model, which rank 0 alone has */
 };
 
 /* *e = that of the model of b; with `all` also the auc, for which each rank gathers the values of

@@ -199,7 +199,10 @@ enum status holdout_set_take(struct rank_tensor *t, const struct holdout *h, boo
     uint64_t *place = NULL;
     if (rank_tensor_own_arrays(t, error) == STATUS_OK) {
         rank_tensor_take_hash(t);
-        choose_listed(&place, t, h, error);
+        if (unlisted)
+            holdout_places_find(&set->places, &t->input.x, &t->part, h, t->comm, error);
+        if (error->status == STATUS_OK)
+            choose_listed(&place, t, h, error);
     }
     TRY_OR(done, sum_over_ranks(t, set->listed, &set->all_listed, error));
     const uint64_t known = t->nnz - t->listed.unknown;

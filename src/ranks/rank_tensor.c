@@ -379,6 +379,7 @@ uint64_t holdout_set_bytes(int order, uint64_t count)
 void holdout_set_free(struct holdout_set *set)
 {
     coo_free(&set->x);
+    holdout_places_free(&set->places);
     *set = (struct holdout_set){0};
 }
 

@@ -10,6 +10,7 @@
 #include "formats/tns/tns_options.h"
 #include "plan/plan.h"
 #include "plan/rank_rates.h"
+#include "ranks/holdout_places.h"
 #include "ranks/rank_rows.h"
 #include "tensor/fingerprint.h"
 #include "tensor/value_change.h"
@@ -47,6 +48,7 @@ struct holdout_set {
     uint64_t listed; /* how many of x are listed                                                 */
     uint64_t all_listed, all_unlisted; /* of all ranks                                           */
     int exponent; /* all values are below 2^exponent in magnitude                              */
+    struct holdout_places places; /* where entries that are not listed are held out, too */
 };
 
 struct rank_tensor {

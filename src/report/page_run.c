@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "base/shell_word.h"
 #include "model/fit_text.h"
+#include "problem/loss.h"
 #include "report/html.h"
 #include "report/plot.h"
 
@@ -114,6 +115,20 @@ static void put_machine(FILE *to, const struct page *page)
     page_fact_end(to);
 }
 
+/* "0.852, 0.976, 0.9 (modes 1 to 3)": of held-out entries, among the indices of each mode. */
+static void put_places(FILE *to, const json_t *holdout, const char *name, const char *member)
+{
+    const json_t *numbers = json_object_get(holdout, member), *number;
+    size_t i;
+    if (json_array_size(numbers) == 0)
+        return;
+    page_fact_begin(to, name);
+    json_array_foreach(numbers, i, number)
+        fprintf(to, "%s%.4f", i > 0 ? ", " : "", json_number_of(number));
+    fprintf(to, " (of held-out entries in each mode)");
+    page_fact_end(to);
+}
+
 /* "0.542 &#177; 0.008 (RMSE of 2394 entries), mean magnitude 0.433, AUC 0.98", or of counts "1.06
  * &#177; 0.02 (mean deviance of 2394 entries), log-likelihood -1234, mean magnitude ..." */
 static void put_holdout_error(FILE *to, const struct page *page)
@@ -123,6 +138,7 @@ static void put_holdout_error(FILE *to, const struct page *page)
     const double deviance = json_number_at(holdout, "mean_deviance");
     const double likelihood = json_number_at(holdout, "log_likelihood");
     const double auc = json_number_at(holdout, "auc");
+    const double log_loss = json_number_at(holdout, "log_loss");
     const bool counts = isfinite(deviance);
     if (!isfinite(rmse))
         return;
@@ -139,7 +155,11 @@ static void put_holdout_error(FILE *to, const struct page *page)
                 json_number_at(holdout, "baseline_slices"));
     if (isfinite(auc))
         fprintf(to, ", AUC %.4f", auc);
+    if (isfinite(log_loss))
+        fprintf(to, ", log-loss %.4g", log_loss);
     page_fact_end(to);
+    put_places(to, holdout, "Mean reciprocal rank", "mean_reciprocal_rank");
+    put_places(to, holdout, "Hits at 10", "hits_at_10");
 }
 
 bool page_has_likelihood(const struct page *page)
@@ -192,6 +212,14 @@ static void put_fit(FILE *to, const struct page *page)
                         page_number_at(page, "replication", "alike"), page->model->rank);
 }
 
+/* What the fit of a likelihood compares with. */
+static const char *null_model(const struct page *page)
+{
+    const char *name = page_text_at(page, "options", "loss");
+    const struct loss *loss = loss_of_word(name ? name : "");
+    return loss && loss->rates ? loss->null_model : "all rates are equal";
+}
+
 void page_trust(FILE *to, const struct page *page)
 {
     const json_t *findings = page_at(page, "findings", NULL), *finding;
@@ -216,10 +244,10 @@ void page_trust(FILE *to, const struct page *page)
     put_fit(to, page);
     fputs("</tbody></table>\n", to);
     if (fit && page_has_likelihood(page))
-        fputs("<p class=\"about\">Fit is the part that the model explains of the deviance of the "
-              "simplest model, in which the modes are independent (or, where some entries are "
-              "unknown or weigh less, all rates are equal).</p>\n",
-              to);
+        fprintf(to,
+                "<p class=\"about\">Fit is the part that the model explains of the deviance of the "
+                "simplest model, in which %s.</p>\n",
+                null_model(page));
     else if (fit)
         fputs(
             "<p class=\"about\">Fit is 1 &#8722; &#8214;X &#8722; model&#8214; / &#8214;X&#8214;, "

@@ -62,6 +62,8 @@ struct naive_error {
     uint64_t count;
     long double rmse, mae, error, auc;
     long double deviance, deviance_error, log_likelihood; /* of counts */
+    long double log_loss;                                 /* of binary values */
+    long double reciprocal[MAX_ORDER], hits[MAX_ORDER];
 };
 
 /* The mean of the values that are not held out, over all cells that are not, or over the listed. */
@@ -80,16 +82,20 @@ static long double mean_of_rest(const struct coo *x, const bool *chosen, bool un
 
 /* value: the model's at the held-out entries, in the order of x. */
 static void naive_deviance(struct naive_error *e, const struct coo *x, const bool *chosen,
-                           const long double *value, bool unlisted)
+                           const long double *value, bool unlisted, bool clipped)
 {
-    const long double least = mean_of_rest(x, chosen, unlisted) / 1000;
+    const long double mean = mean_of_rest(x, chosen, unlisted);
+    const long double least = (clipped ? -log1pl(-mean) : mean) / 1000;
     long double sum = 0, squares = 0;
     for (uint64_t i = 0, k = 0; i < x->nnz; i++) {
         if (!chosen[i])
             continue;
         const long double count = x->value[i], m = value[k] > least ? value[k] : least;
-        const long double d = 2 * (m - count - (count > 0 ? count * logl(m / count) : 0));
-        e->log_likelihood += (count > 0 ? count * logl(m) : 0) - m - lgammal(count + 1);
+        const long double of_count = m - count - (count > 0 ? count * logl(m / count) : 0);
+        const long double of_binary = count > 0 ? -logl(-expm1l(-m)) : m;
+        const long double d = 2 * (clipped ? of_binary : of_count);
+        e->log_likelihood +=
+            clipped ? -of_binary : (count > 0 ? count * logl(m) : 0) - m - lgammal(count + 1);
         sum += d;
         squares += d * d;
         k++;
@@ -98,10 +104,55 @@ static void naive_deviance(struct naive_error *e, const struct coo *x, const boo
     e->deviance_error = sqrtl((squares / e->count - e->deviance * e->deviance) / e->count);
 }
 
+/* Whether x lists a value but 0 there. */
+static bool has_value(const struct coo *x, const uint32_t *at)
+{
+    uint32_t other[MAX_ORDER];
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        naive_rows_at(x, i, other);
+        if (memcmp(at, other, (size_t)x->shape.order * sizeof *at) == 0)
+            return x->value[i] != 0;
+    }
+    return false;
+}
+
+/* Where each held-out entry that is not 0 stands among the indices of each mode, those of other
+ * such entries left out. */
+static void naive_places(struct naive_error *e, const struct coo *x, const bool *chosen,
+                         const struct ktensor *k)
+{
+    uint64_t entries = 0;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        if (!chosen[i] || x->value[i] == 0)
+            continue;
+        entries++;
+        for (int n = 0; n < x->shape.order; n++) {
+            uint32_t at[MAX_ORDER];
+            naive_rows_at(x, i, at);
+            const long double value = naive_model_value(k, at);
+            double place = 1;
+            for (at[n] = 0; at[n] < x->shape.dims[n]; at[n]++) {
+                const long double other = naive_model_value(k, at);
+                const bool close = fabsl(other - value) <= 1e-14L * fabsl(value);
+                if (!has_value(x, at))
+                    place += close ? .5 : other > value;
+            }
+            e->reciprocal[n] += 1 / place;
+            e->hits[n] += place <= 10;
+        }
+    }
+    for (int n = 0; n < x->shape.order; n++) {
+        e->reciprocal[n] /= (double)entries;
+        e->hits[n] /= (double)entries;
+    }
+}
+
 /* From sums over all held-out entries and all pairs. */
-static struct naive_error naive_error(const struct coo *x, const struct holdout *h,
+static struct naive_error naive_error(const struct coo *x, const struct problem *p,
                                       const struct ktensor *k, bool unlisted)
 {
+    const struct holdout *h = &p->holdout;
+    const bool clipped = loss_of(p->loss)->clipped;
     static const uint64_t first[MAX_ORDER];
     struct naive_error e = {0};
     long double squares = 0, fourths = 0, *value = calloc(x->nnz, sizeof *value), *other = NULL;
@@ -114,7 +165,8 @@ static struct naive_error naive_error(const struct coo *x, const struct holdout 
         if (!chosen[i])
             continue;
         value[e.count] = naive_model_value(k, at);
-        const long double d = x->value[i] - value[e.count++];
+        const long double m = value[e.count++];
+        const long double d = x->value[i] - (clipped ? -expm1l(-m) : m);
         e.mae += fabsl(d);
         squares += d * d;
         fourths += d * d * d * d;
@@ -123,13 +175,19 @@ static struct naive_error naive_error(const struct coo *x, const struct holdout 
     squares /= e.count;
     e.rmse = sqrtl(squares);
     e.error = sqrtl((fourths / e.count - squares * squares) / e.count) / (2 * e.rmse);
-    naive_deviance(&e, x, chosen, value, unlisted);
+    naive_deviance(&e, x, chosen, value, unlisted, clipped);
     if (unlisted)
         other = unlisted_values(x, h, k, e.count);
     for (uint64_t i = 0; unlisted && i < e.count; i++)
         for (uint64_t j = 0; j < e.count; j++)
             e.auc += value[i] > other[j] ? 1 : value[i] == other[j] ? .5L : 0;
     e.auc /= (long double)e.count * e.count;
+    e.log_loss = e.deviance / 2 * e.count;
+    for (uint64_t j = 0; unlisted && j < e.count; j++)
+        e.log_loss += other[j];
+    e.log_loss /= 2 * (long double)e.count;
+    if (unlisted)
+        naive_places(&e, x, chosen, k);
     free(value);
     free(other);
     free(chosen);
@@ -150,11 +208,11 @@ static void compare(const struct coo *x, const struct problem *p)
     struct ktensor k;
     const struct cpals_result result = run_random(x, &options, 5, &als, &k);
     const bool unlisted = p->unlisted.weight > 0;
-    const struct naive_error e = naive_error(x, &p->holdout, &k, unlisted);
+    const struct naive_error e = naive_error(x, p, &k, unlisted);
     assert_true(result.holdout_error.entries == e.count && e.count > 20);
     assert_close(result.holdout_error.rmse, e.rmse, tolerance);
     assert_close(result.holdout_error.mae, e.mae, tolerance);
-    if (p->loss == LOSS_POISSON) {
+    if (loss_of(p->loss)->rates) {
         assert_close(result.holdout_error.value, e.deviance, tolerance);
         assert_close(result.holdout_error.error, e.deviance_error, 10 * tolerance);
         assert_close(result.holdout_error.log_likelihood, e.log_likelihood, tolerance);
@@ -166,6 +224,16 @@ static void compare(const struct coo *x, const struct problem *p)
     if (unlisted) /* a rounding may swap two pairs */
         assert_true(fabsl(result.holdout_error.auc - e.auc) <=
                     2.0L / ((long double)e.count * e.count));
+    if (unlisted && loss_of(p->loss)->clipped)
+        assert_close(result.holdout_error.log_loss, e.log_loss, tolerance);
+    assert_true((result.holdout_error.places.entries > 0) == unlisted);
+    for (int n = 0; unlisted && n < x->shape.order; n++) { /* or two indices */
+        const double near = 1.01 / (double)result.holdout_error.places.entries;
+        if (!(fabsl(result.holdout_error.places.reciprocal[n] - e.reciprocal[n]) <= near))
+            fail_msg("mode %d: mean reciprocal rank %g, expected %Lg", n,
+                     result.holdout_error.places.reciprocal[n], e.reciprocal[n]);
+        assert_true(fabsl(result.holdout_error.places.hits[n] - e.hits[n]) <= near);
+    }
     ktensor_free(&k);
 }
 
@@ -223,6 +291,10 @@ static void test_counts(void **state)
             compare(&x, &p);
             p.solver = SOLVER_MU;
             p.acceleration = ACCELERATE_MOMENTUM;
+            compare(&x, &p);
+            p.loss = LOSS_BINARY;
+            for (uint64_t e = 0; e < x.nnz; e++)
+                x.value[e] = e % 5 > 0;
             compare(&x, &p);
             coo_free(&x);
         }
@@ -391,7 +463,7 @@ static void test_early_stop(void **state)
         p.acceleration = i < 3 ? ACCELERATE_OFF : ACCELERATE_MOMENTUM;
         const struct backend_options options = {.problem = p};
         const struct cpals_result r = run_random(&x, &options, 5, &als, &k);
-        const struct naive_error e = naive_error(&x, &p.holdout, &k, false);
+        const struct naive_error e = naive_error(&x, &p, &k, false);
         assert_int_equal(r.stop, CPALS_EARLY);
         assert_int_equal(r.iterations, r.best_iteration + 15);
         assert_true(trace.count == (size_t)r.iterations);

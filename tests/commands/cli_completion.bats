@@ -141,7 +141,7 @@ in_fish() {
 }
 
 @test "completion: words, for programs: one each line, with a tab and what they mean" {
-    [ "$("$BLCO" completion words cpd --iter)" = "$(printf -- '--iters\tat most N iterations (50; 200 with --unlisted or --loss poisson)')" ]
+    [ "$("$BLCO" completion words cpd --iter)" = "$(printf -- '--iters\tat most N iterations (50; 200 with --unlisted or a --loss other than squares)')" ]
     [ "$("$BLCO" completion words cpd x.tns --backend=c)" = --backend=cuda ]
     [ "$("$BLCO" completion words cpd x.tns --backend = c)" = cuda ]
     [ "$("$BLCO" completion words '' sel | cut -f1)" = selftest ]

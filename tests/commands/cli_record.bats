@@ -281,6 +281,11 @@ END
         'all(r["result"]["held_out"]["mean_deviance"] <= s["held_out_deviance"] for s in r["starts"])' \
         'r["result"]["held_out"]["log_likelihood"] < 0' \
         '"lost" not in r["result"] and abs(sum(r["result"]["explained"]) - 1) < 1e-9'
+    cpd "$DATA/planted.tns" -r 4 --backend host --holdout 0.2 --loss binary --values binary --nowrite --record x.json
+    validates x.json
+    holds x.json 'r["options"]["loss"] == "binary" and r["result"]["held_out"]["log_loss"] > 0' \
+        'r["result"]["held_out"]["ranked"] == r["result"]["held_out"]["entries"]' \
+        'len(r["result"]["held_out"]["mean_reciprocal_rank"]) == len(r["result"]["held_out"]["hits_at_10"]) == 3'
     for how in "--ridge auto" "--loss poisson"; do
         cpd "$DATA/planted.tns" -r 1:3 --backend host --holdout 0.2 $how -o x
         validates x.ranks.json

@@ -125,7 +125,7 @@ static const char *holdout_error_name(enum loss_name loss)
 }
 
 static void put_holdout_error(struct json *j, const struct holdout_error *holdout,
-                              const struct baseline *baseline)
+                              const struct baseline *baseline, int order)
 {
     if (holdout->entries == 0)
         return;
@@ -146,6 +146,13 @@ static void put_holdout_error(struct json *j, const struct holdout_error *holdou
     if (holdout->unlisted > 0) {
         json_put_unsigned(j, "unlisted", holdout->unlisted);
         json_put_number(j, "auc", holdout->auc);
+        if (loss_of(holdout->loss)->clipped)
+            json_put_number(j, "log_loss", holdout->log_loss);
+    }
+    if (holdout->places.entries > 0) {
+        json_put_unsigned(j, "ranked", holdout->places.entries);
+        json_put_numbers(j, "mean_reciprocal_rank", holdout->places.reciprocal, (size_t)order);
+        json_put_numbers(j, "hits_at_10", holdout->places.hits, (size_t)order);
     }
     json_end(j);
 }
@@ -180,7 +187,7 @@ static void put_result(struct json *j, const struct problem *problem, const stru
         if (!isnan(r->violation))
             json_put_number(j, "kkt_violation", r->violation);
     }
-    put_holdout_error(j, &r->holdout_error, &all->baseline);
+    put_holdout_error(j, &r->holdout_error, &all->baseline, all->model.shape.order);
     json_put_numbers(j, "explained", model->explained, model->rank);
     if (!problem_has_rates(problem))
         json_put_numbers(j, "lost", model->lost, model->rank);

@@ -40,11 +40,32 @@ static void show_baseline(struct progress *to, const struct baseline *b, bool ra
                   rates ? "mean deviance" : "RMSE", b->mean, b->slices);
 }
 
+/* Where the model ranks held-out entries among the indices of each mode. */
+static void show_places(struct progress *progress, const struct place_scores *s, int order)
+{
+    char reciprocal[12 * MAX_ORDER] = "", hits[12 * MAX_ORDER] = "";
+    size_t used = 0, used_of_hits = 0;
+    if (s->entries == 0)
+        return;
+    for (int n = 0; n < order; n++) {
+        const char *between = n > 0 ? ", " : "";
+        used += (size_t)snprintf(reciprocal + used, sizeof reciprocal - used, "%s%.4f", between,
+                                 s->reciprocal[n]);
+        used_of_hits += (size_t)snprintf(hits + used_of_hits, sizeof hits - used_of_hits, "%s%.4f",
+                                         between, s->hits[n]);
+    }
+    progress_note(
+        progress,
+        "of %ju of these, among the indices of each mode: mean reciprocal rank %s; hits at "
+        "%d %s",
+        (uintmax_t)s->entries, reciprocal, PLACES_FIRST, hits);
+}
+
 /* How well the model predicts what was held out. */
 static void show_holdout_error(struct progress *progress, const struct cpd_results *results)
 {
     const struct holdout_error *holdout = &results->result.holdout_error;
-    char auc[48] = "", error[128];
+    char auc[80] = "", error[128];
     if (holdout->entries == 0)
         return;
     if (loss_of(holdout->loss)->rates)
@@ -54,10 +75,13 @@ static void show_holdout_error(struct progress *progress, const struct cpd_resul
     else
         snprintf(error, sizeof error, "RMSE %.4g (standard error %.1g)", holdout->rmse,
                  holdout->error);
-    if (holdout->unlisted > 0)
+    if (holdout->unlisted > 0 && loss_of(holdout->loss)->clipped)
+        snprintf(auc, sizeof auc, ", AUC %.4f, log-loss %.4g", holdout->auc, holdout->log_loss);
+    else if (holdout->unlisted > 0)
         snprintf(auc, sizeof auc, ", AUC %.4f", holdout->auc);
     progress_note(progress, "held out %ju entr%s: %s, MAE %.4g%s", (uintmax_t)holdout->entries,
                   holdout->entries == 1 ? "y" : "ies", error, holdout->mae, auc);
+    show_places(progress, &holdout->places, results->tensor.shape.order);
     show_baseline(progress, &results->baseline, loss_of(holdout->loss)->rates);
 }
 

@@ -1,0 +1,270 @@
+#include "ranks/holdout_places.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "numerics/random_counter.h"
+
+#define MOST_VALUES 0x1p29 /* of a model, about, that are computed for all entries */
+
+/* --- which entries --- */
+
+static int compare_coordinates(const void *a, const void *b, void *order)
+{
+    const uint32_t *x = a, *y = b;
+    for (int n = 0; n < *(const int *)order; n++)
+        if (x[n] != y[n])
+            return x[n] < y[n] ? -1 : 1;
+    return 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* *all = the `mine` rows of every rank, which the caller frees; *count: how many. Waits for all
+ * ranks. */
+static enum status gather(void **all, uint64_t *count, const void *from, uint64_t mine, size_t row,
+                          struct comm *c, struct error *error)
+{
+    uint64_t *first = memory_zeros((size_t)c->size + 1, sizeof *first, error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY_OR(done, comm_allgather(c, &mine, sizeof mine, first + 1, error));
+    for (int k = 0; k < c->size; k++)
+        first[k + 1] += first[k];
+    *count = first[c->size];
+    *all = memory_array(*count, row, error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    memory_copy((char *)*all + first[c->rank] * row, from, mine * row);
+    comm_allgatherv(c, *all, first, row, error);
+done:
+    memory_free(first);
+    return error->status;
+}
+
+/* A smaller share of the entries, which are held out too, where all would take too long. */
+static enum status find_share(struct holdout *some, const struct coo *x, const struct shape *whole,
+                              struct comm *c, struct error *error)
+{
+    double known = 0, rows = 0;
+#pragma omp parallel for schedule(static) reduction(+ : known)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        known += x->value[i] != 0 && !isnan(x->value[i]);
+    TRY(comm_allreduce_sum(c, &known, 1, error));
+    for (int n = 0; n < whole->order; n++)
+        rows += (double)whole->dims[n];
+    some->share = fmin(some->share, MOST_VALUES / rows / fmax(known, 1));
+    return STATUS_OK;
+}
+
+static enum status find_entries(struct holdout_places *p, const struct coo *x,
+                                const struct part *part, const struct holdout *h, struct comm *c,
+                                struct error *error)
+{
+    int order = x->shape.order;
+    uint64_t count = 0;
+    uint32_t *mine = NULL;
+    void *all = NULL;
+    bool *chosen = memory_array(x->nnz, sizeof *chosen, error);
+    if (chosen)
+        mine = memory_array(holdout_choose(h, x, part->first, chosen), (size_t)order * sizeof *mine,
+                            error);
+    for (uint64_t i = 0; mine && i < x->nnz; i++) {
+        if (!chosen[i] || x->value[i] == 0)
+            continue;
+        for (int n = 0; n < order; n++)
+            mine[count * (uint64_t)order + (uint64_t)n] =
+                (uint32_t)(part->first[n] + x->index[n][i]);
+        count++;
+    }
+    gather(&all, &p->count, mine, count, (size_t)order * sizeof *mine, c, error);
+    p->at = all;
+    if (error->status == STATUS_OK)
+        qsort_r(p->at, p->count, (size_t)order * sizeof *p->at, compare_coordinates, &order);
+    memory_free(mine);
+    memory_free(chosen);
+    return error->status;
+}
+
+/* --- what else is known in their fibers --- */
+
+/* The entries by their fibers of a mode: a hash table of one of each. */
+struct fibers {
+    const struct holdout_places *places;
+    int mode;
+    uint64_t slots; /* a power of two                 */
+    uint32_t *slot; /* (slots) 1 + the entry; 0: free */
+};
+
+/* The slot of the fiber of these coordinates, or the free one where it would go. */
+static uint32_t *find_slot(const struct fibers *f, const uint32_t *at)
+{
+    const int order = f->places->shape.order;
+    uint64_t hash[2] = {0, 0};
+    for (int n = 0; n < order; n++)
+        if (n != f->mode)
+            random_words(0, hash[0], at[n], hash);
+    uint64_t slot = hash[0] & (f->slots - 1);
+    for (; f->slot[slot] != 0; slot = (slot + 1) & (f->slots - 1)) {
+        const uint32_t *there = f->places->at + (uint64_t)(f->slot[slot] - 1) * (uint64_t)order;
+        int n = 0;
+        while (n < order && (n == f->mode || there[n] == at[n]))
+            n++;
+        if (n == order)
+            break;
+    }
+    return &f->slot[slot];
+}
+
+/* Appends to *known those of this rank's entries x that are in one of the fibers. */
+static enum status list_known(uint64_t **known, uint64_t *count, const struct fibers *f,
+                              const struct coo *x, const struct part *part, struct error *error)
+{
+    uint64_t room = 0;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint32_t at[MAX_ORDER];
+        if (x->value[i] == 0 || isnan(x->value[i]))
+            continue;
+        for (int n = 0; n < x->shape.order; n++)
+            at[n] = (uint32_t)(part->first[n] + x->index[n][i]);
+        const uint32_t slot = *find_slot(f, at);
+        if (slot == 0)
+            continue;
+#pragma omp critical(holdout_places)
+        {
+            if (*count == room && error->status == STATUS_OK) {
+                room = 2 * room + 1024;
+                memory_resize(known, room, sizeof **known, error);
+            }
+            if (error->status == STATUS_OK)
+                (*known)[(*count)++] = (uint64_t)(slot - 1) << 32 | at[f->mode];
+        }
+    }
+    return error->status;
+}
+
+static enum status find_known(struct holdout_places *p, int n, const struct coo *x,
+                              const struct part *part, struct comm *c, struct error *error)
+{
+    struct fibers f = {.places = p, .mode = n, .slots = 16};
+    uint64_t *mine = NULL, count = 0;
+    void *all = NULL;
+    while (f.slots < 2 * p->count)
+        f.slots *= 2;
+    f.slot = memory_zeros(f.slots, sizeof *f.slot, error);
+    p->fiber[n] = memory_array(p->count, sizeof *p->fiber[n], error);
+    if (error->status == STATUS_OK) {
+        for (uint64_t s = 0; s < p->count; s++) {
+            uint32_t *slot = find_slot(&f, p->at + s * (uint64_t)p->shape.order);
+            *slot = *slot > 0 ? *slot : (uint32_t)s + 1;
+            p->fiber[n][s] = *slot - 1;
+        }
+        list_known(&mine, &count, &f, x, part, error);
+    }
+    gather(&all, &p->knowns[n], mine, count, sizeof *mine, c, error);
+    p->known[n] = all;
+    if (error->status == STATUS_OK)
+        qsort(p->known[n], p->knowns[n], sizeof *p->known[n], compare_numbers);
+    memory_free(mine);
+    memory_free(f.slot);
+    return error->status;
+}
+
+enum status holdout_places_find(struct holdout_places *p, const struct coo *x,
+                                const struct part *part, const struct holdout *h, struct comm *c,
+                                struct error *error)
+{
+    struct holdout some = *h;
+    *p = (struct holdout_places){.shape = part->whole};
+    TRY(find_share(&some, x, &part->whole, c, error));
+    TRY(find_entries(p, x, part, &some, c, error));
+    for (int n = 0; n < p->shape.order; n++)
+        TRY(find_known(p, n, x, part, c, error));
+    return STATUS_OK;
+}
+
+void holdout_places_free(struct holdout_places *p)
+{
+    memory_free(p->at);
+    for (int n = 0; n < MAX_ORDER; n++) {
+        memory_free(p->fiber[n]);
+        memory_free(p->known[n]);
+    }
+    *p = (struct holdout_places){0};
+}
+
+/* --- a model --- */
+
+static double value_of(const double *product, const double *row, uint64_t rank)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (uint64_t r = 0; r < rank; r++)
+        sum += product[r] * row[r];
+    return sum;
+}
+
+/* The first number of those of a fiber. */
+static uint64_t known_from(const struct holdout_places *p, int n, uint64_t fiber)
+{
+    uint64_t low = 0, high = p->knowns[n];
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (p->known[n][middle] >> 32 < fiber)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The place of entry s in mode n, from 1. product (R): scratch. */
+static double place_of(const struct holdout_places *p, const struct ktensor *k, int n, uint64_t s,
+                       double *product)
+{
+    const uint32_t *at = p->at + s * (uint64_t)p->shape.order;
+    const double *rows = k->factor[n];
+    double place = 1;
+    memcpy(product, k->lambda, k->rank * sizeof *product);
+    for (int q = 0; q < p->shape.order; q++)
+        for (uint64_t r = 0; q != n && r < k->rank; r++)
+            product[r] *= k->factor[q][at[q] * k->rank + r];
+    const double own = value_of(product, rows + at[n] * k->rank, k->rank);
+    uint64_t next = known_from(p, n, p->fiber[n][s]);
+    for (uint64_t i = 0; i < p->shape.dims[n]; i++) {
+        if (next < p->knowns[n] && p->known[n][next] == ((uint64_t)p->fiber[n][s] << 32 | i)) {
+            next++;
+            continue;
+        }
+        const double value = value_of(product, rows + i * k->rank, k->rank);
+        place += value > own ? 1 : value == own ? .5 : 0;
+    }
+    return place;
+}
+
+enum status holdout_places_score(struct place_scores *s, const struct holdout_places *p,
+                                 const struct ktensor *k, struct error *error)
+{
+    double *place = memory_array(p->count, sizeof *place, error);
+    double *product =
+        memory_array((uint64_t)omp_get_max_threads() * k->rank, sizeof *product, error);
+    *s = (struct place_scores){.entries = p->count};
+    for (int n = 0; error->status == STATUS_OK && n < p->shape.order; n++) {
+#pragma omp parallel for schedule(dynamic, 8)
+        for (uint64_t i = 0; i < p->count; i++)
+            place[i] = place_of(p, k, n, i, product + (uint64_t)omp_get_thread_num() * k->rank);
+        for (uint64_t i = 0; i < p->count; i++) {
+            s->reciprocal[n] += 1 / place[i] / (double)p->count;
+            s->hits[n] += (place[i] <= PLACES_FIRST) / (double)p->count;
+        }
+    }
+    memory_free(place);
+    memory_free(product);
+    return error->status;
+}
