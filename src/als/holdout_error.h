@@ -3,6 +3,7 @@
 #define BLCO_HOLDOUT_ERROR_H
 
 #include "backend/backend.h"
+#include "ranks/holdout_places.h"
 #include "ranks/rank_tensor.h"
 
 /* The same on all ranks. With x the value of a held-out entry and m the model's there: */

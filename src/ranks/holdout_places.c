@@ -260,9 +260,11 @@ enum status holdout_places_score(struct place_scores *s, const struct holdout_pl
         for (uint64_t i = 0; i < p->count; i++)
             place[i] = place_of(p, k, n, i, product + (uint64_t)omp_get_thread_num() * k->rank);
         for (uint64_t i = 0; i < p->count; i++) {
-            s->reciprocal[n] += 1 / place[i] / (double)p->count;
-            s->hits[n] += (place[i] <= PLACES_FIRST) / (double)p->count;
+            s->reciprocal[n] += 1 / place[i];
+            s->hits[n] += place[i] <= PLACES_FIRST;
         }
+        s->reciprocal[n] /= (double)p->count;
+        s->hits[n] /= (double)p->count;
     }
     memory_free(place);
     memory_free(product);

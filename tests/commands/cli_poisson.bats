@@ -290,3 +290,66 @@ counts() {
     "$BLCO" cpd "$DATA/carcinoma.tns" -r 5 --backend host --loss poisson --unlisted unknown --nowrite 2>messages
     grep -q '^warning: the known entries.*; try a lower rank, or --holdout 0.1$' messages
 }
+
+@test "binary data: values other than 0 and 1 are refused where they are" {
+    printf '1 1 1\n1 2 1\n2 2 2\n2 1 .5\n' >x.tns
+    run -2 "$BLCO" cpd x.tns -r 1 --nowrite --backend host --loss binary -q
+    [ "$output" = "blco cpd: 2 values are neither 0 nor 1; --loss binary takes no others: expected --values binary, for which each nonzero is 1 (first: x.tns:3)" ]
+    run -0 "$BLCO" cpd x.tns -r 1 --nowrite --backend host --loss binary --values binary --dims 3,3 -q
+    printf '1 1 1\n1 2 1\n1 1 1\n' >twice.tns # a sum of 2
+    run -2 "$BLCO" cpd twice.tns -r 1 --nowrite --backend host --loss binary --dims 2,2 -q
+    [[ $output == "blco cpd: 1 value is neither 0 nor 1; "*"(first: at coordinates 1 1)" ]]
+    "$BLCO" cpd twice.tns -r 1 --nowrite --backend host --loss binary --dims 2,2 --values binary -q
+    needs_mpirun
+    run processes 2 "$BLCO" cpd x.tns -r 1 --nowrite --backend host --loss binary -q
+    [[ $output =~ "2 values are neither 0 nor 1; --loss binary" ]]
+}
+
+@test "binary data: ones alone are refused where no zero is known" {
+    printf '1 1 1\n1 2 1\n2 2 1\n' >x.tns
+    for how in "--unlisted unknown" "--dims 1,2"; do
+        [[ $how == --dims* ]] && sed -i 3d x.tns
+        run -2 "$BLCO" cpd x.tns -r 1 --nowrite --backend host --loss binary $how -q
+        [[ $output == "blco cpd: all known values are 1, which any large rates explain: expected zeros, listed or unlisted"* ]]
+    done
+    printf '1 1 1\n1 2 1\n2 2 0\n' >x.tns
+    "$BLCO" cpd x.tns -r 1 --nowrite --backend host --loss binary --unlisted unknown -q
+}
+
+@test "binary data: the fit is that of one probability, and predict gives probabilities" {
+    printf '1 1 1\n2 2 1\n1 2 1\n2 3 1\n' >x.tns
+    "$BLCO" cpd x.tns -r 1 --backend host -q --loss binary --dims 4,4 --tol 1e-12 -i 1000 -o m --record r.json
+    # 4 ones in 16 cells
+    awk -v d="$(number deviance r.json)" -v f="$(number fit r.json)" 'BEGIN {
+        null = -2 * (4 * log(.25) + 12 * log(.75)); exit !(f - (1 - d / null) < 1e-9 && f - (1 - d / null) > -1e-9) }'
+    printf '1 1\n4 4\n' >at.tns
+    "$BLCO" predict -q m at.tns >lines
+    awk 'NR == 1 { exit !($3 > .1 && $3 < 1) } NR == 2 && $3 != 0 { exit 1 }' lines
+    "$BLCO" predict -q m x.tns --residuals >lines # value, residual, Pearson's, p
+    awk '{ p = $3; r = sqrt(-2 * log(p)); e = $4 - r; f = $5 - sqrt((1 - p) / p); g = $6 - (p < .5 ? p : 1)
+           if (e * e + f * f + g * g > 1e-20) exit 1 }' lines
+    "$BLCO" predict -q m x.tns --residuals -o x.npy
+    "$BLCO" predict -q m x.tns -o y.npy
+    "$BLCO" predict -q m x.tns --residuals -n 1 --json | grep -q '"model": 0\.'
+    run -0 "$BLCO" top -q m x.tns --unlisted 1=1 -n 1
+    [[ ${lines[-1]} =~ ^\ +3\ +0\.[0-9]+$ ]]
+    printf '1 1 2\n' >bad.tns
+    run -2 "$BLCO" predict -q m bad.tns --residuals
+    [[ $output == "blco predict: bad.tns: the value 2 is neither 0 nor 1; --loss binary takes no others"* ]]
+}
+
+@test "binary data: a planted model is found from its ones" {
+    for case in "60,50,40 30000 3" "300,200,250 120000 1"; do
+        read -r dims nnz mean <<<"$case"
+        "$BLCO" generate -q ones.tns --dims $dims --nnz $nnz --planted-rank 3 --binary $mean --force
+        "$BLCO" generate -q model.tns --dims $dims --nnz $nnz --planted-rank 3 --force
+        awk '$4 != 1 { exit 1 }' ones.tns
+        "$BLCO" cpd ones.tns -r 3 --backend host -q --loss binary --starts 5 --tol 1e-8 -i 1000 --dims $dims -o ones >starts 2>&1
+        "$BLCO" cpd model.tns -r 3 --backend host -q --loss poisson --tol 1e-8 -i 1000 --dims $dims -o model
+        grep -q "all starts lead to the same components" starts
+        run -0 "$BLCO" compare ones model
+        [[ $output =~ congruence\ +0\.9(8[5-9]|9) ]]
+    done
+    run -2 "$BLCO" generate x.tns --dims 4,5,6 --nnz 20 --planted-rank 2 --poisson 2 --binary 1
+    [[ $output == "blco generate: --binary and --poisson: give only one"* ]]
+}

@@ -233,7 +233,7 @@ END
     cat "$ROOT"/src/{record,bench,commands/cpd,problem,tensor,backend}/*.c >sources
     while read -r name; do grep -qF "\"$name\"" sources || { echo "nobody writes $name" && return 1; }; done <names
     cat "$ROOT"/src/record/*.c "$ROOT"/src/commands/cpd/cpd_{record,ranks_file}.c |
-        grep -oE '(json_put_[a-z]+|run_record_(texts|modes))\(&?j, "[a-z_]+' | sed 's/.*"//' | sort -u >written
+        grep -oE '(json_put_[a-z]+|run_record_(texts|modes))\(&?j, "[a-z0-9_]+' | sed 's/.*"//' | sort -u >written
     [ "$(wc -l <written)" -gt 90 ]
     run -1 grep -vxFf names written
     [ -z "$output" ] || { echo "not in the schema: $output" && return 1; }
