@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "backend/value_scale.h"
 #include "support/data_tensors.h"
 #include "support/naive.h"
 #include "support/naive_poisson.h"
@@ -493,6 +494,23 @@ static void test_scale(void **state)
     assert_true(fabs(fit[0] - fit[1]) < 1e-11 && fabs(fit[2] - fit[1]) < 1e-11);
 }
 
+/* Ones are not scaled, however many there are: a tensor of values that large would be. */
+static void test_ones_are_not_scaled(void **state)
+{
+    use_ranks(state);
+    static const uint64_t dims[] = {4, 4, 4, 4, 4, 4, 4, 4};
+    struct backend_options options = options_of(2, SOLVER_NEWTON);
+    struct coo x;
+    naive_random_coo(&x, SHAPE(8, dims), 10000, 3, 0);
+    make_binary(&x, &options, 1);
+    for (uint64_t i = 2; i < x.nnz; i++)
+        x.value[i] = 1;
+    options.problem.precision = POLICY_SINGLE;
+    assert_true(value_scale_needed((double)x.nnz, 8, PRECISION_SINGLE));
+    compare(&x, &options);
+    coo_free(&x);
+}
+
 static void test_refused(void **state)
 {
     use_ranks(state);
@@ -584,6 +602,7 @@ int main(void)
                                        ON_RANKS(test_momentum_of_mu),
                                        ON_RANKS(test_zeros),
                                        ON_RANKS(test_scale),
+                                       ON_RANKS(test_ones_are_not_scaled),
                                        ON_RANKS(test_refused),
                                        ON_RANKS(test_ends_fading),
                                        ON_FLOW(test_reference, IN_BATCHES),

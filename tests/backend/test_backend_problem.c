@@ -77,7 +77,9 @@ static void test_rates(void **state)
     assert_true(newton.rates && newton.matrix && newton.weighed && newton.count == .125);
     asked.solver = SOLVER_MU;
     const struct row_rules mu = backend_row_rules(&p, 0, PRECISION_SINGLE);
-    assert_true(mu.rates && !mu.matrix && mu.floor > newton.floor);
+    assert_true(mu.rates && !mu.matrix && mu.floor > newton.floor && !mu.clipped);
+    asked.loss = LOSS_BINARY;
+    assert_true(backend_row_rules(&p, 0, PRECISION_SINGLE).clipped);
 }
 
 /* No step makes an entry less than the part of it that must stay. */

@@ -279,8 +279,9 @@ class TestModel(Module):
         self.assert_same(blco.cpd(x, 3, iters=1, init=half, fix=[1], **HOST).factors[:1] and half, half)
 
     def test_residuals(self):
-        for loss in ("squares", "poisson"):
+        for loss in ("squares", "poisson", "binary"):
             values = np.round(abs(self.values))
+            values = np.minimum(values, 1) if loss == "binary" else values
             model = blco.cpd((self.coords, values), 3, loss=loss, iters=5, **HOST)
             model.save(self.path("m"))
             some = values.copy()
@@ -291,6 +292,7 @@ class TestModel(Module):
             names = ["model", "residual", "pearson", "p"][: expected.shape[1]]
             np.testing.assert_array_equal(np.stack([np.asarray(found[name]) for name in names], axis=1), expected)
             np.testing.assert_array_equal(np.asarray(found["value"]), some)
+            np.testing.assert_allclose(model.predict(self.coords), found["model"], rtol=1e-12)
             for n in range(3):
                 np.testing.assert_array_equal(np.asarray(found[f"mode {n + 1}"]), self.coords[:, n])
             file = model.residuals(self.path("t.tns"))

@@ -140,6 +140,41 @@ static void test_weighed(void **state)
     coo_free(&x);
 }
 
+/* One probability for all entries that count, and the rate that gives it. */
+static void test_binary(void **state)
+{
+    (void)state;
+    static const double weights[] = {0, 0.25, 1};
+    struct coo x = counts(80);
+    struct error error = {0};
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.value[i] = i % 9 == 0 ? COO_UNKNOWN : i % 3 > 0;
+    for (int k = 0; k < 3; k++) {
+        const struct count_weights w = {
+            .loss = &loss_binary, .weighed = weights[k] < 1, .unlisted = weights[k]};
+        const long double cells = 6 * 7 * 5;
+        long double ones = 0, entries = weights[k] * (cells - x.nnz);
+        struct count_null null;
+        for (uint64_t i = 0; i < x.nnz; i++) {
+            ones += x.value[i] == 1;
+            entries += !isnan(x.value[i]);
+        }
+        const long double p = ones / entries;
+        const long double deviance = -ones * logl(p) - (entries - ones) * log1pl(-p);
+        assert_int_equal(find(&null, &x, &w, &error), STATUS_OK);
+        assert_true(fabsl(null.deviance - deviance) < 1e-12L * deviance);
+        assert_true(fabsl(-expm1l(-null.mean) - p) < 1e-14L && null.perfect == 0);
+        assert_true(fabsl(null.total - null.mean * entries) < 1e-12L * null.total);
+    }
+    for (uint64_t i = 0; i < x.nnz; i++)
+        x.value[i] = 1;
+    struct count_null null;
+    const struct count_weights w = {.loss = &loss_binary, .weighed = true, .unlisted = 0};
+    assert_int_equal(find(&null, &x, &w, &error), STATUS_INPUT);
+    assert_non_null(strstr(error.message, "all known values are 1"));
+    coo_free(&x);
+}
+
 /* A product of margins itself has nothing to explain. */
 static void test_independent(void **state)
 {
@@ -220,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_scaled),
         cmocka_unit_test(test_huge_counts),
         cmocka_unit_test(test_weighed),
+        cmocka_unit_test(test_binary),
         cmocka_unit_test(test_independent),
         cmocka_unit_test_setup_teardown(test_file, scratch_make, scratch_remove),
         cmocka_unit_test(test_refused)};

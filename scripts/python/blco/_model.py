@@ -131,8 +131,12 @@ class Model:
 
     # --- values ---
 
+    @property
+    def _loss(self) -> str:
+        return self._facts.get("loss") or self.record.get("options", {}).get("loss", "squares")
+
     def predict(self, coords: Any) -> np.ndarray:
-        """The values of the model at coordinates: an array of indices (entries x modes), from 0; or, of a model
+        """The values of the model at coordinates, of binary data (loss="binary") the probabilities of a one: an array of indices (entries x modes), from 0; or, of a model
         with names, a DataFrame that has the columns of the modes, as the one that was decomposed: values are put into
         its bins. Where a name is none of the model, the value is nan."""
         if self.modes is not None and hasattr(coords, "columns") and hasattr(coords, "loc"):
@@ -153,7 +157,7 @@ class Model:
                 product *= self._arrays[n][some[:, n]]
             values[first : first + step] = product.sum(axis=1)
         values[(index < 0).any(axis=1)] = np.nan
-        return values
+        return -np.expm1(-values) if self._loss == "binary" else values
 
     def _check_range(self, n: int, index: np.ndarray, least: int = 0) -> None:
         if len(index) and not (least <= index.min() and index.max() < self.shape[n]):
@@ -161,14 +165,14 @@ class Model:
 
     def residuals(self, x: Any, **reading: Any) -> Any:
         """How far the entries of a tensor are from the model: a table with the name or index of each mode, value, model and
-        residual, for counts (loss="poisson") also pearson and p, as blco-predict(1) explains; without pandas a
-        dictionary of arrays. `x` as of cpd(); names that are none of the model have the values nan. The arguments are those
+        residual, for counts and binary data (loss="poisson", "binary") also pearson and p, as blco-predict(1) explains;
+        without pandas a dictionary of arrays. `x` as of cpd(); names that are none of the model have the values nan. The arguments are those
         of cpd() that say how a tensor is read: columns, value, bin, mask, index_base. A DataFrame or CSV file is read as
         the tensor of the model, unless they say otherwise."""
         index, values, columns = self._entries(x, reading)
-        loss = self._facts.get("loss") or self.record.get("options", {}).get("loss", "squares")
+        loss = self._loss
         known = (index >= 0).all(axis=1)
-        found = np.full((len(index), 4 if loss == "poisson" else 2), np.nan)
+        found = np.full((len(index), 2 if loss == "squares" else 4), np.nan)
         if known.any():
             with Tensor((index[known], values[known].astype(np.float64))) as tensor:
                 path = tensor.folder + "residuals.npy"
