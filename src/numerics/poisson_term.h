@@ -76,10 +76,10 @@ ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
     const double r =
         ((m < 700 ? m : 700) - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
     const double r2 = r * r, r4 = r2 * r2;
-    const double low = (1. / 2 - r / 6) + r2 * (1. / 24 - r / 120);
-    const double middle = (1. / 720 - r / 5040) + r2 * (1. / 40320 - r / 362880);
-    const double high =
-        (1. / 3628800 - r / 39916800) + r2 * ((1. / 479001600 - r / 6227020800) + r2 / 87178291200);
+    const double low = (1. / 2 - r * (1. / 6)) + r2 * (1. / 24 - r * (1. / 120));
+    const double middle = (1. / 720 - r * (1. / 5040)) + r2 * (1. / 40320 - r * (1. / 362880));
+    const double high = (1. / 3628800 - r * (1. / 39916800)) +
+                        r2 * ((1. / 479001600 - r * (1. / 6227020800)) + r2 * (1. / 87178291200));
     const double e = r - r2 * (low + r4 * (middle + r4 * high));
     uint64_t bits;
     double power; /* 2^-k */
@@ -112,8 +112,9 @@ ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
 /* Of a clipped count. */
 ROUNDED_FUNCTION struct poisson_term poisson_clipped_term(double x, double m, double h)
 {
-    const double rate = poisson_rate(m);
-    return poisson_term_of(x, 1 / poisson_chance(rate).one, 1 / rate, h);
+    const double rate = poisson_rate(m), chance = poisson_chance(rate).one;
+    const double inverse = 1 / (rate * chance); /* of both: a division takes longest */
+    return poisson_term_of(x, inverse * rate, inverse * chance, h);
 }
 
 /* The most known entries of a short row, which takes the diagonal step: fewer than R, so that its
