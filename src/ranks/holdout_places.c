@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
+#include "base/vector_clones.h"
 #include "numerics/random_counter.h"
 
-#define MOST_VALUES 0x1p29 /* of a model, about, that are computed for all entries */
+#define MOST_VALUES 0x1p27 /* of a model, about, that are computed for all entries */
 
 /* --- which entries --- */
 
@@ -201,13 +203,20 @@ void holdout_places_free(struct holdout_places *p)
 
 /* --- a model --- */
 
-static double value_of(const double *product, const double *row, uint64_t rank)
+#define BLOCK 256 /* rows whose values are computed at a time */
+
+/* value[i] = the model's where row i of `rows` is the row of the mode, and `product` that of the
+ * others. */
+VECTOR_CLONES static void find_values(double *value, uint64_t count, const double *product,
+                                      const double *rows, uint64_t rank)
 {
-    double sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (uint64_t r = 0; r < rank; r++)
-        sum += product[r] * row[r];
-    return sum;
+        for (uint64_t r = 0; r < rank; r++)
+            sum += product[r] * rows[i * rank + r];
+        value[i] = sum;
+    }
 }
 
 /* The first number of those of a fiber. */
@@ -235,15 +244,17 @@ static double place_of(const struct holdout_places *p, const struct ktensor *k, 
     for (int q = 0; q < p->shape.order; q++)
         for (uint64_t r = 0; q != n && r < k->rank; r++)
             product[r] *= k->factor[q][at[q] * k->rank + r];
-    const double own = value_of(product, rows + at[n] * k->rank, k->rank);
+    double own, value[BLOCK];
+    find_values(&own, 1, product, rows + at[n] * k->rank, k->rank);
     uint64_t next = known_from(p, n, p->fiber[n][s]);
     for (uint64_t i = 0; i < p->shape.dims[n]; i++) {
-        if (next < p->knowns[n] && p->known[n][next] == ((uint64_t)p->fiber[n][s] << 32 | i)) {
+        if (i % BLOCK == 0)
+            find_values(value, least_of(BLOCK, p->shape.dims[n] - i), product, rows + i * k->rank,
+                        k->rank);
+        if (next < p->knowns[n] && p->known[n][next] == ((uint64_t)p->fiber[n][s] << 32 | i))
             next++;
-            continue;
-        }
-        const double value = value_of(product, rows + i * k->rank, k->rank);
-        place += value > own ? 1 : value == own ? .5 : 0;
+        else
+            place += value[i % BLOCK] > own ? 1 : value[i % BLOCK] == own ? .5 : 0;
     }
     return place;
 }
