@@ -75,12 +75,18 @@ ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
                  k = shifted - shift;
     const double r =
         ((m < 700 ? m : 700) - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
-    const double r2 = r * r, r4 = r2 * r2;
-    const double low = (1. / 2 - r * (1. / 6)) + r2 * (1. / 24 - r * (1. / 120));
-    const double middle = (1. / 720 - r * (1. / 5040)) + r2 * (1. / 40320 - r * (1. / 362880));
-    const double high = (1. / 3628800 - r * (1. / 39916800)) +
-                        r2 * ((1. / 479001600 - r * (1. / 6227020800)) + r2 * (1. / 87178291200));
-    const double e = r - r2 * (low + r4 * (middle + r4 * high));
+    double sum = 1. / 6227020800; /* Horner's rule takes fewest registers */
+    sum = 1. / 479001600 - r * sum;
+    sum = 1. / 39916800 - r * sum;
+    sum = 1. / 3628800 - r * sum;
+    sum = 1. / 362880 - r * sum;
+    sum = 1. / 40320 - r * sum;
+    sum = 1. / 5040 - r * sum;
+    sum = 1. / 720 - r * sum;
+    sum = 1. / 120 - r * sum;
+    sum = 1. / 24 - r * sum;
+    sum = 1. / 6 - r * sum;
+    const double e = r - r * r * (1. / 2 - r * sum);
     uint64_t bits;
     double power; /* 2^-k */
     memcpy(&bits, &shifted, sizeof bits);
