@@ -35,7 +35,8 @@ enum status model_residuals_begin(struct model_residuals *m, struct error *error
     if (!m->loss_given && facts->known)
         m->loss = loss_of_word(facts->loss);
     if (m->unlisted_given && !m->loss->log_p)
-        return error_set(error, STATUS_INPUT, "%s: only with --loss poisson", m->unlisted_given);
+        return error_set(error, STATUS_INPUT, "%s: only with --loss poisson or binary",
+                         m->unlisted_given);
     if (!m->unlisted_given)
         m->unlisted = facts->unlisted == 1;
     TRY(model_entries_find_format(&m->entries, error));

@@ -93,13 +93,13 @@ struct loss {
 
     /* How unlikely a value is where the model has m: the natural logarithm of its p-value, twice
      * the probability of such a value or a larger one, or of such a value or a smaller one,
-     * whichever is less, and 1 at most; NaN where the value is unknown. NULL: the loss has no
-     * distribution. */
+     * whichever is less, and 1 at most (of two values the probability of the rarer one, and 1); NaN
+     * where the value is unknown. NULL: the loss has no distribution. */
     double (*log_p)(double value, double model);
 
     /* The probability of a smaller value, and a part v, from 0 to 1, of that of this one, among
      * values of 0 or more, or, if `least` is 1, of 1 or more: uniform from 0 to 1 where values are
-     * as the model has it and v is uniform. NULL where log_p is. */
+     * as the model has it and v is uniform. NULL where it would tell nothing. */
     double (*place)(double value, double model, double least, double v);
 
     /* The residual of an entry, how far its value is from that of the model: NaN where the value

@@ -72,8 +72,17 @@ static double residual(double value, double model)
     return copysign(sqrt(2 * poisson_clipped_misfit(value, poisson_rate(model))), value - .5);
 }
 
-/* The residual, that of Pearson, (x - p) / sqrt(p (1 - p)), and how likely it is that the value is
- * as unlikely as this one: its own probability where the other value is likelier, else 1. */
+/* Its own probability where the other value is likelier, else 1. */
+static double log_p(double value, double model)
+{
+    const double m = poisson_rate(model);
+    if (isnan(value - model))
+        return value - model;
+    const double own = value > 0 ? log(poisson_chance(m).one) : -m;
+    return own < -M_LN2 ? own : 0;
+}
+
+/* The residual, that of Pearson, (x - p) / sqrt(p (1 - p)), and the p-value. */
 static void residual_numbers(double value, double model, double *number)
 {
     number[0] = number[1] = number[2] = residual(value, model);
@@ -81,9 +90,8 @@ static void residual_numbers(double value, double model, double *number)
         return;
     const double m = poisson_rate(model);
     const struct poisson_chance chance = poisson_chance(m);
-    const double own = value > 0 ? chance.one : exp(-m);
     number[1] = value > 0 ? sqrt(exp(-m) / chance.one) : -sqrt(expm1(m));
-    number[2] = own < .5 ? own : 1;
+    number[2] = exp(log_p(value, model));
 }
 
 const struct loss loss_binary = {.rates = true,
@@ -103,6 +111,7 @@ const struct loss loss_binary = {.rates = true,
                                  .null_deviance = null_deviance,
                                  .null_model = "all entries have the same probability",
                                  .residual = residual,
+                                 .log_p = log_p,
                                  .residual_numbers = residual_numbers,
                                  .residuals = RESIDUAL_NUMBERS,
                                  .residual_name = {"residual", "pearson", "p"}};

@@ -113,13 +113,21 @@ static enum status find_means(struct slice_means *m, double k, double *sum,
     return STATUS_OK;
 }
 
+#define MOST_CHANCE .999 /* of means that are probabilities */
+
+/* The rate at which this mean is to be expected. */
+static double rate_of(const struct loss *loss, double mean)
+{
+    return loss->rate ? loss->rate(fmin(mean, MOST_CHANCE)) : mean;
+}
+
 /* The held-out errors of the means, of the entries that are left out. */
 static enum status find_errors(struct baseline *baseline, const struct slice_means *m,
                                const struct rank_tensor *t, const bool *left_out,
                                const struct loss *loss, struct error *error)
 {
     const struct coo *x = &t->input.x;
-    const double least = HOLDOUT_LEAST_RATE * m->mean;
+    const double least = HOLDOUT_LEAST_RATE * rate_of(loss, m->mean);
     int exponent = INT_MIN; /* values are below 2^exponent, so that squares do not overflow */
     double sum[3] = {0};    /* of the mean, of the slices' means; entries */
     for (uint64_t i = 0; i < x->nnz; i++) {
@@ -136,7 +144,9 @@ static enum status find_errors(struct baseline *baseline, const struct slice_mea
         const double value[2] = {m->mean, value_at(m, x, t->part.first, i, -1)};
         for (int k = 0; k < 2; k++) {
             const double d = ldexp(x->value[i], -exponent) - ldexp(value[k], -exponent);
-            sum[k] += loss->rates ? 2 * loss->misfit(x->value[i], fmax(value[k], least)) : d * d;
+            sum[k] += loss->rates
+                          ? 2 * loss->misfit(x->value[i], fmax(rate_of(loss, value[k]), least))
+                          : d * d;
         }
         sum[2]++;
     }

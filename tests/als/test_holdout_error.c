@@ -513,7 +513,7 @@ static void test_centred(void **state)
         fail_msg("%s", error.message);
     struct ktensor means;
     assert_int_equal(slice_means_append(&t.model, &t.means, &error), STATUS_OK);
-    const struct naive_error all = naive_error(&x, &p->holdout, &t.model, false);
+    const struct naive_error all = naive_error(&x, p, &t.model, false);
     assert_close(t.result.holdout_error.rmse, all.rmse, 1e-10);
     assert_close(t.result.holdout_error.mae, all.mae, 1e-10);
     assert_int_equal(ktensor_create(&means, &x.shape, 1, &error), STATUS_OK);
@@ -521,7 +521,7 @@ static void test_centred(void **state)
     for (int n = 0; n < 3; n++)
         memset(means.factor[n], 0, x.shape.dims[n] * sizeof *means.factor[n]);
     assert_int_equal(slice_means_append(&means, &t.means, &error), STATUS_OK);
-    assert_close(t.baseline.slices, naive_error(&x, &p->holdout, &means, false).rmse, 1e-10);
+    assert_close(t.baseline.slices, naive_error(&x, p, &means, false).rmse, 1e-10);
     assert_true(t.result.holdout_error.rmse < .6 * t.baseline.slices);
     assert_true(t.baseline.slices < t.baseline.mean);
     ktensor_free(&means);

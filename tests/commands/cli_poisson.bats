@@ -139,7 +139,7 @@ counts() {
         echo "$output"
         [ "$status" -eq 2 ] && [[ $output == "blco cpd: $message"* ]] && [ "${#lines[@]}" -eq 1 ]
     }
-    check "--solver mu: only with --loss poisson" --solver mu
+    check "--solver mu: only with --loss poisson or binary" --solver mu
     check "--inner 2: only with --solver mu" --inner 2
     check "--inner 2: only with --solver mu" --loss poisson --inner 2
     check "--inner: '0', expected" --loss poisson --solver mu --inner 0
