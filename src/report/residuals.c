@@ -16,9 +16,9 @@
 #define FEW_PARTS  256  /* parts that are looked at by all threads at a time                   */
 #define LEAST_ROOM 64   /* strange entries */
 
-#define KEPT        (UINT64_C(1) << 20)  /* p-values of listed entries, at least */
-#define KEPT_ABSENT (UINT64_C(1) << 16)  /* absent cells, at least */
-#define SEARCHED    UINT64_C(1000000000) /* rates that a search for these computes, at most */
+#define KEPT        (UINT64_C(1) << 20) /* p-values of listed entries, at least */
+#define KEPT_ABSENT (UINT64_C(1) << 16) /* absent cells, at least */
+#define SEARCHED    UINT64_C(300000000) /* rates that a search for these computes, at most */
 
 #define PLACE_SEED 6 /* of random numbers */
 
