@@ -66,7 +66,7 @@ static const struct cli_option residual_options[] = {
     {"--residuals", 0, "TENSOR", "show the N strangest entries and slices of TENSOR",
      CLI_NAME(struct job, of.path)},
     {"--loss", 0, "WHAT",
-     "{words}; poisson is for counts, with\np-values (the model's, else {default})",
+     "{words}: poisson and binary have\np-values (the model's, else {default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
      CLI_GIVEN(struct job, of.loss_given), .needs = "--residuals"},
     {"--unlisted", 0, "WHAT",

@@ -144,7 +144,7 @@ END
     plain() { sed -E 's/%(\.[0-9])?[a-z]+/#/g; s/-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?/#/g; s/(column .|value )amount/\1#/g'; }
     cat "$ROOT"/src/als/findings.c "$ROOT/src/commands/cpd/cpd_summary.c" | tr -d '\n' | sed 's/" *"//g; s/(column .|value )%s/\1#/g; s/%s//g' -E | plain | tr -s '#' >strings
     sed -n '/^\.Ss What the summary says about the result/,/^\.Ss Tensors/s/^\.It Qq //p' "$ROOT/man/blco-cpd.1" >explained
-    [ "$(wc -l <explained)" -eq 21 ]
+    [ "$(wc -l <explained)" -eq 23 ]
     while read -r message; do
         plain <<<"$message" | tr '#:;(),' '\n' | while read -r part; do
             part=${part%s}

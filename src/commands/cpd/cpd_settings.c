@@ -235,8 +235,8 @@ static const struct cli_option model_options[] = {
      CMD_SEED(struct cpd_settings, runs.guess.seed), .initial = "1",
      CLI_GIVEN(struct cpd_settings, seed_given), .used_most = true},
     {"--starts", 0, "N",
-     "run from N random starts, with consecutive seeds;\nwrite the best model, show which others "
-     "agree; auto:\nuntil the best was found three times, 30 at most\n({default})",
+     "run from N random starts and write the best model;\nauto: until it was found three times, or "
+     "30 ({default})",
      CLI_SETTINGS(set_starts), .words = starts_words, .initial = "1", .used_most = true},
     {"--init", 0, "START",
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
