@@ -107,7 +107,7 @@ static double log_scaled_erfc(double z)
 
 /* Which tail of the gamma distribution: P(a, m), the probability of a or more counts where m are
  * expected, or Q(a, m) = 1 - P(a, m), that of a - 1 counts or fewer. */
-enum tail { TAIL_P = 1, TAIL_Q = -1 };
+enum tail { TAIL_P, TAIL_Q };
 
 /* log P or log Q where a is large and near m: the normal distribution, with corrections for its
  * skewness (N. M. Temme, *The asymptotic expansion of the incomplete gamma functions*, SIAM Journal
@@ -130,8 +130,9 @@ static double log_near_tail(double a, double m, enum tail tail)
             sum = sum * eta + coefficient[k][n];
         skewed = skewed / a + sum;
     }
-    skewed *= -tail / sqrt(2 * M_PI * a);
-    if (tail * eta > 0) /* the tail has the middle of the distribution */
+    const double sign = tail == TAIL_P ? 1 : -1;
+    skewed *= -sign / sqrt(2 * M_PI * a);
+    if (sign * eta > 0) /* the tail has the middle of the distribution */
         return log1p(exp(-misfit) * (skewed - exp(log_scaled_erfc(root)) / 2));
     return log(exp(log_scaled_erfc(root)) / 2 + skewed) - misfit;
 }
