@@ -363,8 +363,8 @@ static void test_failing_allocations(void **state)
     coo_free(&x);
 }
 
-/* The sanitizer of threads takes minutes for the search, which waits for its slowest thread often;
- * that of addresses runs all. */
+/* Under the sanitizer of threads the search does not end within minutes, for a reason that is not
+ * known yet; that of addresses runs all. */
 int main(void)
 {
 #if defined(__has_feature)
