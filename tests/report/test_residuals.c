@@ -399,11 +399,6 @@ static void false_alarms(void **state)
  * known yet; that of addresses runs all. */
 int main(void)
 {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    return 0;
-#endif
-#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_count_and_cut),  cmocka_unit_test(the_same_bits),
         cmocka_unit_test(the_strangest_slices), cmocka_unit_test(adjusted_p_values),

@@ -367,11 +367,6 @@ static void test_failing_allocations(void **state)
  * known yet; that of addresses runs all. */
 int main(void)
 {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    return 0;
-#endif
-#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_more_than_can_be_visited), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_all_entries), cmocka_unit_test(test_long_modes),
