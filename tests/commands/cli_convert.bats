@@ -133,6 +133,7 @@ entries() { zcat -f "$1" | awk -v n="$2" 'NF == n' | sort; }
 }
 
 @test "no file is left if a file may not grow" {
+    [[ $BLCO != */tsan/* ]] || skip "the thread sanitizer itself writes larger files"
     "$BLCO" generate x.tns -q --preset uber --scale 0.05
     "$BLCO" convert -q x.tns x.blco
     mkdir out
