@@ -66,7 +66,7 @@ struct extrapolate_tile : row_tile<Real, WIDTH, WIDTH <= 32 ? 2 : 1> {
 
 /* A lane's pairs of entries of a tile, in the order of store_octet. */
 template <typename T> struct lane_pairs {
-    pair<typename T::Real> of[T::OCTETS][T::BLOCKS][2];
+    pair<typename T::Real> entry[T::OCTETS][T::BLOCKS][2];
 
     /* Beyond the end they are zeros. */
     __device__ __forceinline__ void load(const void *from, const matrix_shape &shape,
@@ -81,9 +81,9 @@ template <typename T> struct lane_pairs {
                     (const typename T::Real *)from + row * shape.ld + 2 * (lane / 4);
 #pragma unroll
                 for (int b = 0; b < T::BLOCKS; b++)
-                    of[o][b][i] = row < shape.rows && 16 * b + 2 * (lane / 4) < shape.ld
-                                      ? *(const pair<typename T::Real> *)(entries + 16 * b)
-                                      : pair<typename T::Real>{};
+                    entry[o][b][i] = row < shape.rows && 16 * b + 2 * (lane / 4) < shape.ld
+                                         ? *(const pair<typename T::Real> *)(entries + 16 * b)
+                                         : pair<typename T::Real>{};
             }
     }
 };
@@ -111,7 +111,7 @@ extrapolate_tile_rows(double (&c)[T::OCTETS][T::BLOCKS][4], const dense_extrapol
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
                     const auto y =
-                        extrapolated(factor, a.of[o][b][i].x[h], s.of[o][b][i].x[h], clip);
+                        extrapolated(factor, a.entry[o][b][i].x[h], s.entry[o][b][i].x[h], clip);
                     c[o][b][2 * h + i] = column < shape.rank ? (double)y : 0.0;
                 }
         }

@@ -17,8 +17,8 @@ __device__ double diagonal_of(const dense_modes &modes, double ridge, uint64_t r
 }
 
 __global__ void prepare_kernel(const dense_modes modes, double ridge, const double *lambda,
-                               const nonneg_floor of, double rows, uint32_t width, double *system,
-                               const int *halt)
+                               const nonneg_floor limits, double rows, uint32_t width,
+                               double *system, const int *halt)
 {
     const uint64_t e = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= (uint64_t)width * width || (halt && *halt))
@@ -34,14 +34,15 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
     const double norm = inside ? modes.norm[modes.mode][r] : 1;
     const double weight = inside ? lambda[r] : 0;
     const double of_m = inside ? scale(modes, (uint32_t)r) : 0;
-    behind[SCALE_OF_M * width] = of_m * of.lowest > 1 ? 0 : of_m * inverse; /* a NaN stays */
+    behind[SCALE_OF_M * width] = of_m * limits.lowest > 1 ? 0 : of_m * inverse; /* a NaN stays */
     behind[SCALE_OF_A * width] = weight / (norm != 0 ? norm : 1);
     behind[DIAGONAL * width] = diagonal;
     double largest = 0; /* max over s of lambda_s sqrt(V(s,s)) */
     for (uint32_t k = 0; k < modes.rank; k++)
         largest = fmax(largest, fabs(lambda[k]) * sqrt(diagonal_of(modes, ridge, k)));
-    const double least = of.lost * largest / sqrt(diagonal);
-    behind[LEAST * width] = inverse == 0 ? 0 : of.floor / sqrt(rows) * fmax(fabs(weight), least);
+    const double least = limits.lost * largest / sqrt(diagonal);
+    behind[LEAST * width] =
+        inverse == 0 ? 0 : limits.floor / sqrt(rows) * fmax(fabs(weight), least);
 }
 
 } // namespace
@@ -58,11 +59,11 @@ cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
                                  const double *lambda, uint64_t rows, enum precision precision,
                                  double *system, const int *halt, cudaStream_t stream)
 {
-    const nonneg_floor of =
+    const nonneg_floor limits =
         precision == PRECISION_SINGLE ? nonneg_floor_single : nonneg_floor_double;
     const uint32_t width = nonneg_width(modes->rank);
     const uint32_t blocks = (uint32_t)(((uint64_t)width * width + 255) / 256);
-    prepare_kernel<<<blocks, 256, 0, stream>>>(*modes, ridge, lambda, of, (double)rows, width,
+    prepare_kernel<<<blocks, 256, 0, stream>>>(*modes, ridge, lambda, limits, (double)rows, width,
                                                system, halt);
     return cudaGetLastError();
 }

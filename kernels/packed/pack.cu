@@ -263,7 +263,7 @@ __device__ uint64_t field_of(const packed_group &g, double power, double value)
 
 template <typename Line>
 __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint64_t last,
-                      const uint64_t *__restrict__ offset, uint8_t *__restrict__ out)
+                      const uint64_t *__restrict__ offset, uint8_t *__restrict__ packed)
 {
     __shared__ uint32_t vector[WARPS][PACKED_UPPER_WORDS];
     uint64_t warp = first * pack_groups(a.segment_nnz) + static_cast<uint64_t>(blockIdx.x) * WARPS +
@@ -273,7 +273,7 @@ __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint6
         return;
     const packed_group g = a.group[warp];
     const Line *line = static_cast<const Line *>(a.line) + p.first;
-    uint8_t *bytes = out + (offset[p.segment] - offset[first]);
+    uint8_t *bytes = packed + (offset[p.segment] - offset[first]);
     uint32_t *word = reinterpret_cast<uint32_t *>(bytes + g.at);
     const uint32_t lane = threadIdx.x % WARP;
     if (lane == 0) {
@@ -329,14 +329,14 @@ extern "C" cudaError_t pack_measure(const pack_args *a, cudaStream_t stream)
 }
 
 extern "C" cudaError_t pack_write(const pack_args *a, uint64_t first, uint64_t count,
-                                  const uint64_t *offset, uint8_t *out, cudaStream_t stream)
+                                  const uint64_t *offset, uint8_t *packed, cudaStream_t stream)
 {
     if (count == 0)
         return cudaSuccess;
     unsigned blocks = thread_blocks(count * pack_groups(a->segment_nnz), WARPS);
     if (a->words == 1)
-        write<uint64_t><<<blocks, THREADS, 0, stream>>>(*a, first, first + count, offset, out);
+        write<uint64_t><<<blocks, THREADS, 0, stream>>>(*a, first, first + count, offset, packed);
     else
-        write<uint128><<<blocks, THREADS, 0, stream>>>(*a, first, first + count, offset, out);
+        write<uint128><<<blocks, THREADS, 0, stream>>>(*a, first, first + count, offset, packed);
     return cudaGetLastError();
 }

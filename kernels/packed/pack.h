@@ -43,7 +43,7 @@ cudaError_t pack_measure(const struct pack_args *args, cudaStream_t stream);
  * goes to out + (offset[s] - offset[first]), a multiple of PACK_SEGMENT_ALIGN. offset (segments).
  */
 cudaError_t pack_write(const struct pack_args *args, uint64_t first, uint64_t count,
-                       const uint64_t *offset, uint8_t *out, cudaStream_t stream);
+                       const uint64_t *offset, uint8_t *packed, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

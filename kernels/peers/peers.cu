@@ -11,14 +11,14 @@ constexpr unsigned THREADS = 256;
 constexpr uint64_t MOST_BLOCKS = 1 << 11; /* what comes through NVLink keeps fewer busy */
 
 template <typename Real> struct sum {
-    static __device__ Real of(Real x, Real y)
+    static __device__ Real combine(Real x, Real y)
     {
         return x + y;
     }
 };
 
 template <typename Real> struct largest_of {
-    static __device__ Real of(Real x, Real y)
+    static __device__ Real combine(Real x, Real y)
     {
         return x > y ? x : y;
     }
@@ -29,7 +29,7 @@ template <typename Real> struct one_number {
     Real x[1];
 };
 
-template <typename Real, typename Vector, template <typename> class Of>
+template <typename Real, typename Vector, template <typename> class Reduction>
 __global__ void __launch_bounds__(THREADS)
     sum_kernel(const peer_arrays arrays, Vector *to, uint64_t vectors)
 {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS)
             const Vector next = ((const Vector *)arrays.from[k])[i];
 #pragma unroll
             for (int e = 0; e < Vector::LENGTH; e++)
-                total.x[e] = Of<Real>::of(total.x[e], next.x[e]);
+                total.x[e] = Reduction<Real>::combine(total.x[e], next.x[e]);
         }
         to[i] = total;
     }

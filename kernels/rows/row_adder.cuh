@@ -31,8 +31,8 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     double sum[PAIRS][4];      /* tiles of G                                                   */
     row_numbers numbers; /* of the threads, whose sum is 4 WARPS times that of the row         */
 
-    __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &of)
-        : a(args), room(of), batches(args.mttkrp, reinterpret_cast<T *>(of.g)),
+    __device__ __forceinline__ row_adder(const row_systems_args &args, row_room<COLUMNS> &storage)
+        : a(args), room(storage), batches(args.mttkrp, reinterpret_cast<T *>(storage.g)),
           warp(warp_of_thread<WARPS>()), lane(lane_of_thread<WARPS>()), t(lane % 4), g(lane / 4)
     {
     }
@@ -102,11 +102,11 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         using entries = row_entries<X, AT_ONCE>;
 #pragma unroll
         for (int i = 0; i < COUNT; i += AT_ONCE) {
-            const entries some = reinterpret_cast<const entries *>(
+            const entries loaded = reinterpret_cast<const entries *>(
                 row)[block_pair_of(order, i / AT_ONCE) * TILE_SIDE + at];
 #pragma unroll
             for (int e = 0; e < AT_ONCE; e++)
-                x[i + e] = some.x[e];
+                x[i + e] = loaded.x[e];
         }
     }
 
@@ -198,12 +198,12 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         return sum + __shfl_xor_sync(ALL, sum, 16);
     }
 
-    /* both = x of nonzeros t and t + 4. */
-    __device__ __forceinline__ void of_both(double x, double (&both)[2]) const
+    /* pair = x of nonzeros t and t + 4. */
+    __device__ __forceinline__ void to_pair(double x, double (&pair)[2]) const
     {
         const double other = __shfl_xor_sync(ALL, x, 4);
-        both[0] = lane & 4 ? other : x;
-        both[1] = lane & 4 ? x : other;
+        pair[0] = lane & 4 ? other : x;
+        pair[1] = lane & 4 ? x : other;
     }
 
     /* b += c z. */
@@ -240,17 +240,17 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
             multiply<GATHERS>(which, half, z[half]);
             m[half] = part_of_value(z[half], old);
         }
-        const factors of = term_of(x, sum_of_value(m));
-        of_both(of.c, c);
+        const factors terms = term_of(x, sum_of_value(m));
+        to_pair(terms.c, c);
         if (is_weighed())
-            of_both(of.q, q);
+            to_pair(terms.q, q);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             add_vector(c[half], z[half]);
             for (int i = 0; is_weighed() && i < OWN; i++)
                 part_of_q(i) += q[half] * z[half][i];
         }
-        of_both(of.w, w);
+        to_pair(terms.w, w);
         add_matrix(w, z);
     }
 

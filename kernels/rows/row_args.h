@@ -29,9 +29,9 @@ struct row_common {
     double *inverse; /* (R): its inverse; of counts, that of `linear`, or 0 */
     double *cell;    /* (R) of row_whole (numerics/row_term.h)                            */
     double *now;     /* (R): times the old rows, their weights                           */
-    double *out;     /* (R): times the solved rows, the new rows                         */
-    double *linear;  /* (R) of counts: h times the products of the other modes' column sums */
-    double *unit;    /* (R) of counts: by which a solved row is longer than the model's  */
+    double *out_scale; /* (R): times the solved rows, the new rows                         */
+    double *linear;    /* (R) of counts: h times the products of the other modes' column sums */
+    double *unit;      /* (R) of counts: by which a solved row is longer than the model's  */
 };
 
 /* A row that chunks share. Part 2 s is that of the row that begins before chunk s, part 2 s + 1

@@ -155,10 +155,10 @@ template <typename T, int COLUMNS> struct row_batches {
     }
 
     /* The lane after the last one that has the row of this lane. */
-    __device__ __forceinline__ int end_of_row(int of) const
+    __device__ __forceinline__ int end_of_row(int place) const
     {
-        const uint32_t later = heads >> of >> 1;
-        return later ? of + __ffs(static_cast<int>(later)) : size;
+        const uint32_t later = heads >> place >> 1;
+        return later ? place + __ffs(static_cast<int>(later)) : size;
     }
 
     /* Whether a later window has the next nonzeros, or a row that begins now may not lie in this

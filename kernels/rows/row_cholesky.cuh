@@ -29,8 +29,8 @@ template <typename ROOM> struct row_cholesky {
     const uint32_t lane, g, t;
     const uint32_t blocks; /* of 8 rows */
 
-    __device__ __forceinline__ row_cholesky(const row_problem &problem, ROOM &of)
-        : p(problem), room(of), lane(threadIdx.x % WARP), g(lane / 4), t(lane % 4),
+    __device__ __forceinline__ row_cholesky(const row_problem &problem, ROOM &storage)
+        : p(problem), room(storage), lane(threadIdx.x % WARP), g(lane / 4), t(lane % 4),
           blocks((problem.rank + TILE_SIDE - 1) / TILE_SIDE)
     {
     }

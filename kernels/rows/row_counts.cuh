@@ -13,9 +13,9 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
     const double least;   /* of the row's counts above 0 */
     double linear[PARTS]; /* the part of the gradient that does not depend on the row */
 
-    __device__ __forceinline__ row_improver(const row_problem &problem, row_room<COLUMNS> &of,
+    __device__ __forceinline__ row_improver(const row_problem &problem, row_room<COLUMNS> &storage,
                                             const row_common &of_rows, double least_count)
-        : solver(problem, of), common(of_rows), least(least_count)
+        : solver(problem, storage), common(of_rows), least(least_count)
     {
         for (int k = 0; k < PARTS; k++) {
             const uint32_t r = entry(k);

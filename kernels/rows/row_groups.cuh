@@ -49,7 +49,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     const int home;               /* the group's first lane                */
     const double (&now)[COLUMNS]; /* shared */
     const char *table[FIXED];     /* of each gather: the lane's column */
-    uint32_t apart[VECTORS];      /* from there to the lane's vectors  */
+    uint32_t offset[VECTORS];     /* from there to the lane's vectors  */
     const uint32_t *base;         /* of the block, or NULL             */
     uint64_t at, end;             /* of the window, of the range       */
     index_words<ANY> index;       /* of the lane's nonzero in the window ... */
@@ -70,11 +70,11 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     {
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
-            apart[k] = min(vector_number(k), a.mttkrp.vectors - 1) * VECTOR_BYTES;
+            offset[k] = min(vector_number(k), a.mttkrp.vectors - 1) * VECTOR_BYTES;
         if constexpr (GATHERS != ANY)
 #pragma unroll
             for (int g = 0; g < GATHERS; g++)
-                table[g] = static_cast<const char *>(a.mttkrp.gather[g].rows) + apart[0];
+                table[g] = static_cast<const char *>(a.mttkrp.gather[g].rows) + offset[0];
     }
 
     /* The lane's k-th vector of a row. */
@@ -96,12 +96,12 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
             x[k] = ldg_entries(
-                reinterpret_cast<const piece *>(k > 0 ? from + (apart[k] - apart[0]) : from));
+                reinterpret_cast<const piece *>(k > 0 ? from + (offset[k] - offset[0]) : from));
     }
 
     __device__ __forceinline__ void load_old(piece (&x)[VECTORS], uint32_t i) const
     {
-        load(x, static_cast<const char *>(a.old) + apart[0], i);
+        load(x, static_cast<const char *>(a.old) + offset[0], i);
     }
 
     /* Entry e of an old row. */
@@ -172,7 +172,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     {
         if constexpr (GATHERS != ANY)
             return table[g];
-        return static_cast<const char *>(a.mttkrp.gather[g].rows) + apart[0];
+        return static_cast<const char *>(a.mttkrp.gather[g].rows) + offset[0];
     }
 
     /* ... the row that the lane's nonzero gathers. */
@@ -274,7 +274,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     /* Batch k of the window. STARTS: in some group, a row begins in it. */
     template <bool STARTS, typename USE> __device__ __forceinline__ void take_batch(int k, USE &use)
     {
-        double z[AT_ONCE][ENTRIES], m[AT_ONCE], of[AT_ONCE][ENTRIES];
+        double z[AT_ONCE][ENTRIES], m[AT_ONCE], own[AT_ONCE][ENTRIES];
         piece fresh[AT_ONCE][VECTORS];
         uint32_t which[AT_ONCE];
         if constexpr (STARTS)
@@ -291,12 +291,12 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         for (int u = 0; u < AT_ONCE; u++) {
 #pragma unroll
             for (int e = 0; e < ENTRIES; e++)
-                of[u][e] = u > 0 ? of[u - 1][e] : old[e];
+                own[u][e] = u > 0 ? own[u - 1][e] : old[e];
             if (STARTS && bit_of(starts, k, u))
 #pragma unroll
                 for (int e = 0; e < ENTRIES; e++)
-                    of[u][e] = times_now(fresh[u], e);
-            m[u] = part_of_value(of[u], z[u]);
+                    own[u][e] = times_now(fresh[u], e);
+            m[u] = part_of_value(own[u], z[u]);
         }
         use.take_values(k, sum_of_value(m));
 #pragma unroll
@@ -304,7 +304,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
             if (STARTS && bit_of(starts, k, u)) {
                 if (u > 0)
                     use.end_row();
-                begin_row(which[u], of[u]);
+                begin_row(which[u], own[u]);
             }
             use.add(k, u, z[u]);
         }
@@ -330,14 +330,14 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     }
 };
 
-/* KERNEL<T, GATHERS, LANES>::of() of such systems. Where any number of rows is gathered, they are
- * waited for two by two. */
+/* KERNEL<T, GATHERS, LANES>::choice() of such systems. Where any number of rows is gathered, they
+ * are waited for two by two. */
 template <template <typename, int, int> class KERNEL, typename T, int GATHERS>
 auto group_kernel_by_lanes(uint32_t rank)
 {
     if (rank <= 4 * ENTRIES)
-        return KERNEL<T, GATHERS, 4>::of();
-    return rank <= 8 * ENTRIES ? KERNEL<T, GATHERS, 8>::of() : KERNEL<T, GATHERS, 16>::of();
+        return KERNEL<T, GATHERS, 4>::choice();
+    return rank <= 8 * ENTRIES ? KERNEL<T, GATHERS, 8>::choice() : KERNEL<T, GATHERS, 16>::choice();
 }
 
 template <template <typename, int, int> class KERNEL, typename T>

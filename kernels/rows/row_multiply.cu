@@ -15,7 +15,7 @@ template <int COLUMNS> constexpr int part_length = 1 + 2 * COLUMNS;
 /* Of all rows: of each component what struct row_common has, 0 beyond the rank; `unit` times a
  * count of 1. */
 template <int COLUMNS> struct multiply_common {
-    double now[COLUMNS], linear[COLUMNS], inverse[COLUMNS], out[COLUMNS], unit[COLUMNS];
+    double now[COLUMNS], linear[COLUMNS], inverse[COLUMNS], out_scale[COLUMNS], unit[COLUMNS];
 
     /* By a whole thread block. */
     __device__ __forceinline__ void fill(const row_systems_args &a)
@@ -23,7 +23,7 @@ template <int COLUMNS> struct multiply_common {
         fill_common(now, a.common.now, a.rank);
         fill_common(linear, a.common.linear, a.rank);
         fill_common(inverse, a.common.inverse, a.rank);
-        fill_common(out, a.common.out, a.rank);
+        fill_common(out_scale, a.common.out_scale, a.rank);
         fill_common(unit, a.common.unit, a.rank, a.rules.count);
         __syncthreads();
     }
@@ -47,9 +47,9 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     int counts;       /* of the row, above 0 */
     double violation; /* of the chunk, times a count of 1 */
 
-    __device__ __forceinline__ multiplier(groups &of, const multiply_common<COLUMNS> &all,
+    __device__ __forceinline__ multiplier(groups &lane_groups, const multiply_common<COLUMNS> &all,
                                           uint32_t which, bool begun)
-        : g(of), a(of.a), common(all), chunk(which), head(begun), violation(0)
+        : g(lane_groups), a(lane_groups.a), common(all), chunk(which), head(begun), violation(0)
     {
         clear();
     }
@@ -170,7 +170,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
                 WEIGHED && a.rules.weighed ? common.linear[r] + q[e] : common.linear[r];
             const double inverse =
                 WEIGHED && a.rules.weighed ? inverse_or_zero(linear) : common.inverse[r];
-            const double old = g.old[e] * common.out[r];
+            const double old = g.old[e] * common.out_scale[r];
             const double gradient = (linear - b[e]) * common.unit[r];
             const double violated = fabs(old < gradient ? old : gradient);
             const bool solves = counts > 0 && r < a.rank;
@@ -256,7 +256,7 @@ struct multiply_choice {
 };
 
 template <typename T, int GATHERS, int LANES> struct multiply_kernel {
-    static multiply_choice of()
+    static multiply_choice choice()
     {
         return {multiply_chunks<T, GATHERS, LANES>, multiply_joins<T, LANES>, GROUP_THREADS / LANES,
                 part_length<LANES * ENTRIES>};

@@ -8,10 +8,10 @@
 /* What two warps tell each other of a step: each finds the products and the terms of half of its
  * nonzeros. A lane has two of these, which stand side by side, as matrix instructions take them. */
 template <int COLUMNS> struct run_exchange {
-    using both = row_entries<double, 2>;
+    using pair = row_entries<double, 2>;
     static constexpr int LD = COLUMNS + 2; /* four rows lie in different banks */
-    both z[RUN_STEP / 2][LD];              /* (two nonzeros, entries of block after block) */
-    both term[RUN_STEP];                   /* c, w                                         */
+    pair z[RUN_STEP / 2][LD];              /* (two nonzeros, entries of block after block) */
+    pair term[RUN_STEP];                   /* c, w                                         */
 };
 
 template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<T, BLOCKS, COUNTS> {
@@ -56,20 +56,20 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
     __device__ __forceinline__ void add_own(const RUN &run, int step, const double (&old)[BLOCKS])
     {
         double z[LANE][BLOCKS], m[LANE];
-        run.multiply(step, [&](int first, int, const typename RUN::products &some) {
+        run.multiply(step, [&](int first, int, const typename RUN::products &products) {
 #pragma unroll
             for (int u = 0; u < RUN::ROWS_AT_ONCE; u++)
 #pragma unroll
                 for (int i = 0; i < BLOCKS; i++)
-                    z[first + u][i] = some[u][i];
+                    z[first + u][i] = products[u][i];
         });
 #pragma unroll
         for (int u = 0; u < LANE; u++)
             m[u] = part_of_value(z[u], old);
-        const factors of = terms_of(run, step, m);
+        const factors terms = terms_of(run, step, m);
 #pragma unroll
         for (int u = 0; u < LANE; u++)
-            add_vector(moved(of.c, 2 * u, TILE_SIDE), z[u]);
+            add_vector(moved(terms.c, 2 * u, TILE_SIDE), z[u]);
 #pragma unroll
         for (int u = 0; u < LANE; u += 2) {
             double w[2];
@@ -77,7 +77,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
             for (int half = 0; half < 2; half++) {
                 to_tiles(z[u + half]);
                 /* of squares, all nonzeros of a run have the same w */
-                w[half] = COUNTS ? moved(of.w, TILE_SIDE * t + 2 * (u + half)) : of.w;
+                w[half] = COUNTS ? moved(terms.w, TILE_SIDE * t + 2 * (u + half)) : terms.w;
             }
             add_matrix(w, z + u);
         }
@@ -90,19 +90,19 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
         const uint32_t e = lane % TILE_SIDE;
         auto *z = to.z[threadIdx.x / TILE_SIDE] + e;
         double m[LANE] = {};
-        run.multiply(step, [&](int, int first, const typename RUN::products &some) {
+        run.multiply(step, [&](int, int first, const typename RUN::products &products) {
             constexpr int COUNT = RUN::PIECES_AT_ONCE * RUN::ENTRIES;
             double old[COUNT];
             read(room.old + first * TILE_SIDE, e, 0, old);
 #pragma unroll
             for (int u = 0; u < LANE; u++)
-                m[u] += part_of_value(some[u], old);
+                m[u] += part_of_value(products[u], old);
 #pragma unroll
             for (int i = 0; i < COUNT; i++)
-                z[(first + i) * TILE_SIDE] = {some[0][i], some[1][i]};
+                z[(first + i) * TILE_SIDE] = {products[0][i], products[1][i]};
         });
-        const factors of = terms_of(run, step, m);
-        to.term[threadIdx.x / (2 * WARPS)] = {of.c, of.w};
+        const factors terms = terms_of(run, step, m);
+        to.term[threadIdx.x / (2 * WARPS)] = {terms.c, terms.w};
     }
 
     /* Adds the step that both warps have put. */
@@ -118,9 +118,9 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
 #pragma unroll
             for (int i = 0; i < BLOCKS; i++) {
                 const int block = 2 * block_pair_of(order, i / 2) + i % 2;
-                const auto both = from.z[first + t][block * TILE_SIDE + g];
-                z[0][i] = both.x[0];
-                z[1][i] = both.x[1];
+                const auto z_pair = from.z[first + t][block * TILE_SIDE + g];
+                z[0][i] = z_pair.x[0];
+                z[1][i] = z_pair.x[1];
             }
 #pragma unroll
             for (int half = 0; half < 2; half++) {

@@ -53,11 +53,11 @@ __device__ bool invert(double *x, double *column, uint32_t rank)
             column[threadIdx.x] = x[threadIdx.x * rank + k];
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < rank * rank; i += INVERSE_THREADS) {
-            const uint32_t row = i / rank, of = i % rank;
-            if (row == k || of == k)
-                x[i] = row == of ? -by : column[row + of - k] * by;
+            const uint32_t row = i / rank, col = i % rank;
+            if (row == k || col == k)
+                x[i] = row == col ? -by : column[row + col - k] * by;
             else
-                x[i] -= column[row] * column[of] * by;
+                x[i] -= column[row] * column[col] * by;
         }
         __syncthreads();
     }
@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(INVERSE_THREADS)
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < entries; i += INVERSE_THREADS) {
-        const uint32_t row = i / rank, of = i % rank;
-        matrix[i] = row == of ? 1 : a.common.v[i] * scale[row] * scale[of];
+        const uint32_t row = i / rank, col = i % rank;
+        matrix[i] = row == col ? 1 : a.common.v[i] * scale[row] * scale[col];
     }
     __syncthreads();
     const bool good = invert(matrix, column, rank);

@@ -52,8 +52,8 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
     static constexpr int PARTS = room_of::PARTS;
     double a[PARTS], q[PARTS], d[PARTS];
 
-    __device__ __forceinline__ row_solver(const row_problem &problem, room_of &of)
-        : factor(problem, of)
+    __device__ __forceinline__ row_solver(const row_problem &problem, room_of &storage)
+        : factor(problem, storage)
     {
     }
 
@@ -117,7 +117,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
 
     /* The diagonal of H, and its inverse, 0 where the entry says nothing (row_whole). */
     struct diagonal {
-        double of[PARTS], inverse[PARTS];
+        double entry[PARTS], inverse[PARTS];
     };
 
     /* Coordinate r of d, of which x has the row of H; whether step^2 H_rr is above `enough`. All
@@ -136,9 +136,9 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
 #pragma unroll
         for (int k = 0; k < PARTS; k++) {
             const bool own = entry(k) == r;
-            q[k] = fma(-step, own ? of_h.of[k] : x[k], q[k]);
+            q[k] = fma(-step, own ? of_h.entry[k] : x[k], q[k]);
             d[k] += own ? step : 0;
-            moved |= own && step * step * of_h.of[k] > enough;
+            moved |= own && step * step * of_h.entry[k] > enough;
         }
         return moved;
     }
@@ -152,9 +152,9 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
         double x[PARTS], next[PARTS];
 #pragma unroll
         for (int k = 0; k < PARTS; k++) {
-            of_h.of[k] = entry(k) < p.rank ? entry_of_h(entry(k), entry(k)) : 0;
+            of_h.entry[k] = entry(k) < p.rank ? entry_of_h(entry(k), entry(k)) : 0;
             const double least = entry(k) < p.rank ? ROW_SINGULAR * this->whole(entry(k)) : 0;
-            of_h.inverse[k] = of_h.of[k] > least ? 1 / of_h.of[k] : 0;
+            of_h.inverse[k] = of_h.entry[k] > least ? 1 / of_h.entry[k] : 0;
         }
         read_row(0, x);
         for (bool moved = true; moved && passes > 0; passes--) {

@@ -21,27 +21,27 @@ __global__ void make_common(const __grid_constant__ row_common_args a)
 {
     const uint32_t rank = a.modes.rank;
     const uint32_t i = blockIdx.x, j = threadIdx.x;
-    const double apart = 1 / scale(a.modes, i); /* how much longer the other modes' columns are */
+    const double m_norm = 1 / scale(a.modes, i); /* how much longer the other modes' columns are */
     if (!a.rules.rates)
         a.to.v[i * rank + j] =
-            a.rules.unlisted * hadamard(a.modes, i * rank + j, false) * apart / scale(a.modes, j);
+            a.rules.unlisted * hadamard(a.modes, i * rank + j, false) * m_norm / scale(a.modes, j);
     if (j != 0)
         return;
     const double norm = a.modes.norm[a.modes.mode][i];
-    a.to.now[i] = a.lambda[i] / (norm != 0 ? norm : 1) / apart;
-    a.to.out[i] = apart;
+    a.to.now[i] = a.lambda[i] / (norm != 0 ? norm : 1) / m_norm;
+    a.to.out_scale[i] = m_norm;
     if (a.rules.rates) {
         double linear = a.rules.unlisted;
         for (int n = 0; n < a.modes.order; n++)
             linear *= n == a.modes.mode ? 1 : a.sum[n][i];
         a.to.linear[i] = linear;
         a.to.inverse[i] = inverse_or_zero(linear);
-        a.to.unit[i] = 1 / apart;
-        a.to.ridge[i] = POISSON_RIDGE * apart * apart / rank;
+        a.to.unit[i] = 1 / m_norm;
+        a.to.ridge[i] = POISSON_RIDGE * m_norm * m_norm / rank;
         return;
     }
-    a.to.ridge[i] = row_ridge(&a.rules, fabs(a.lambda[i])) * apart * apart;
-    a.to.cell[i] = hadamard(a.modes, i * rank + i, false) / a.cells * apart * apart;
+    a.to.ridge[i] = row_ridge(&a.rules, fabs(a.lambda[i])) * m_norm * m_norm;
+    a.to.cell[i] = hadamard(a.modes, i * rank + i, false) / a.cells * m_norm * m_norm;
     a.to.inverse[i] = 1 / a.to.ridge[i];
 }
 
@@ -107,7 +107,7 @@ __global__ void find_rows(const __grid_constant__ row_search_args a)
 }
 
 /* In one thread block, in a fixed order. */
-__global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
+__global__ void sum_totals(const row_totals *totals, uint32_t count, row_totals *to,
                            const __grid_constant__ row_model_args model,
                            const __grid_constant__ row_common common, uint32_t rank)
 {
@@ -115,7 +115,7 @@ __global__ void sum_totals(const row_totals *of, uint32_t count, row_totals *to,
     row_totals sum = {};
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < count; i += SUM_THREADS)
-        add_totals(sum, of[i]);
+        add_totals(sum, totals[i]);
     part[threadIdx.x] = sum;
     for (uint32_t half = SUM_THREADS / 2; half > 0; half /= 2) {
         __syncthreads();

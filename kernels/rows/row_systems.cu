@@ -73,7 +73,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
             const uint32_t r = lane + WARP * k;
             if (r >= a.mttkrp.vectors * WIDTH)
                 continue;
-            const double entry = r < a.rank ? x[k] * __ldg(a.common.out + r) : 0;
+            const double entry = r < a.rank ? x[k] * __ldg(a.common.out_scale + r) : 0;
             m[r] = static_cast<T>(r < a.rank && entry < floor ? floor : entry); /* a NaN stays */
         }
     }

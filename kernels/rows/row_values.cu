@@ -16,8 +16,8 @@ template <typename T, int GATHERS, int LANES> struct value_sum {
     double m; /* at the lane's nonzero */
     double misfit, model;
 
-    __device__ __forceinline__ explicit value_sum(const groups &of)
-        : g(of), m(0), misfit(0), model(0)
+    __device__ __forceinline__ explicit value_sum(const groups &lane_groups)
+        : g(lane_groups), m(0), misfit(0), model(0)
     {
     }
 
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(GROUP_THREADS, BLOCKS)
 }
 
 template <typename T, int GATHERS, int LANES> struct value_kernel {
-    static auto of()
+    static auto choice()
     {
         return values_kernel<T, GATHERS, LANES>;
     }

@@ -26,8 +26,8 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     room_of &room;
     uint32_t known; /* bit i: the value of the nonzero of lane i is known */
 
-    __device__ __forceinline__ short_descent(const row_systems_args &args, room_of &of)
-        : window(args, of), room(of)
+    __device__ __forceinline__ short_descent(const row_systems_args &args, room_of &storage)
+        : window(args, storage), room(storage)
     {
         for (int r = lane; r < LD; r += WARP) {
             room.zero[r] = 0;
@@ -244,7 +244,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     {
 #pragma unroll
         for (int e = 0; e < WIDTH; e++)
-            x[e] = room.x[s * LD + r + e] * this->common_at(a.common.out, r + e);
+            x[e] = room.x[s * LD + r + e] * this->common_at(a.common.out_scale, r + e);
     }
 
     __device__ __forceinline__ bool solve()

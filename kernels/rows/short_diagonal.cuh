@@ -45,8 +45,8 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     room_of &room;
     uint32_t has_counts; /* bit i: the row that begins in lane i has a count above 0 */
 
-    __device__ __forceinline__ short_diagonal(const row_systems_args &args, room_of &of)
-        : window(args, of, args.common.unit), room(of)
+    __device__ __forceinline__ short_diagonal(const row_systems_args &args, room_of &storage)
+        : window(args, storage, args.common.unit), room(storage)
     {
         for (int i = lane; i < WARP * OLD_LD; i += WARP)
             room.old[i] = 0;
@@ -80,12 +80,12 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
             const vector<T> part = old[v];
 #pragma unroll
             for (int e = 0; e < WIDTH; e++) {
-                const component of = room.common[v * WIDTH + e];
-                const double entry = reinterpret_cast<const T *>(&part)[e] * of.now;
+                const component weight = room.common[v * WIDTH + e];
+                const double entry = reinterpret_cast<const T *>(&part)[e] * weight.now;
                 const double of_z = z[v * WIDTH + e];
                 products &to = x[e % 2];
                 to.model = fma(of_z, entry, to.model);
-                to.mass = fma(of.linear, entry, to.mass);
+                to.mass = fma(weight.linear, entry, to.mass);
                 to.size = fma(of_z, of_z, to.size);
             }
         }
@@ -117,20 +117,20 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         const double known = length > 0 ? value : NAN;
         const struct poisson_term t = term_of_count(a.rules, known, x.model, a.rules.unlisted);
         const double q = length > 0 && a.rules.weighed ? t.q : 0;
-        facts of = {t.c * x.model, q * x.model, t.w * x.size, known > 0 ? known : INFINITY};
+        facts total = {t.c * x.model, q * x.model, t.w * x.size, known > 0 ? known : INFINITY};
         for (int step = 1; step < most; step *= 2) {
-            of.counts += next(of.counts, step, 0);
-            of.mass += next(of.mass, step, 0);
-            of.trace += next(of.trace, step, 0);
-            of.least = fmin(of.least, next(of.least, step, INFINITY));
+            total.counts += next(total.counts, step, 0);
+            total.mass += next(total.mass, step, 0);
+            total.trace += next(total.trace, step, 0);
+            total.least = fmin(total.least, next(total.least, step, INFINITY));
         }
-        *least = of.least;
-        has_counts = __ballot_sync(ALL, is_head() && of.least < INFINITY);
+        *least = total.least;
+        has_counts = __ballot_sync(ALL, is_head() && total.least < INFINITY);
         room.c_w[lane] = {t.c, t.w};
         room.q[lane] = q;
         if (is_head()) {
-            const double scale = poisson_row_scale(of.counts, x.mass + of.mass);
-            room.row_of[slot] = {scale, inverse(scale), of.trace, 0};
+            const double scale = poisson_row_scale(total.counts, x.mass + total.mass);
+            room.row_of[slot] = {scale, inverse(scale), total.trace, 0};
         }
         __syncwarp();
         return t.w;
@@ -177,7 +177,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
 
     /* Of the lane's entries. */
     struct lane_common {
-        component of[ENTRIES];
+        component weights[ENTRIES];
         double ridge[ENTRIES]; /* times the trace of H */
     };
 
@@ -187,10 +187,10 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     __device__ __forceinline__ double find_step(int s, const lane_common &common)
     {
         const bool there = s < rows;
-        const int of = there ? s : rows - 1;
-        const short_row row = room.row[of];
-        const row_facts facts = room.row_of[of];
-        const T *old_row = room.old + of * OLD_LD + lane % LANES;
+        const int place = there ? s : rows - 1;
+        const short_row row = room.row[place];
+        const row_facts facts = room.row_of[place];
+        const T *old_row = room.old + place * OLD_LD + lane % LANES;
         double *step = room.z + row.first * LD + lane % LANES;
         double z[ENTRIES], slope = 0, moved = 0, most = 0;
         sums x[ENTRIES];
@@ -200,8 +200,8 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         add_nonzeros(row, z, x);
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
-            const double old = old_row[e * LANES] * common.of[e].now;
-            const double fixed = common.of[e].linear + x[e].q;
+            const double old = old_row[e * LANES] * common.weights[e].now;
+            const double fixed = common.weights[e].linear + x[e].q;
             const double gradient = (fixed - x[e].b) * a.rules.count;
             const double down = fma(x[e].b, facts.back, -fixed);
             const double h = fma(facts.trace, common.ridge[e], x[e].h);
@@ -214,12 +214,12 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
             if (there)
                 step[e * LANES] = d;
         }
-        const double both = sum_of_both(slope, moved);
+        const double total = sum_of_both(slope, moved);
         __syncwarp();
         if (there && lane % LANES == 0)
-            room.row_of[s].slope = both;
+            room.row_of[s].slope = total;
         if (there && lane % LANES == LANES / 2)
-            room.row_of[s].moved = both;
+            room.row_of[s].moved = total;
         return there && (has_counts >> row.first & 1) ? most : 0;
     }
 
@@ -229,7 +229,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
             const double unit = this->unit_of(entry(e));
-            common.of[e] = room.common[entry(e)];
+            common.weights[e] = room.common[entry(e)];
             common.ridge[e] = unit * unit * this->common_at(a.common.ridge, entry(e));
         }
         double most = 0;
@@ -242,16 +242,16 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     /* How far the rows go. */
     __device__ __forceinline__ void find_parts(double w, double least, int most)
     {
-        row_facts &of = room.row_of[length > 0 ? slot : 0];
+        row_facts &row = room.row_of[length > 0 ? slot : 0];
         double other = 0; /* <d, z> of the lane's nonzero, but the first one of its row */
         if (most > 1)
             other = this->inner(room.z + lane * LD, room.z + (length > 0 ? first : lane) * LD);
-        const double moved = (is_head() ? of.moved : other) * of.back;
+        const double moved = (is_head() ? row.moved : other) * row.back;
         double square = w * moved * moved;
         for (int step = 1; step < most; step *= 2)
             square += next(square, step, 0);
         if (is_head())
-            of.part = poisson_diagonal_part(of.slope, square, least);
+            row.part = poisson_diagonal_part(row.slope, square, least);
         __syncwarp();
     }
 
@@ -260,12 +260,12 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     {
         const uint32_t v = lane % (COLUMNS / WIDTH);
         const double floor = a.rules.floor;
-        double now[WIDTH], out[WIDTH];
+        double now[WIDTH], out_scale[WIDTH];
 #pragma unroll
         for (int e = 0; e < WIDTH; e++) {
             const uint32_t r = v * WIDTH + e;
             now[e] = room.common[r].now;
-            out[e] = this->unit_of(r) * this->common_at(a.common.out, r);
+            out_scale[e] = this->unit_of(r) * this->common_at(a.common.out_scale, r);
         }
         this->template write_as<T>([&](int s, uint32_t r, double(&x)[WIDTH]) {
             const int first = room.row[s].first;
@@ -277,7 +277,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
 #pragma unroll
             for (int e = 0; e < WIDTH; e++) {
                 const double from = reinterpret_cast<const T *>(&old)[e] * now[e] * scale;
-                const double to = fma(part, d[e], from) * out[e];
+                const double to = fma(part, d[e], from) * out_scale[e];
                 x[e] = !counts || to < least ? least : to; /* a NaN stays */
             }
         });

@@ -29,8 +29,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
     room_of &room;
     bool determined; /* the ridge alone is enough for row_whole */
 
-    __device__ __forceinline__ short_equations(const row_systems_args &args, room_of &of)
-        : window(args, of), room(of), determined(true)
+    __device__ __forceinline__ short_equations(const row_systems_args &args, room_of &storage)
+        : window(args, storage), room(storage), determined(true)
     {
         for (uint32_t r = lane; !ZEROS && r < a.rank; r += WARP)
             determined &= __ldg(a.common.ridge + r) > ROW_SINGULAR * __ldg(a.common.cell + r);
@@ -42,8 +42,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         return r < a.rank ? __ldg(a.common.inverse + r) : 0;
     }
 
-    /* x = a step of M^-1 z, which also goes to the room. of: all steps of z. */
-    __device__ __forceinline__ void multiply_inverse(const operand (&of)[STEPS], int step,
+    /* x = a step of M^-1 z, which also goes to the room. steps: those of z. */
+    __device__ __forceinline__ void multiply_inverse(const operand (&steps)[STEPS], int step,
                                                      operand &x) const
     {
         const int g = lane / 4, t = lane % 4;
@@ -51,7 +51,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         double sum[TILES / 2][4] = {};
 #pragma unroll
         for (int k = 0; k < STEPS; k++)
-            tiles::template multiply_step<TILES>(sum, of[k], k, a.common.v_inverse, a.rank, column);
+            tiles::template multiply_step<TILES>(sum, steps[k], k, a.common.v_inverse, a.rank,
+                                                 column);
 #pragma unroll
         for (int i = 0; i < TILES; i++)
 #pragma unroll
@@ -195,7 +196,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
                 if (a.rules.counted && r + e < a.rank)
                     sum.penalty += room.ridge[s] * __ldg(a.common.ridge + r + e) * x[e] * x[e];
             }
-            x[e] *= this->common_at(a.common.out, r + e);
+            x[e] *= this->common_at(a.common.out_scale, r + e);
         }
     }
 
@@ -219,8 +220,8 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         }
 #pragma unroll
         for (int i = 0; i < MOST; i++) {
-            const bool both = i < length && (ZEROS || (counts && known >> (first + i) & 1));
-            k[i] = both ? weight * k[i] : 0;
+            const bool valid = i < length && (ZEROS || (counts && known >> (first + i) & 1));
+            k[i] = valid ? weight * k[i] : 0;
             small = small && fabs(k[i]) < LIMIT;
             k[i] += first + i == lane;
         }

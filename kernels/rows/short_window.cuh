@@ -41,9 +41,10 @@ template <int COLUMNS_OF> struct short_window {
     int rows;          /* that are solved                  */
     row_totals sum;    /* the lane's part                  */
 
-    __device__ __forceinline__ short_window(const row_systems_args &args, short_room<COLUMNS> &of,
+    __device__ __forceinline__ short_window(const row_systems_args &args,
+                                            short_room<COLUMNS> &storage,
                                             const double *units = nullptr)
-        : a(args), shared(of), unit(units), lane(threadIdx.x), base(nullptr)
+        : a(args), shared(storage), unit(units), lane(threadIdx.x), base(nullptr)
     {
     }
 
@@ -95,9 +96,9 @@ template <int COLUMNS_OF> struct short_window {
     }
 
     /* Entry r of a vector (R) that all rows have in common; beyond the rank, any. */
-    __device__ __forceinline__ double common_at(const double *of, uint32_t r) const
+    __device__ __forceinline__ double common_at(const double *array, uint32_t r) const
     {
-        return __ldg(of + min(r, a.rank - 1));
+        return __ldg(array + min(r, a.rank - 1));
     }
 
     /* Solves the short rows of a chunk: solve() solves those of the present window. False where it
@@ -293,9 +294,9 @@ template <int COLUMNS_OF> struct short_window {
         return r < a.rank ? fma(x[r], y[r], even) + odd : even + odd;
     }
 
-    /* x[e] = the sum of of[i] z_(r + e) over the nonzeros of a row; z: as in the room. */
+    /* x[e] = the sum of weight[i] z_(r + e) over the nonzeros of a row; z: as in the room. */
     template <int WIDTH>
-    __device__ __forceinline__ static void sums_of(const short_row &row, const double *of,
+    __device__ __forceinline__ static void sums_of(const short_row &row, const double *weight,
                                                    const double *z, uint32_t r, double (&x)[WIDTH])
     {
 #pragma unroll
@@ -305,7 +306,7 @@ template <int COLUMNS_OF> struct short_window {
         for (int i = row.first; i < row.first + row.length; i++)
 #pragma unroll
             for (int e = 0; e < WIDTH; e++)
-                x[e] = fma(of[i], z[i * LD + r + e], x[e]);
+                x[e] = fma(weight[i], z[i * LD + r + e], x[e]);
     }
 };
 

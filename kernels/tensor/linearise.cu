@@ -49,7 +49,7 @@ template <typename Positions> struct CoordinatesChange {
     }
 };
 
-__global__ void move_words(const uint64_t *in, uint64_t *out, uint64_t n,
+__global__ void move_words(const uint64_t *in, uint64_t *result, uint64_t n,
                            const __grid_constant__ bit_moves moves)
 {
     const uint64_t tile = THREADS * ITEMS;
@@ -70,7 +70,7 @@ __global__ void move_words(const uint64_t *in, uint64_t *out, uint64_t n,
         for (int k = 0; k < ITEMS; k++) {
             uint64_t i = base + k * THREADS;
             if (i < n)
-                out[i] = word[k];
+                result[i] = word[k];
         }
     }
 }
@@ -78,7 +78,7 @@ __global__ void move_words(const uint64_t *in, uint64_t *out, uint64_t n,
 /* A mode without a move is not read at all. */
 template <typename Positions>
 __global__ void gather_words(const __grid_constant__ linearise_coordinates x, Positions position,
-                             uint64_t *__restrict__ out, uint64_t n,
+                             uint64_t *__restrict__ result, uint64_t n,
                              const __grid_constant__ bit_moves moves)
 {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
@@ -92,17 +92,17 @@ __global__ void gather_words(const __grid_constant__ linearise_coordinates x, Po
             }
             word |= bit_move_apply(moves.move[m], coordinate);
         }
-        out[i] = word;
+        result[i] = word;
     }
 }
 
 template <typename In, typename Out, typename Positions>
-__global__ void gather(const In *__restrict__ in, Positions position, Out *__restrict__ out,
+__global__ void gather(const In *__restrict__ in, Positions position, Out *__restrict__ result,
                        uint64_t n)
 {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
     for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride)
-        out[i] = Out(in[position[i]]);
+        result[i] = Out(in[position[i]]);
 }
 
 template <typename T> __global__ void count_up(T *__restrict__ position, uint64_t n)
@@ -143,12 +143,12 @@ cudaError_t with_positions(const void *position, int position_size, Launch launc
 }
 
 template <typename In, typename Out>
-cudaError_t launch_gather(const void *in, const void *position, int position_size, void *out,
+cudaError_t launch_gather(const void *in, const void *position, int position_size, void *result,
                           uint64_t n, cudaStream_t stream)
 {
     return with_positions(position, position_size, [&](auto positions) {
         gather<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-            static_cast<const In *>(in), positions, static_cast<Out *>(out), n);
+            static_cast<const In *>(in), positions, static_cast<Out *>(result), n);
     });
 }
 
@@ -166,25 +166,25 @@ cudaError_t launch_flags(const Changes &changes, uint8_t *flag, uint64_t *count,
 
 } // namespace
 
-cudaError_t linearise_words(const uint64_t *in, uint64_t *out, uint64_t n,
+cudaError_t linearise_words(const uint64_t *in, uint64_t *result, uint64_t n,
                             const struct bit_moves *moves, cudaStream_t stream)
 {
     if (n == 0)
         return cudaSuccess;
     move_words<<<thread_blocks(n, THREADS * ITEMS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-        in, out, n, *moves);
+        in, result, n, *moves);
     return cudaGetLastError();
 }
 
 cudaError_t linearise_gather_words(const struct linearise_coordinates *x, const void *position,
-                                   int position_size, uint64_t *out, uint64_t n,
+                                   int position_size, uint64_t *result, uint64_t n,
                                    const struct bit_moves *moves, cudaStream_t stream)
 {
     if (n == 0)
         return cudaSuccess;
     return with_positions(position, position_size, [&](auto positions) {
         gather_words<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-            *x, positions, out, n, *moves);
+            *x, positions, result, n, *moves);
     });
 }
 
@@ -202,15 +202,15 @@ cudaError_t linearise_positions(void *position, int position_size, uint64_t n, c
 }
 
 cudaError_t linearise_gather(const void *in, int in_size, const void *position, int position_size,
-                             void *out, int out_size, uint64_t n, cudaStream_t stream)
+                             void *result, int out_size, uint64_t n, cudaStream_t stream)
 {
     if (n == 0)
         return cudaSuccess;
     if (in_size == 8 && out_size == 4)
-        return launch_gather<double, float>(in, position, position_size, out, n, stream);
+        return launch_gather<double, float>(in, position, position_size, result, n, stream);
     if (in_size == 8)
-        return launch_gather<uint64_t, uint64_t>(in, position, position_size, out, n, stream);
-    return launch_gather<uint32_t, uint32_t>(in, position, position_size, out, n, stream);
+        return launch_gather<uint64_t, uint64_t>(in, position, position_size, result, n, stream);
+    return launch_gather<uint32_t, uint32_t>(in, position, position_size, result, n, stream);
 }
 
 cudaError_t linearise_flag_lines(const uint64_t *line, int cut, uint8_t *flag, uint64_t *count,

@@ -22,12 +22,12 @@ struct linearise_coordinates {
 };
 
 /* out[i] (n) = the word that `moves` builds from in[i] (n); in and out may be the same. */
-cudaError_t linearise_words(const uint64_t *in, uint64_t *out, uint64_t n,
+cudaError_t linearise_words(const uint64_t *in, uint64_t *result, uint64_t n,
                             const struct bit_moves *moves, cudaStream_t stream);
 
 /* out[i] (n) = the word that `moves` builds from the coordinates of nonzero position[i] (n). */
 cudaError_t linearise_gather_words(const struct linearise_coordinates *x, const void *position,
-                                   int position_size, uint64_t *out, uint64_t n,
+                                   int position_size, uint64_t *result, uint64_t n,
                                    const struct bit_moves *moves, cudaStream_t stream);
 
 /* position[i] (n) = i. */
@@ -35,7 +35,7 @@ cudaError_t linearise_positions(void *position, int position_size, uint64_t n, c
 
 /* out[i] (n) = in[position[i]]. 4 or 8 bytes in and out; from 8 to 4: a double rounded to float. */
 cudaError_t linearise_gather(const void *in, int in_size, const void *position, int position_size,
-                             void *out, int out_size, uint64_t n, cudaStream_t stream);
+                             void *result, int out_size, uint64_t n, cudaStream_t stream);
 
 /* flag[i] (n) = 1 where nonzero i of the sorted lines (n) differs from its predecessor in the bits
  * from `cut` (0 to 63) on, and for i = 0; *count (device) = the sum of the flags. */

@@ -31,11 +31,11 @@ __global__ void join_lines(const unsigned char *__restrict__ narrow, uint64_t *_
 }
 
 template <typename In>
-__global__ void widen(const In *__restrict__ in, double *__restrict__ out, uint64_t n)
+__global__ void widen(const In *__restrict__ in, double *__restrict__ result, uint64_t n)
 {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
     for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride)
-        out[i] = in[i];
+        result[i] = in[i];
 }
 
 } // namespace

@@ -58,13 +58,13 @@ struct nonneg_update {
 /* floor (R): the least entry of each column of A diag(lambda) in the update, on the host. */
 static inline void nonneg_floors(const struct nonneg_update *u, uint64_t rank, double *floor)
 {
-    const struct nonneg_floor *of =
+    const struct nonneg_floor *limits =
         u->precision == PRECISION_SINGLE ? &nonneg_floor_single : &nonneg_floor_double;
-    double most = 0, least_entry = of->floor / sqrt((double)u->rows);
+    double most = 0, least_entry = limits->floor / sqrt((double)u->rows);
     for (uint64_t r = 0; r < rank; r++)
         most = fmax(most, fabs(u->lambda[r]) * sqrt(u->diagonal[r]));
     for (uint64_t r = 0; r < rank; r++) {
-        double least = of->lost * most / sqrt(u->diagonal[r]);
+        double least = limits->lost * most / sqrt(u->diagonal[r]);
         floor[r] = u->diagonal[r] >= DBL_MIN ? least_entry * fmax(fabs(u->lambda[r]), least) : 0;
     }
 }

@@ -285,11 +285,11 @@ enum status device_state_save(void *state, struct ktensor *k, struct carried *ca
 
 /* The form of mode n's columns. room (4 x R): their scale, weight and bound, and scratch. */
 static enum status find_form(const struct device_state *s, int n, const struct model_form *form,
-                             double *room, struct column_form *of, struct error *error)
+                             double *room, struct column_form *columns, struct error *error)
 {
     double *scale = room + 3 * s->rank;
     TRY(fetch_scales(s, n, scale, error));
-    *of = column_form_of(form, n, scale, room);
+    *columns = column_form_of(form, n, scale, room);
     return STATUS_OK;
 }
 
@@ -303,9 +303,9 @@ enum status device_state_store(void *state, const struct model_form *form, struc
         return error->status;
     for (int n = 0; n < s->order; n++) {
         const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
-        struct column_form of;
-        TRY_OR(done, find_form(s, n, form, room, &of, error));
-        TRY_OR(done, device_factor_download_form(&s->staging, &a, k->factor[n], &of, error));
+        struct column_form columns;
+        TRY_OR(done, find_form(s, n, form, room, &columns, error));
+        TRY_OR(done, device_factor_download_form(&s->staging, &a, k->factor[n], &columns, error));
     }
 done:
     memory_free(room);
@@ -344,12 +344,12 @@ enum status device_state_columns(void *state, int mode, const struct model_form 
                                  struct column *column, struct error *error)
 {
     struct device_state *s = state;
-    struct column_form of;
+    struct column_form columns;
     TRY(wait_for_model(s, error));
     double *room = memory_array(4, s->rank * sizeof *room, error);
     if (!room)
         return error->status;
-    TRY_OR(done, find_form(s, mode, form, room, &of, error));
+    TRY_OR(done, find_form(s, mode, form, room, &columns, error));
     measure(s, mode, room, column, error);
 done:
     memory_free(room);

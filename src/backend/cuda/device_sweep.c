@@ -56,9 +56,9 @@ enum status device_sweep_open(struct device_sweep *s, const struct tensor_source
     }
     TRY_OR(done, device_array_into(&f->m, longest, row_bytes(s), error));
     for (int n = 0; n < MAX_ORDER; n++) {
-        const struct device_mttkrp *both[] = {&s->reduced[n], &s->within[n]};
+        const struct device_mttkrp *parts[] = {&s->reduced[n], &s->within[n]};
         for (int i = 0; i < 2; i++) {
-            uint64_t rows = both[i]->tensor ? device_mttkrp_table_rows(both[i]) : 0;
+            uint64_t rows = parts[i]->tensor ? device_mttkrp_table_rows(parts[i]) : 0;
             f->table_rows = rows > f->table_rows ? rows : f->table_rows;
         }
     }

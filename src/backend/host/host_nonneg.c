@@ -10,7 +10,7 @@ enum status host_nonneg_create(struct host_nonneg *p, const struct host_nonneg_s
                                uint64_t rank, struct error *error)
 {
     *p = (struct host_nonneg){.rank = rank, .fit_rows = start->fit_rows};
-    double **rows[] = {&p->diagonal, &p->a_scale, &p->m_scale, &p->floor, &p->out};
+    double **rows[] = {&p->diagonal, &p->a_scale, &p->m_scale, &p->floor, &p->out_scale};
     double sum = 0; /* x - x is 0 for finite x and NaN otherwise */
     p->w = memory_array(rank, rank * sizeof *p->w, error);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -21,7 +21,7 @@ enum status host_nonneg_create(struct host_nonneg *p, const struct host_nonneg_s
         p->diagonal[r] = v[r];
         p->m_scale[r] = start->m[r] * inverse;
         p->a_scale[r] = start->a[r] * start->lambda[r];
-        p->out[r] = start->out[r];
+        p->out_scale[r] = start->out_scale[r];
         for (uint64_t s = 0; s < rank; s++) {
             sum += v[s] - v[s];
             p->w[r * rank + s] = s == r ? 0 : v[s] * inverse;
@@ -50,7 +50,7 @@ void host_nonneg_free(struct host_nonneg *p)
     memory_free(p->a_scale);
     memory_free(p->m_scale);
     memory_free(p->floor);
-    memory_free(p->out);
+    memory_free(p->out_scale);
     *p = (struct host_nonneg){0};
 }
 

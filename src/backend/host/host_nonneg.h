@@ -12,13 +12,13 @@
 
 /* An update, the same for all rows. With B = A diag(a_scale), the new B has the rows
  * b_r = max(floor_r, m_r m_scale_r - sum over s of w_rs b_s), pass after pass, and the new A is
- * B diag(out). */
+ * B diag(out_scale). */
 struct host_nonneg {
     uint64_t rank;
     bool fit_rows;    /* begin by multiplying each row by the number that fits best          */
     double *w;        /* (R x R): V(r,s) / V(r,r), with a zero diagonal; owned, as all below */
     double *diagonal; /* (R): of V                                                           */
-    double *a_scale, *m_scale, *floor, *out; /* (R) each                                     */
+    double *a_scale, *m_scale, *floor, *out_scale; /* (R) each */
 };
 
 /* The input of an update. Arrays are borrowed. */
@@ -27,7 +27,7 @@ struct host_nonneg_start {
     const double *m;          /* (R): the true columns of M are those of the array times m        */
     const double *a;          /* (R): times a, the columns of the old A are unit columns          */
     const double *lambda;     /* (R)                                                              */
-    const double *out;        /* (R): by which the columns of B are multiplied                    */
+    const double *out_scale;  /* (R): by which the columns of B are multiplied                    */
     uint64_t rows;            /* of the whole factor matrix                                       */
     bool fit_rows;            /* lambda has not been computed yet: see struct host_nonneg         */
     enum precision precision; /* of the entries of M and A                                        */

@@ -99,6 +99,6 @@ void SIMD_NAME(host_nonneg)(const struct host_nonneg *p, const double *m, const 
             pass(p, tm, b);
         for (uint64_t i = 0; i < count; i++)
             for (uint64_t r = 0; r < p->rank; r++)
-                to[i * p->rank + r] = b[r * ROWS + i] * p->out[r];
+                to[i * p->rank + r] = b[r * ROWS + i] * p->out_scale[r];
     }
 }

@@ -124,9 +124,9 @@ static void step_newton(const struct host_row_common *s, const struct host_syste
     struct host_rows_matrices m = {.rank = s->rank, .ld = s->ld, .diagonal = room.diagonal};
     for (uint64_t l = 0; l < kernel->rows;
          l++) { /* where there are fewer rows, one more than once */
-        const uint64_t of = l < count ? l : 0;
-        m.g[l] = x[of].g;
-        begin_row(s, &x[of], a[of], &room, l, kernel->rows);
+        const uint64_t row = l < count ? l : 0;
+        m.g[l] = x[row].g;
+        begin_row(s, &x[row], a[row], &room, l, kernel->rows);
     }
     kernel->gather(&m, true, room.h);
     kernel->descend(&descent);
@@ -233,7 +233,7 @@ void host_row_counts_improve(void *context, const struct host_system_rows *rows,
         if (rows->system[l].number[SYSTEM_LEAST] == 0)
             continue;
         for (uint64_t r = 0; r < s->rank; r++) {
-            a[r] *= pass->h->systems.out[r];
+            a[r] *= pass->h->systems.out_scale[r];
             a[r] = a[r] < floor ? floor : a[r]; /* a NaN stays */
         }
         host_entries_write(host_model_row(model, pass->h->solve.m, rows->row[l]), a, s->rank,

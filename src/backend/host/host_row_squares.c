@@ -13,15 +13,15 @@ uint64_t host_row_squares_begin(struct host_state *h, int mode, struct host_row_
     const struct host_model *model = &h->model;
     const struct host_row_systems *s = &h->systems;
     const uint64_t rank = c->rank, ld = c->ld;
-    const double *apart = h->solve.row;
+    const double *m_scale = h->solve.row;
     for (uint64_t r = 0; r < rank; r++) {
         double mean = 1; /* of z^2 over all cells */
         for (int n = 0; n < model->shape.order; n++)
             mean *= n == mode ? 1
                               : model->factor[n].gram[r * rank + r] /
                                     (double)h->ranks->part.whole.dims[n];
-        s->cell[r] = mean / (apart[r] * apart[r]);
-        s->ridge[r] = row_ridge(&c->rules, model->lambda[r]) / (apart[r] * apart[r]);
+        s->cell[r] = mean / (m_scale[r] * m_scale[r]);
+        s->ridge[r] = row_ridge(&c->rules, model->lambda[r]) / (m_scale[r] * m_scale[r]);
     }
     c->cell = s->cell;
     c->ridge = s->ridge;
@@ -30,7 +30,7 @@ uint64_t host_row_squares_begin(struct host_state *h, int mode, struct host_row_
         for (uint64_t i = 0; i < rank; i++)
             for (uint64_t j = 0; j < rank; j++)
                 s->v[i * ld + j] =
-                    c->rules.unlisted * h->solve.v[i * rank + j] / (apart[i] * apart[j]);
+                    c->rules.unlisted * h->solve.v[i * rank + j] / (m_scale[i] * m_scale[j]);
         c->v = s->v;
     }
     return host_rows_room_size(rank) + ld + ld * ld;
@@ -172,7 +172,7 @@ static void take_step(const struct host_row_pass *pass, uint64_t row, const stru
         a[r] = s->rules.nonneg && a[r] + d[r] < 0 ? 0 : a[r] + d[r];
         if (s->rules.counted)
             totals->penalty += ridge_times(s, x) * s->ridge[r] * a[r] * a[r];
-        a[r] *= pass->h->systems.out[r];
+        a[r] *= pass->h->systems.out_scale[r];
     }
     host_entries_write(host_model_row(model, pass->h->solve.m, row), a, s->rank, model->precision);
 }
@@ -186,15 +186,15 @@ void host_row_squares_solve(void *context, const struct host_system_rows *rows, 
     const struct host_rows_room room = host_rows_room_in(scratch, s->rank);
     struct host_rows_matrices m = {
         .rank = s->rank, .ld = s->ld, .common = s->v, .diagonal = room.diagonal};
-    uint64_t of[HOST_ROWS_MOST] = {0}, count = 0;
+    uint64_t known[HOST_ROWS_MOST] = {0}, count = 0;
     unsigned failed = 0; /* bit l is set where the kernel has no step for row l */
     for (uint64_t l = 0; l < rows->count; l++)
         if (rows->system[l].number[SYSTEM_KNOWN] != 0)
-            of[count++] = l;
+            known[count++] = l;
     if (count == 0)
         return;
     for (uint64_t l = 0; l < kernel->rows; l++) { /* with fewer rows, one more than once */
-        const uint64_t k = of[l < count ? l : 0];
+        const uint64_t k = known[l < count ? l : 0];
         m.g[l] = rows->system[k].g;
         begin_row(s, &rows->system[k], rows->a[k], &room, l, kernel->rows);
     }
@@ -209,8 +209,8 @@ void host_row_squares_solve(void *context, const struct host_system_rows *rows, 
     const double *steps = s->rules.nonneg ? room.d : room.q;
     double *d = room.rest, *alone = d + s->ld; /* of one row: its step and its matrix */
     for (uint64_t l = 0; l < count; l++) {
-        const struct host_system *x = &rows->system[of[l]];
-        double *a = rows->a[of[l]];
+        const struct host_system *x = &rows->system[known[l]];
+        double *a = rows->a[known[l]];
         memset(d, 0, s->ld * sizeof *d);
         for (uint64_t r = 0; r < s->rank; r++)
             d[r] = steps[r * kernel->rows + l];
@@ -218,6 +218,6 @@ void host_row_squares_solve(void *context, const struct host_system_rows *rows, 
             fill_gradient(s, x, a, d);
             solve_alone(s, x, alone, d);
         }
-        take_step(pass, rows->row[of[l]], x, d, a, totals);
+        take_step(pass, rows->row[known[l]], x, d, a, totals);
     }
 }

@@ -51,10 +51,11 @@ void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, u
     int order = s->others >= 2 && s->others <= 4 ? s->others - 2 : 3;
     uint64_t simd = simd_width(s->width, s->precision), vectors = (s->width + simd - 1) / simd;
     bool overlap = s->width % simd != 0;
-    const struct host_row_sums_kernels *const *of =
+    const struct host_row_sums_kernels *const *kernels_of_entry =
         s->precision == PRECISION_SINGLE ? single_kernels : kernels;
     host_row_sums_kernel *kernel =
-        of[__builtin_ctzll(simd)]->kernel[x->narrow][s->ahead > 0][order][overlap][vectors - 1];
+        kernels_of_entry[__builtin_ctzll(simd)]
+            ->kernel[x->narrow][s->ahead > 0][order][overlap][vectors - 1];
     kernel(s, x, stretch, first, last);
 }
 

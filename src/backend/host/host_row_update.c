@@ -20,7 +20,7 @@ enum status host_row_systems_create(struct host_row_systems *s, const struct hos
     s->v = memory_zeros(rank, ld * sizeof *s->v, error);
     s->ridge = memory_array(rank, sizeof *s->ridge, error);
     s->now = memory_array(rank, sizeof *s->now, error);
-    s->out = memory_array(rank, sizeof *s->out, error);
+    s->out_scale = memory_array(rank, sizeof *s->out_scale, error);
     s->cell = memory_array(rank, sizeof *s->cell, error);
     s->unit = memory_array(rank, sizeof *s->unit, error);
     s->linear = memory_array(rank, sizeof *s->linear, error);
@@ -32,7 +32,7 @@ void host_row_systems_free(struct host_row_systems *s)
     memory_free(s->v);
     memory_free(s->ridge);
     memory_free(s->now);
-    memory_free(s->out);
+    memory_free(s->out_scale);
     memory_free(s->cell);
     memory_free(s->unit);
     memory_free(s->linear);
@@ -44,18 +44,18 @@ static struct host_row_pass begin_pass(struct host_state *h, int mode)
     const struct host_model *model = &h->model;
     const struct host_row_systems *s = &h->systems;
     const double *scale = model->factor[mode].scale;
-    double *apart = h->solve.row, *column = h->solve.column;
+    double *m_scale = h->solve.row, *column = h->solve.column;
     struct host_row_pass pass = {
         .h = h,
         .common = {.rules = backend_row_rules(h->problem, mode, model->precision),
                    .rank = model->rank,
                    .ld = host_system_ld(model->rank)},
         .step = h->rates ? host_row_counts_improve : host_row_squares_solve};
-    host_model_scale_of_m(model, mode, apart);
+    host_model_scale_of_m(model, mode, m_scale);
     host_model_expected_norms(model, column);
     for (uint64_t r = 0; r < model->rank; r++) {
-        s->now[r] = model->lambda[r] * scale[r] * apart[r];
-        s->out[r] = column[r] / apart[r];
+        s->now[r] = model->lambda[r] * scale[r] * m_scale[r];
+        s->out_scale[r] = column[r] / m_scale[r];
     }
     pass.scratch =
         (h->rates ? host_row_counts_begin : host_row_squares_begin)(h, mode, &pass.common);
@@ -167,18 +167,18 @@ static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, u
 {
     struct host_state *h = s->h;
     const struct host_model *model = &h->model;
-    const uint64_t rank = model->rank, ld = s->common.ld, some = rows_together(s);
+    const uint64_t rank = model->rank, ld = s->common.ld, batch = rows_together(s);
     const uint64_t length = host_system_length(rank, s->common.rules.matrix);
-    const uint64_t room = some * (length + ld) + s->scratch, times = (count + some - 1) / some;
+    const uint64_t room = batch * (length + ld) + s->scratch, times = (count + batch - 1) / batch;
     struct host_row_totals *totals = memory_zeros(times, sizeof *totals, error);
     double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
     TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static) if (times > 1)
     for (uint64_t k = 0; k < times; k++) {
-        struct host_system_rows rows = {.count = least_of(some, count - k * some)};
+        struct host_system_rows rows = {.count = least_of(batch, count - k * batch)};
         double *at = rooms + (uint64_t)omp_get_thread_num() * room;
         for (uint64_t l = 0; l < rows.count; l++, at += length + ld) {
-            const uint64_t i = k * some + l;
+            const uint64_t i = k * batch + l;
             double *a = rows.a[l] = at + length;
             rows.row[l] = s->from + i;
             host_entries_read(a, host_model_row(model, model->factor[mode].entries, rows.row[l]),
@@ -285,11 +285,11 @@ static void scale_columns(struct host_state *h)
     for (int n = 0; n < model->shape.order; n++) {
         const struct host_factor *f = &model->factor[n];
         for (uint64_t r = 0; r < rank; r++) {
-            const double of = h->rates ? f->sum[r] : sqrt(f->gram[r * rank + r]);
-            const double norm = h->problem->asked->rules.fixed[n] ? 1 : of;
+            const double length = h->rates ? f->sum[r] : sqrt(f->gram[r * rank + r]);
+            const double norm = h->problem->asked->rules.fixed[n] ? 1 : length;
             inverse[r] = norm > 0 ? 1 / norm : 1;
             f->scale[r] *= inverse[r];
-            f->sum[r] = h->problem->asked->rules.fixed[n] ? f->sum[r] : of > 0;
+            f->sum[r] = h->problem->asked->rules.fixed[n] ? f->sum[r] : length > 0;
             model->lambda[r] /= inverse[r];
         }
         host_model_scale_gram(model, n, inverse);
@@ -306,9 +306,9 @@ static enum status sum_values(struct host_row_pass *s, int mode, struct loss_sum
     *sums = (struct loss_sums){0};
     if (x.slices->nnz > 0)
         TRY(host_systems_values(&x, sums, error));
-    double of[] = {sums->model_sq, sums->model, sums->misfit};
-    TRY(comm_allreduce_sum(h->ranks->all, of, 3, error));
-    *sums = (struct loss_sums){of[0], of[1], of[2]};
+    double sent[] = {sums->model_sq, sums->model, sums->misfit};
+    TRY(comm_allreduce_sum(h->ranks->all, sent, 3, error));
+    *sums = (struct loss_sums){sent[0], sent[1], sent[2]};
     return STATUS_OK;
 }
 
@@ -318,10 +318,10 @@ static double mass(const struct host_state *h)
     const struct host_model *model = &h->model;
     double sum = 0;
     for (uint64_t r = 0; r < model->rank; r++) {
-        double of = model->lambda[r];
+        double product = model->lambda[r];
         for (int n = 0; n < model->shape.order; n++)
-            of *= model->factor[n].sum[r];
-        sum += of;
+            product *= model->factor[n].sum[r];
+        sum += product;
     }
     return h->problem->count.weight * sum;
 }

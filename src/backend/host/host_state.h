@@ -53,12 +53,12 @@ struct host_solve {
 
 /* What the systems of rows need (host_row_update.h), where each row has its own. */
 struct host_row_systems {
-    double violation[MAX_ORDER];   /* of rates: as the last update of each mode found it       */
-    double *v;                     /* (R x ld) h V, for products of entries; owned, as all below */
-    double *ridge, *now, *out;     /* (R): of each component; of the old rows; of the new      */
-    double *cell;                  /* (R) of row_whole                                         */
-    double *unit, *linear;         /* (R) of rates: struct host_row_common                     */
-    struct host_row_totals totals; /* of the last pass                                       */
+    double violation[MAX_ORDER]; /* of rates: as the last update of each mode found it       */
+    double *v;                   /* (R x ld) h V, for products of entries; owned, as all below */
+    double *ridge, *now, *out_scale; /* (R): of each component; of the old rows; of the new      */
+    double *cell;                    /* (R) of row_whole                                         */
+    double *unit, *linear;           /* (R) of rates: struct host_row_common                     */
+    struct host_row_totals totals;   /* of the last pass                                       */
 };
 
 /* While terms take the place of the values of a mode's ordering. */

@@ -66,8 +66,8 @@ enum status host_state_store(void *state, const struct model_form *form, struct 
     if (!room)
         return error->status;
     for (int n = 0; n < model->shape.order; n++) {
-        const struct column_form of = column_form_of(form, n, model->factor[n].scale, room);
-        store_rows(model, n, 0, model->shape.dims[n], &of, k->factor[n]);
+        const struct column_form columns = column_form_of(form, n, model->factor[n].scale, room);
+        store_rows(model, n, 0, model->shape.dims[n], &columns, k->factor[n]);
     }
     memory_free(room);
     return STATUS_OK;
@@ -119,8 +119,9 @@ enum status host_state_columns(void *state, int mode, const struct model_form *f
     double *room = memory_array(3 + rows, rank * sizeof *room, error);
     if (!room)
         return error->status;
-    const struct column_form of = column_form_of(form, mode, h->model.factor[mode].scale, room);
-    measure_rows(h, mode, &of, room + 3 * rank, column, error);
+    const struct column_form columns =
+        column_form_of(form, mode, h->model.factor[mode].scale, room);
+    measure_rows(h, mode, &columns, room + 3 * rank, column, error);
     memory_free(room);
     return error->status;
 }

@@ -53,7 +53,7 @@ static enum status solve(struct host_state *h, int mode, struct error *error)
                                                 .m = s->row,
                                                 .a = f->scale,
                                                 .lambda = model->lambda,
-                                                .out = s->column,
+                                                .out_scale = s->column,
                                                 .rows = h->ranks->part.whole.dims[mode],
                                                 .fit_rows = !model->weights_fit,
                                                 .precision = model->precision};

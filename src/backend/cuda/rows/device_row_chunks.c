@@ -279,24 +279,24 @@ static void cut_piece(struct device_row_chunks *d, struct chunks *chunks, uint64
 }
 
 enum status device_row_chunks_open(struct device_row_chunks *d,
-                                   const struct device_row_ordering *of, cudaStream_t stream,
+                                   const struct device_row_ordering *ordering, cudaStream_t stream,
                                    struct error *error)
 {
-    const struct device_row_cuts none = {0}, *cuts = of->cuts ? of->cuts : &none;
+    const struct device_row_cuts none = {0}, *cuts = ordering->cuts ? ordering->cuts : &none;
     const uint64_t pieces = (uint64_t)cuts->count + 1;
     uint64_t *first = memory_array(pieces + 1, sizeof *first, error), block = 0;
     struct chunks chunks = {0};
-    *d = (struct device_row_chunks){.mode = of->mode, .tensor = of->tensor};
+    *d = (struct device_row_chunks){.mode = ordering->mode, .tensor = ordering->tensor};
     if (!first)
         return error->status;
-    const struct device_blco *b = &of->tensor->blco;
+    const struct device_blco *b = &ordering->tensor->blco;
     const uint64_t room = b->nblocks + pieces + /* more than the chunks that are cut */
-                          least_of(of->most * pieces, b->nnz / DEVICE_ROW_CHUNK_NNZ + pieces);
+                          least_of(ordering->most * pieces, b->nnz / DEVICE_ROW_CHUNK_NNZ + pieces);
     TRY_OR(done, chunks_open(d, &chunks, room, pieces, error));
-    TRY_OR(done, find_cuts(cuts, of->tensor, of->mode, first, stream, error));
+    TRY_OR(done, find_cuts(cuts, ordering->tensor, ordering->mode, first, stream, error));
     for (uint64_t p = 0; p < pieces; p++)
-        cut_piece(d, &chunks, first[p], first[p + 1], of->most, &block);
-    build(d, &chunks, NULL, of->mode, stream, error);
+        cut_piece(d, &chunks, first[p], first[p + 1], ordering->most, &block);
+    build(d, &chunks, NULL, ordering->mode, stream, error);
 done:
     memory_free(first);
     chunks_free(&chunks);

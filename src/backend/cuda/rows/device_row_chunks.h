@@ -57,7 +57,7 @@ struct device_row_ordering {
 
 /* The caller closes *d, also after a failure. STATUS_MEMORY. */
 enum status device_row_chunks_open(struct device_row_chunks *d,
-                                   const struct device_row_ordering *of, cudaStream_t stream,
+                                   const struct device_row_ordering *ordering, cudaStream_t stream,
                                    struct error *error);
 
 /* The same for a streamed ordering of the mode, each batch of which has about `most` chunks; reads

@@ -147,7 +147,7 @@ enum status device_row_systems_open(struct device_row_systems *s,
     TRY(device_array_into(&s->common.inverse, rank, sizeof *s->common.inverse, error));
     TRY(device_array_into(&s->common.cell, rank, sizeof *s->common.cell, error));
     TRY(device_array_into(&s->common.now, rank, sizeof *s->common.now, error));
-    TRY(device_array_into(&s->common.out, rank, sizeof *s->common.out, error));
+    TRY(device_array_into(&s->common.out_scale, rank, sizeof *s->common.out_scale, error));
     TRY(device_array_into(&s->common.linear, rank, sizeof *s->common.linear, error));
     TRY(device_array_into(&s->common.unit, rank, sizeof *s->common.unit, error));
     TRY(cuda_status(
@@ -160,14 +160,14 @@ enum status device_row_systems_open(struct device_row_systems *s,
                              : tensor       ? tensor->blco.nnz
                                             : 0;
         const uint64_t most = chunks_of(size, walkers, nnz);
-        const struct device_row_ordering of = {.tensor = tensor,
-                                               .mode = n,
-                                               .cuts = source->cuts ? &source->cuts[n] : NULL,
-                                               .most = most};
+        const struct device_row_ordering ordering = {.tensor = tensor,
+                                                     .mode = n,
+                                                     .cuts = source->cuts ? &source->cuts[n] : NULL,
+                                                     .most = most};
         if (source->stream)
             TRY(device_row_chunks_stream(d, source->stream, n, most, stream, error));
         else if (tensor)
-            TRY(device_row_chunks_open(d, &of, stream, error));
+            TRY(device_row_chunks_open(d, &ordering, stream, error));
         chunks = larger(chunks, d->most_chunks);
         totals = larger(totals, d->most_totals);
         pieces = larger(pieces, d->pieces);
@@ -197,7 +197,7 @@ void device_row_systems_close(struct device_row_systems *s)
     device_free(s->common.inverse);
     device_free(s->common.cell);
     device_free(s->common.now);
-    device_free(s->common.out);
+    device_free(s->common.out_scale);
     device_free(s->common.linear);
     device_free(s->common.unit);
     *s = (struct device_row_systems){0};

@@ -185,7 +185,7 @@ static enum status packer_run(struct packer *k, const struct sorted_piece *piece
                               struct error *error)
 {
     struct packed_tensor *to = k->to;
-    uint8_t *out = piece->arena[1];
+    uint8_t *arena = piece->arena[1];
     const cudaStream_t stream = k->staging->stream;
     uint64_t segments = segments_of(nnz, to->segment_nnz), end;
     const struct pack_args args = {.line = piece->arena[0],
@@ -221,9 +221,9 @@ static enum status packer_run(struct packer *k, const struct sorted_piece *piece
         if (end == first)
             return error_set(error, STATUS_INTERNAL, "%s: no room for a segment", packing);
         const uint64_t bytes = k->host_offset[end] - k->host_offset[first];
-        const struct device_elements packed = {out, bytes, 1};
-        TRY(cuda_status(cudaMemsetAsync(out, 0, bytes, stream), packing, error));
-        code = pack_write(&args, first, end - first, k->offset, out, stream);
+        const struct device_elements packed = {arena, bytes, 1};
+        TRY(cuda_status(cudaMemsetAsync(arena, 0, bytes, stream), packing, error));
+        code = pack_write(&args, first, end - first, k->offset, arena, stream);
         TRY(cuda_status(code, packing, error));
         TRY(device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error));
         for (uint64_t s = first; s < end; s++) {

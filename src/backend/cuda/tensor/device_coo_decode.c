@@ -95,15 +95,15 @@ static bool copy_checked(const void *from, uint64_t first, uint64_t count, void 
     }
     struct error own = {0};
     uint8_t *bytes = t->room + (uint64_t)omp_get_thread_num() * d->file->most_bytes;
-    for (char *out = to; at < end; k++) {
+    for (char *element = to; at < end; k++) {
         uint64_t within = at - d->host[k].offset;
         uint64_t next = k + 1 < d->segments ? d->host[k + 1].offset : d->size;
-        uint64_t some = (next < end ? next : end) - at;
+        uint64_t length = (next < end ? next : end) - at;
         if (blco_file_segment(d->file, d->number[k], d->layout.line_bits, bytes, &own) != STATUS_OK)
             break;
-        memcpy(out, bytes + within, some);
-        out += some;
-        at += some;
+        memcpy(element, bytes + within, length);
+        element += length;
+        at += length;
     }
     if (own.status == STATUS_OK)
         return true;

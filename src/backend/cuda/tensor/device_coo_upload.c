@@ -57,11 +57,11 @@ static bool narrow_lines(const void *from, uint64_t first, uint64_t count, void 
     for (uint64_t k = 0; k < count; k++) {
         unsigned char *piece = (unsigned char *)to + k * WIDEN_PIECE * (uint64_t)p->bytes;
         const uint64_t at = (first + k) * WIDEN_PIECE, left = p->nnz - at;
-        const uint64_t some = left < WIDEN_PIECE ? left : WIDEN_PIECE;
+        const uint64_t length = left < WIDEN_PIECE ? left : WIDEN_PIECE;
         memset(line, 0, sizeof line);
         for (int a = 0; a < p->modes; a += 2) {
             int b = a + 1 < p->modes ? a + 1 : a;
-            add_pair(line, p->index[a] + at, p->shift[a], p->index[b] + at, p->shift[b], some);
+            add_pair(line, p->index[a] + at, p->shift[a], p->index[b] + at, p->shift[b], length);
         }
         if (p->bytes == sizeof *line) {
             memcpy(piece, line, sizeof line);

@@ -198,13 +198,14 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     return cuda_status(tuples_ones(d->value, d->nnz, pool->stream), doing, error);
 }
 
-enum status device_mode_groups_apply(struct device_grouped_tensor *out, const struct mode_groups *g,
-                                     struct device_coo *x, struct error *error)
+enum status device_mode_groups_apply(struct device_grouped_tensor *grouped,
+                                     const struct mode_groups *g, struct device_coo *x,
+                                     struct error *error)
 {
     const struct device_pool *pool = x->pool;
     struct tuples_map map[MAX_ORDER] = {0};
     uint32_t tuples[MAX_ORDER];
-    *out = (struct device_grouped_tensor){0};
+    *grouped = (struct device_grouped_tensor){0};
     uint32_t *count = device_pool_take(pool, MAX_ORDER, sizeof *count, error);
     if (!count)
         return error->status;
@@ -223,15 +224,15 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *out, const st
             tuples[k] = (uint32_t)x->shape.dims[g->first[k]];
     TRY_OR(done, reduce(x, g, map, tuples, error));
     for (int k = 0; k < g->groups; k++)
-        if (map[k].bits && list_tuples(&out->tuples[k], &out->coordinate[g->first[k]], &map[k],
-                                       tuples[k], pool, error) != STATUS_OK)
+        if (map[k].bits && list_tuples(&grouped->tuples[k], &grouped->coordinate[g->first[k]],
+                                       &map[k], tuples[k], pool, error) != STATUS_OK)
             goto done;
 done:
     device_pool_give(pool, count);
     for (int k = 0; k < g->groups; k++)
         map_free(&map[k], pool);
     if (error->status != STATUS_OK)
-        device_mode_groups_free(out, pool);
+        device_mode_groups_free(grouped, pool);
     return error->status;
 }
 

@@ -21,9 +21,10 @@ struct device_grouped_tensor {
 };
 
 /* As mode_groups_apply, but *x itself becomes the reduced tensor, in place where it can. Waits for
- * the stream. On failure *out is empty, and *x can only be freed. STATUS_MEMORY. */
-enum status device_mode_groups_apply(struct device_grouped_tensor *out, const struct mode_groups *g,
-                                     struct device_coo *x, struct error *error);
+ * the stream. On failure *grouped is empty, and *x can only be freed. STATUS_MEMORY. */
+enum status device_mode_groups_apply(struct device_grouped_tensor *grouped,
+                                     const struct mode_groups *g, struct device_coo *x,
+                                     struct error *error);
 
 /* Hands everything back to `pool`. */
 void device_mode_groups_free(struct device_grouped_tensor *g, const struct device_pool *pool);

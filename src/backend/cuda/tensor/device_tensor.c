@@ -65,11 +65,11 @@ static enum status build_bases(struct device_tensor *t, const struct device_pool
                                struct error *error)
 {
     const struct device_blco *b = &t->blco;
-    bool some = false;
+    bool based = false;
     for (uint64_t k = 0; k < b->nblocks; k++)
         for (int n = 0; n < b->shape.order; n++)
-            some |= b->block[k].base[n] != 0;
-    if (!some)
+            based |= b->block[k].base[n] != 0;
+    if (!based)
         return STATUS_OK;
     uint32_t *base = memory_array(b->nblocks * MAX_ORDER, sizeof *base, error);
     if (!base)
