@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/page_touch.h"
 #include "model/fit_text.h"
-#include "ranks/model_arrange.h"
+#include "ranks/model_collect.h"
 
 #define MOST_GROWTH   1e7 /* of components (struct backend_fit): more says nothing of the tensor */
 #define NOISE_PART    0.1 /* of the tolerance: less noise cannot pass for convergence            */

@@ -8,7 +8,7 @@
 #include "backend/value_scale.h"
 #include "base/memory.h"
 #include "numerics/nonneg.h"
-#include "ranks/model_arrange.h"
+#include "ranks/model_collect.h"
 
 /* Times its floor, an entry is at the floor: weights have changed since the update. */
 #define NEAR_FLOOR 16

@@ -9,7 +9,7 @@
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/external_sort.h"
-#include "formats/tensor_writer.h"
+#include "formats/tensor_file.h"
 #include "generate/generate.h"
 
 #define WRITER_PART 8 /* the writer has 1 / WRITER_PART of the memory */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/utf8.h"
 #include "commands/model_entries.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
@@ -12,12 +13,13 @@
 #include "formats/names/labels.h"
 #include "formats/npy/npy_tensor.h"
 #include "report/residuals.h"
+#include "report/text_table.h"
 #include "report/top_entries.h"
 #include "report/unlisted_best.h"
 #include "report/unlisted_slice.h"
-#include "report/unlisted_view.h"
 
-#define EVERY "all" /* modes, or indices of a mode */
+#define EVERY  "all" /* modes, or indices of a mode */
+#define DIGITS 5     /* of the largest value that is shown */
 
 /* The arguments of --unlisted: MODE=NAME, with names or numbers; MODE=all; all. */
 struct given_indices {
@@ -210,27 +212,109 @@ static enum status note(void *slice, const struct coo *piece, const struct coo *
     return unlisted_slice_note(slice, at, error);
 }
 
-/* Where found entries go. */
+/* The entries that a search of a slice has found, and where they go. */
 struct found {
-    struct unlisted_view view;
+    const struct unlisted_slice *slice;
+    const struct unlisted_best *best;
+    const struct labels *labels;  /* read */
+    const char *tensor;           /* its name */
+    int index_base;               /* the number that the first index is shown as */
+    const struct loss *loss;      /* of the model */
+    int each;                     /* the mode that each index was searched of; -1: none */
     struct json *json;            /* NULL: text lines or an array */
     struct prediction_file *file; /* NULL: a table */
 };
+
+static void found_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
+{
+    const struct found *f = t->context;
+    const struct best_entry *e = &f->best->entry[row];
+    for (int k = 0; k < t->modes; k++)
+        index[k] = e->cell.index[t->mode[k]];
+    number[0] = loss_expected(f->loss, e->value);
+}
+
+static void print_found(const struct found *f)
+{
+    const struct unlisted_slice *s = f->slice;
+    struct text_table t = {.rows = f->best->count,
+                           .numbers = 1,
+                           .heading = {"model"},
+                           .digits = {DIGITS},
+                           .labels = f->labels,
+                           .index_base = f->index_base,
+                           .context = f,
+                           .row = found_row};
+    char name[MODE_NAME_ROOM], label[LABEL_SHOWN_ROOM], tensor[1024];
+    const char *between = "";
+    for (int n = 0; n < s->shape.order; n++)
+        if (s->given[n]) {
+            printf("%s%s %s", between, mode_name(f->labels, n, name),
+                   label_show(f->labels, n, s->index[n], f->index_base, label));
+            between = ", ";
+        } else {
+            t.mode[t.modes++] = n;
+        }
+    printf("%s%ju entr%s in %s; ", t.modes < s->shape.order ? ": " : "", (uintmax_t)s->count,
+           s->count == 1 ? "y" : "ies", printable(f->tensor, tensor, sizeof tensor));
+    if (t.rows == 0) {
+        printf("the model is 0 at all others\n");
+        return;
+    }
+    printf("of the others, the model is largest at\n");
+    text_table_print(stdout, &t);
+}
+
+/* Says which slice is searched, and begins the array of the entries. */
+static void begin_found(const struct found *f)
+{
+    struct json *j = f->json;
+    json_put_array(j, "given");
+    for (int n = 0; n < f->slice->shape.order; n++)
+        if (f->slice->given[n]) {
+            json_put_object(j, NULL);
+            json_put_unsigned(j, "mode", (uint64_t)n + 1);
+            mode_put_name(j, f->labels, n);
+            index_put(j, f->labels, n, f->slice->index[n], f->index_base);
+            json_end(j);
+        }
+    json_end(j);
+    if (f->each >= 0) {
+        json_put_object(j, "each");
+        json_put_unsigned(j, "mode", (uint64_t)f->each + 1);
+        mode_put_name(j, f->labels, f->each);
+        json_end(j);
+    }
+    json_put_unsigned(j, "listed", f->slice->count);
+    json_put_array(j, "unlisted");
+}
+
+static void put_found(const struct found *f)
+{
+    struct json *j = f->json;
+    for (uint64_t i = 0; i < f->best->count; i++) {
+        json_put_object(j, NULL);
+        indices_put(j, f->labels, f->slice->shape.order, f->best->entry[i].cell.index,
+                    f->index_base);
+        json_put_number(j, "model", loss_expected(f->loss, f->best->entry[i].value));
+        json_end(j);
+    }
+}
 
 static enum status write_found(void *context, const struct unlisted_best *best, struct error *error)
 {
     struct found *f = context;
     struct coo cells;
-    f->view.best = best;
+    f->best = best;
     if (f->json) {
-        unlisted_put_entries(f->json, &f->view);
+        put_found(f);
         return error->status;
     }
     if (!f->file) {
-        unlisted_print(stdout, &f->view);
+        print_found(f);
         return STATUS_OK;
     }
-    TRY(coo_create(&cells, &f->view.slice->shape, best->count, error));
+    TRY(coo_create(&cells, &f->slice->shape, best->count, error));
     for (uint64_t i = 0; i < best->count; i++) {
         for (int n = 0; n < cells.shape.order; n++)
             cells.index[n][i] = best->entry[i].cell.index[n];
@@ -266,12 +350,12 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
         tns.index_base = npy_tensor_index_base(&tns);
     TRY(find_given(&slice, &each, s, (uint64_t)tns.index_base, error));
     const char *target = s->output ? s->output : each >= 0 && !s->json ? "-" : NULL;
-    struct found found = {.view = {.slice = &slice,
-                                   .labels = &s->model.names,
-                                   .tensor = tensor,
-                                   .index_base = tns.index_base,
-                                   .loss = cmd_model_loss(&s->model),
-                                   .each = each},
+    struct found found = {.slice = &slice,
+                          .labels = &s->model.names,
+                          .tensor = tensor,
+                          .index_base = tns.index_base,
+                          .loss = cmd_model_loss(&s->model),
+                          .each = each,
                           .json = s->json ? &j : NULL,
                           .file = target ? &file : NULL};
     const bool from_0 = target && prediction_file_is_array(target) && !tns.index_base_given;
@@ -291,7 +375,7 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
         json_put_string(&j, "tensor", tensor);
         json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
         json_put_unsigned(&j, "index_base", (uint64_t)tns.index_base);
-        unlisted_begin_json(&j, &found.view);
+        begin_found(&found);
     }
     progress_stage(progress, "searching");
     searching = true;

@@ -6,9 +6,11 @@
 
 #include "base/progress.h"
 #include "formats/blco/blco_pieces.h"
+#include "formats/blco/blco_writer.h"
 #include "formats/csv/csv.h"
 #include "formats/npy/npy_tensor.h"
 #include "formats/tns/tns.h"
+#include "formats/tns/tns_writer.h"
 #include "tensor/coo.h"
 
 /* All formats, in the order in which they are looked for; text, which any file may be, comes last.
@@ -47,5 +49,36 @@ enum status tensor_check_left(const char *path, uint64_t entries, uint64_t nnz,
 
 /* Shows the user what cleaning did, if it did anything. */
 void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *cleaning);
+
+/* --- writing a tensor that comes in pieces in alto order, .blco or text by the name --- */
+
+struct tensor_writer {
+    const struct tensor_format *format;
+    struct blco_writer blco;
+    struct tns_writer *text;
+};
+
+struct tensor_write_options {
+    struct tns_write_options text;
+    uint64_t memory; /* of a .blco file: bytes of nonzeros that may wait; one segment always may */
+};
+
+/* Begins a file for a tensor of this shape and `nnz` nonzeros. The caller frees *w, which is empty
+ * on failure. STATUS_OUTPUT, STATUS_MEMORY. */
+enum status tensor_writer_open(struct tensor_writer *w, const char *path, const struct shape *shape,
+                               uint64_t nnz, const struct tensor_write_options *options,
+                               struct error *error);
+
+/* Writes the next piece; every piece but the last has a multiple of BLCO_SEGMENT_NNZ nonzeros.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
+enum status tensor_writer_append(struct tensor_writer *w, const struct coo *x, struct error *error);
+
+/* Completes the file. *report has its bytes and, for text, the bytes before compression.
+ * STATUS_OUTPUT, STATUS_MEMORY. */
+enum status tensor_writer_commit(struct tensor_writer *w, struct line_writer_report *report,
+                                 struct error *error);
+
+/* Deletes a file that was not committed. Accepts an empty *w. */
+void tensor_writer_free(struct tensor_writer *w);
 
 #endif

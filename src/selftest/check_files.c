@@ -1,7 +1,7 @@
 #include "base/memory.h"
 #include "base/outfile_set.h"
 #include "formats/ktensor/ktensor_io.h"
-#include "formats/tensor_writer.h"
+#include "formats/tensor_file.h"
 #include "selftest/known_tensors.h"
 #include "selftest/selftest_checks.h"
 #include "tensor/blco.h"

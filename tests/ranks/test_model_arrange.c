@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "ranks/model_arrange.h"
+#include "ranks/model_collect.h"
 #include "support/model_parts.h"
 #include "support/models.h"
 #include "support/rank_threads.h"
