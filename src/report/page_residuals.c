@@ -22,13 +22,7 @@ static void put_table(FILE *to, const struct page *page, const struct text_table
     double number[TABLE_NUMBERS];
     if (t->rows == 0)
         return;
-    for (int k = 0; k < t->numbers; k++)
-        shown[k] = (struct number_column){.digits = t->digits[k], .logarithms = t->logarithms[k]};
-    for (uint64_t row = 0; row < t->rows; row++) {
-        t->row(t, row, index, number);
-        for (int k = 0; k < t->numbers; k++)
-            number_column_add(&shown[k], number[k]);
-    }
+    text_table_columns(t, shown);
     fprintf(to, "<div class=\"%s\"><table><caption>", class);
     if (t->modes == 1)
         page_mode(to, page, t->mode[0]);

@@ -1,5 +1,6 @@
 #include "report/residuals.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,6 +278,8 @@ void residuals_free(struct residuals *r)
 #define P        2 /* which number of a residual is a p-value, ...     */
 #define P_DIGITS 3 /* ... and the digits of the largest one            */
 
+#define TABLE_HEADING 16 /* bytes of the longest heading of these tables */
+
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 {
     const uint64_t unknown = r->entries - r->known;
@@ -484,29 +487,34 @@ void residual_print(FILE *stream, const struct residual_view *view)
 
 /* --- JSON --- */
 
-static void put_p(struct json *j, const struct residuals *r, double log_p)
+/* The rows of a table, with all digits: of p-values also the logarithm. A row of `slices` is that
+ * of an index, another one of an entry. */
+static void put_rows(struct json *j, const char *name, const struct text_table *t, bool slices)
 {
-    json_put_number(j, "log_p", log_p);
-    json_put_number(j, "adjusted", exp(p_values_adjusted(&r->p, log_p)));
-}
-
-static void put_absent(struct json *j, const struct residual_view *view)
-{
-    const struct residuals *r = view->residuals;
-    json_put_number(j, "cells", r->cells);
-    json_put_unsigned(j, "alarms", p_values_alarms(&r->p, ALARM));
-    json_put_number(j, "adjusted_exact_to", fmin(1, exp(r->p.exact)));
-    if (!r->zeros || !r->searched)
-        return;
-    json_put_array(j, "strangest_unlisted");
-    for (uint64_t i = 0, count = absent_shown(r); i < count; i++) {
-        const struct best_entry *e = &r->absent.entry[i];
-        const double log_p = r->loss->log_p(0, e->value);
+    uint64_t index[MAX_ORDER];
+    double number[TABLE_NUMBERS];
+    json_put_array(j, name);
+    for (uint64_t row = 0; row < t->rows; row++) {
+        uint32_t place[MAX_ORDER];
+        t->row(t, row, index, number);
+        for (int n = 0; n < t->modes; n++)
+            place[n] = (uint32_t)index[n];
         json_put_object(j, NULL);
-        indices_put(j, view->labels, r->shape.order, e->cell.index, view->index_base);
-        json_put_number(j, "model", loss_expected(r->loss, e->value));
-        json_put_number(j, "p", exp(log_p));
-        put_p(j, r, log_p);
+        if (slices)
+            index_put(j, t->labels, t->mode[0], index[0], t->index_base);
+        else
+            indices_put(j, t->labels, t->modes, place, t->index_base);
+        for (int k = 0; k < t->numbers; k++) {
+            char key[TABLE_HEADING] = "";
+            for (size_t c = 0; t->heading[k][c] && c < sizeof key - 1; c++)
+                key[c] = (char)tolower(t->heading[k][c]);
+            if (t->digits[k] == 0)
+                json_put_unsigned(j, key, (uint64_t)number[k]);
+            else
+                json_put_number(j, key, t->logarithms[k] ? exp(number[k]) : number[k]);
+            if (strcmp(key, "p") == 0)
+                json_put_number(j, "log_p", number[k]);
+        }
         json_end(j);
     }
     json_end(j);
@@ -515,44 +523,27 @@ static void put_absent(struct json *j, const struct residual_view *view)
 void residual_put_json(struct json *j, const struct residual_view *view)
 {
     const struct residuals *r = view->residuals;
+    const struct text_table entries = residual_entries_table(view),
+                            absent = residual_absent_table(view);
     json_put_unsigned(j, "entries", r->entries);
     json_put_unsigned(j, "residuals", r->known);
     json_put_number(j, "rmse", residuals_rmse(r));
     json_put_number(j, "mae", residuals_mae(r));
-    json_put_array(j, "strangest_entries");
-    for (uint64_t i = 0, count = entries_shown(r); i < count; i++) {
-        const struct strange_entry *e = &r->entry[i];
-        double number[RESIDUAL_NUMBERS];
-        r->loss->residual_numbers(e->value, e->model, number);
-        json_put_object(j, NULL);
-        indices_put(j, view->labels, r->shape.order, e->index, view->index_base);
-        json_put_number(j, "value", e->value);
-        json_put_number(j, "model", loss_expected(r->loss, e->model));
-        for (int k = 0; k < r->loss->residuals; k++)
-            json_put_number(j, r->loss->residual_name[k], number[k]);
-        if (r->loss->log_p)
-            put_p(j, r, -e->strangeness);
-        json_end(j);
+    put_rows(j, "strangest_entries", &entries, false);
+    if (r->loss->log_p) {
+        json_put_number(j, "cells", r->cells);
+        json_put_unsigned(j, "alarms", p_values_alarms(&r->p, ALARM));
+        json_put_number(j, "adjusted_exact_to", fmin(1, exp(r->p.exact)));
     }
-    json_end(j);
-    if (r->loss->log_p)
-        put_absent(j, view);
+    if (r->loss->log_p && r->zeros && r->searched)
+        put_rows(j, "strangest_unlisted", &absent, false);
     json_put_array(j, "modes");
     for (int n = 0; n < r->shape.order; n++) {
+        const struct text_table slices = residual_slices_table(view, n);
         json_put_object(j, NULL);
         json_put_unsigned(j, "mode", (uint64_t)n + 1);
         mode_put_name(j, view->labels, n);
-        json_put_array(j, "strangest_slices");
-        for (uint64_t k = 0, count = slices_shown(&view->slices[n]); k < count; k++) {
-            const uint64_t i = view->slices[n].entry[k].index;
-            json_put_object(j, NULL);
-            index_put(j, view->labels, n, i, view->index_base);
-            json_put_unsigned(j, "residuals", r->slice[n].known[i]);
-            json_put_number(j, "squares", r->slice[n].squares[i]);
-            json_put_number(j, "rmse", slice_rmse(r, n, i));
-            json_end(j);
-        }
-        json_end(j);
+        put_rows(j, "strangest_slices", &slices, true);
         json_end(j);
     }
     json_end(j);

@@ -23,6 +23,19 @@ static void show_cell(const struct text_table *t, int column, uint64_t row, cons
     }
 }
 
+void text_table_columns(const struct text_table *t, struct number_column *shown)
+{
+    uint64_t index[MAX_ORDER];
+    double number[TABLE_NUMBERS];
+    for (int k = 0; k < t->numbers; k++)
+        shown[k] = (struct number_column){.digits = t->digits[k], .logarithms = t->logarithms[k]};
+    for (uint64_t row = 0; row < t->rows; row++) {
+        t->row(t, row, index, number);
+        for (int k = 0; k < t->numbers; k++)
+            number_column_add(&shown[k], number[k]);
+    }
+}
+
 void text_table_print(FILE *stream, const struct text_table *t)
 {
     char text[LABEL_SHOWN_ROOM];
@@ -31,13 +44,7 @@ void text_table_print(FILE *stream, const struct text_table *t)
     double number[TABLE_NUMBERS];
     struct number_column shown[TABLE_NUMBERS];
     const int columns = t->modes + t->numbers;
-    for (int k = 0; k < t->numbers; k++)
-        shown[k] = (struct number_column){.digits = t->digits[k], .logarithms = t->logarithms[k]};
-    for (uint64_t row = 0; row < t->rows; row++) {
-        t->row(t, row, index, number);
-        for (int k = 0; k < t->numbers; k++)
-            number_column_add(&shown[k], number[k]);
-    }
+    text_table_columns(t, shown);
     for (int pass = 0; pass < 2; pass++) /* the first one finds the widths */
         for (uint64_t row = 0; row <= t->rows; row++) {
             if (row > 0)

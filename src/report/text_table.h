@@ -14,6 +14,16 @@
 #define TABLE_NUMBERS (3 + RESIDUAL_NUMBERS) /* the most columns of numbers */
 #define TABLE_COLUMNS (MAX_ORDER + TABLE_NUMBERS)
 
+/* The numbers of a column of a table: the largest one has so many significant digits, and all have
+ * its decimals; a number that rounding leaves with fewer than three digits has more decimals, or a
+ * power of ten. Points are below each other. */
+struct number_column {
+    int digits;            /* of the largest number; 0: whole numbers                           */
+    bool logarithms;       /* the numbers are natural logarithms of what is shown                */
+    bool any;              /* some number is finite and shown as other than 0; of these: ...     */
+    double largest, least; /* ... the numbers of largest and of least magnitude            */
+};
+
 /* Columns of indices, then columns of numbers. */
 struct text_table {
     uint64_t rows; /* below the heading */
@@ -30,6 +40,9 @@ struct text_table {
 };
 
 void text_table_print(FILE *stream, const struct text_table *t);
+
+/* shown (numbers) = how the columns of numbers are shown. */
+void text_table_columns(const struct text_table *t, struct number_column *shown);
 
 #define LABEL_SHOWN_ROOM 512 /* bytes */
 
@@ -55,16 +68,6 @@ void index_put(struct json *j, const struct labels *l, int n, uint64_t i, int in
 /* The same of all modes: the arrays "indices" and, where some mode has labels, "labels". */
 void indices_put(struct json *j, const struct labels *l, int order, const uint32_t *index,
                  int index_base);
-
-/* The numbers of a column of a table: the largest one has so many significant digits, and all have
- * its decimals; a number that rounding leaves with fewer than three digits has more decimals, or a
- * power of ten. Points are below each other. */
-struct number_column {
-    int digits;            /* of the largest number; 0: whole numbers                           */
-    bool logarithms;       /* the numbers are natural logarithms of what is shown                */
-    bool any;              /* some number is finite and shown as other than 0; of these: ...     */
-    double largest, least; /* ... the numbers of largest and of least magnitude            */
-};
 
 /* Counts x as one of the numbers. */
 void number_column_add(struct number_column *c, double x);
