@@ -83,7 +83,8 @@ struct checkpoint_header {
 };
 
 /* Members of struct checkpoint_about, and those of the header that have the same values. Writer and
- * reader copy what stands here: X(about's, header's). The second list counts with momentum only. */
+ * reader copy what stands here: X(about's, header's). Those of the second list have a number for
+ * each mode, 0 or more; the third list counts with momentum only. */
 #define CHECKPOINT_FIELDS(X)                                                                       \
     X(tensor.nnz, nnz)                                                                             \
     X(tensor.hash, hash)                                                                           \
@@ -113,6 +114,7 @@ struct checkpoint_header {
     X(best_iteration, best_iteration)                                                              \
     X(best_fit, best_fit)                                                                          \
     X(best_factors, best_precision)
+#define CHECKPOINT_MODE_FIELDS(X) X(problem.rules.ridge, ridge)
 #define CHECKPOINT_MOMENTUM_FIELDS(X)                                                              \
     X(momentum.t, momentum_t)                                                                      \
     X(momentum.objective, momentum_objective)                                                      \

@@ -37,6 +37,10 @@ static enum status check_version(const struct checkpoint *c, struct error *error
     return STATUS_OK;
 }
 
+#define CHECK_MODES(member, field)                                                                 \
+    if (!(h->field[n] >= 0) || !isfinite(h->field[n]) || (n >= h->order && h->field[n] != 0))      \
+        return false;
+
 /* Whether a header with a good checksum has possible values that do not contradict each other. */
 static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *l)
 {
@@ -78,9 +82,9 @@ static bool is_consistent(const struct checkpoint *c, struct checkpoint_layout *
                       h->inner <= (h->solver == SOLVER_MU ? PROBLEM_MOST_INNER : 1u);
     if (!precision || !momentum || !best || !unlisted || !holdout || !loss)
         return false;
-    for (uint32_t n = 0; n < MAX_ORDER; n++)
-        if (!(h->ridge[n] >= 0) || !isfinite(h->ridge[n]) || (n >= h->order && h->ridge[n] != 0))
-            return false;
+    for (uint32_t n = 0; n < MAX_ORDER; n++) {
+        CHECKPOINT_MODE_FIELDS(CHECK_MODES)
+    }
     for (uint32_t n = 0; n < h->order; n++)
         if (h->dims[n] < 1 || h->dims[n] > MAX_LENGTH)
             return false;
@@ -152,7 +156,8 @@ static enum status check_pieces(const struct checkpoint *c, int share, int share
     return bad ? damaged(c, "a checksum is wrong", error) : STATUS_OK;
 }
 
-#define READ(member, field) a->member = (__typeof__(a->member))h->field;
+#define READ(member, field)       a->member = (__typeof__(a->member))h->field;
+#define READ_MODES(member, field) memcpy(a->member, h->field, sizeof h->field);
 
 static void fill_about(struct checkpoint *c)
 {
@@ -168,7 +173,7 @@ static void fill_about(struct checkpoint *c)
                        ? PRECISION_SINGLE
                        : PRECISION_DOUBLE};
     CHECKPOINT_FIELDS(READ)
-    memcpy(a->problem.rules.ridge, h->ridge, sizeof h->ridge);
+    CHECKPOINT_MODE_FIELDS(READ_MODES)
     mode_rules_flags(a->problem.rules.nonneg, h->nonneg);
     mode_rules_flags(a->problem.rules.fixed, h->fixed);
     a->has_momentum = h->momentum & CHECKPOINT_MOMENTUM;

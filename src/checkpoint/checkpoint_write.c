@@ -100,7 +100,8 @@ static int compare_places(const void *left, const void *right)
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-#define WRITE(member, field) h->field = (__typeof__(h->field))a->member;
+#define WRITE(member, field)       h->field = (__typeof__(h->field))a->member;
+#define WRITE_MODES(member, field) memcpy(h->field, a->member, (size_t)h->order * sizeof *h->field);
 
 static void make_header(struct checkpoint_header *h, const struct checkpoint_about *a)
 {
@@ -117,7 +118,7 @@ static void make_header(struct checkpoint_header *h, const struct checkpoint_abo
     CHECKPOINT_FIELDS(WRITE)
     memcpy(h->magic, CHECKPOINT_MAGIC, CHECKPOINT_MAGIC_BYTES);
     memcpy(h->dims, a->tensor.shape.dims, (size_t)h->order * sizeof *h->dims);
-    memcpy(h->ridge, a->problem.rules.ridge, (size_t)h->order * sizeof *h->ridge);
+    CHECKPOINT_MODE_FIELDS(WRITE_MODES)
     h->nonneg = mode_rules_bits(a->problem.rules.nonneg) & modes;
     h->fixed = mode_rules_bits(a->problem.rules.fixed) & modes;
     if (!a->has_momentum)

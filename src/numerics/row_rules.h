@@ -9,6 +9,12 @@
 
 #define ROW_RIDGE_LIMIT 1e200 /* of a component that has become zero, which stays so */
 
+/* What the entries of a row that is not free may become. So far: no less than the part `keeps` of
+ * what they were, so that they stay nonnegative. Bounds or a 1-norm would be more members. */
+struct prox_rule {
+    double keeps;
+};
+
 struct row_rules {
     double ridge;    /* of component r: row_ridge                                             */
     double power;    /* the ridge falls as this power of a weight; 0: it does not             */
@@ -21,6 +27,7 @@ struct row_rules {
     int weighed;     /* of rates: not every listed entry has the weight h                     */
     double count;    /* what a count of 1 is: the tensor may have been scaled                 */
     double floor;    /* of rates: of an entry of a new row                                    */
+    struct prox_rule prox; /* what an entry may become where nonneg is set                    */
 };
 
 /* The ridge of a component with this weight. */
@@ -38,12 +45,6 @@ ROUNDED_FUNCTION double ridge_penalty(double ridge, double sum)
 {
     return rounded_product(ridge, sum);
 }
-
-/* What the entries of a row that is not free may become. So far: no less than the part `keeps` of
- * what they were, so that they stay nonnegative. Bounds or a 1-norm would be more members. */
-struct prox_rule {
-    double keeps;
-};
 
 /* The proximal step: how far an entry that was `old` moves where the misfit alone would move it by
  * `wanted`; as little as it may where that is NaN. All coordinate descents of rows call it. */

@@ -61,6 +61,7 @@ static void test_changes(void **state)
     struct backend_problem p = posed(&asked);
     struct row_rules rules = backend_row_rules(&p, 0, PRECISION_DOUBLE);
     assert_true(rules.nonneg && rules.ridge == 0 && rules.unlisted == .5);
+    assert_true(prox(-3, 2, rules.prox) == -2);
     assert_true(!rules.rates && rules.matrix && !rules.weighed);
     asked.rules.ridge[0] = .5;
     p.count = (struct unlisted_count){.weight = .25, .ridge = .5};
@@ -75,6 +76,7 @@ static void test_rates(void **state)
     const struct backend_problem p = posed(&asked);
     const struct row_rules newton = backend_row_rules(&p, 0, PRECISION_DOUBLE);
     assert_true(newton.rates && newton.matrix && newton.weighed && newton.count == .125);
+    assert_true(prox(-3, 2, newton.prox) > -2); /* a rate stays positive */
     asked.solver = SOLVER_MU;
     const struct row_rules mu = backend_row_rules(&p, 0, PRECISION_SINGLE);
     assert_true(mu.rates && !mu.matrix && mu.floor > newton.floor && !mu.clipped);

@@ -120,7 +120,7 @@ static void step_newton(const struct host_row_common *s, const struct host_syste
     const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
     const struct host_rows_room room = host_rows_room_in(scratch, s->rank);
     const struct host_rows_descent descent =
-        host_rows_descent_in(&room, s->rank, POISSON_PASSES, (struct prox_rule){POISSON_KEEPS});
+        host_rows_descent_in(&room, s->rank, POISSON_PASSES, s->rules.prox);
     struct host_rows_matrices m = {.rank = s->rank, .ld = s->ld, .diagonal = room.diagonal};
     for (uint64_t l = 0; l < kernel->rows;
          l++) { /* where there are fewer rows, one more than once */

@@ -201,7 +201,7 @@ void host_row_squares_solve(void *context, const struct host_system_rows *rows, 
     kernel->gather(&m, s->rules.nonneg, room.h);
     if (s->rules.nonneg) {
         const struct host_rows_descent descent =
-            host_rows_descent_in(&room, s->rank, ROW_PASSES, (struct prox_rule){0});
+            host_rows_descent_in(&room, s->rank, ROW_PASSES, s->rules.prox);
         kernel->descend(&descent);
     } else {
         failed = kernel->solve(room.h, s->rank, room.least, room.q);
