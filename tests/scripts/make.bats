@@ -65,6 +65,28 @@ stub() { { echo '#!/bin/sh' && cat; } >"$1" && chmod +x "$1"; }
     run -1 grep -qF "left out: GPUs" commands
 }
 
+# machines ARCH: the code that nvcc would make of a kernel, CAPABILITY of each machine, then +CAPABILITY of PTX.
+machines() {
+    local kernel=build/cuda/kernels/dense/dense_inverse.o
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T -u CUDA -u HERE make -n -B -C "$ROOT" MPI=0 V=1 NVCC="$PWD/nvcc" ARCH="$1" $kernel |
+        grep -- "-o $kernel" | grep -oE 'code=[a-z0-9_]+' | sed 's/code=sm_//; s/code=compute_/+/' | xargs
+}
+
+@test "make ARCH: a list of compute capabilities reaches nvcc, with PTX for the newest" {
+    stub nvcc <<<'case $* in *--list-gpu-code*) printf "sm_75\nsm_80\nsm_86\nsm_90\nsm_100\n" ;; esac'
+    for list in 80,86,90 "90 80 86" sm_80,sm_86,sm_90 "8.6 8.0,9.0,9.0"; do
+        [ "$(machines "$list")" = "80 86 90 +90" ]
+    done
+    [ "$(machines sm_90)" = "90 +90" ]
+    [ "$(machines 90,100)" = "90 100 +100" ]
+    [ "$(machines '')" = "75 80 90 100 +100" ]
+    [ "$(machines newest)" = "100 +100" ]
+    for word in x86_64 60,80; do
+        run -2 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T -u CUDA make -n -C "$ROOT" NVCC="$PWD/nvcc" ARCH=$word blco
+        [[ $output == *"ARCH=$word: expected compute capabilities from 7.0 on, as ARCH=80,86,90, or native"* ]]
+    done
+}
+
 @test "make test: NAME is the name of a test" {
     run -2 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -C "$ROOT" CUDA=0 test
     [[ $output == *"T=NAME is missing"* ]]
