@@ -231,7 +231,7 @@ $O/blco: $O/src/main.o $(LIBRARY)
 	$(LINK) $(EXPORT) -o $@ $^ $(LIBS)
 
 # The compiler's wrapper of MPI knows where MPI is; it calls the compiler of the other files.
-$O/src/comm/mpi/%.o $O/blco-mpi.so: private CC := OMPI_CC="$(CC)" MPICH_CC="$(CC)" $(MPICC)
+$O/src/comm/mpi/%.o $O/blco-mpi.so: private override CC := OMPI_CC="$(CC)" MPICH_CC="$(CC)" $(MPICC)
 $O/src/comm/mpi/%.o: FLAGS += -fPIC -fvisibility=hidden
 
 $O/blco-mpi.so: $(PLUGIN_OBJECTS)

@@ -7,6 +7,9 @@ make_says() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T -u CFLAGS -u LDFLAGS 
 # of_program: of these commands those that compile or link the program, the plugin and the tests.
 of_program() { grep -E '^(OMPI_CC|[^ ]*(gcc|cc|mpicc)) '; }
 
+# stub NAME: a program that runs the shell commands of standard input.
+stub() { { echo '#!/bin/sh' && cat; } >"$1" && chmod +x "$1"; }
+
 @test "make: a packager's flags come after blco's own, and stand on every link" {
     make_says CFLAGS=-Othis CPPFLAGS=-Dthat LDFLAGS=-Wl,-z,now blco tests | of_program >commands
     grep -E ' -c -o ' commands >compile
@@ -15,6 +18,13 @@ of_program() { grep -E '^(OMPI_CC|[^ ]*(gcc|cc|mpicc)) '; }
     [ "$(wc -l <link)" -gt 20 ]
     run -1 grep -vE ' -O3 .* -Isrc .* -Dthat -Othis -MMD ' compile
     run -1 grep -vE ' -O3 .* -Othis -Wl,-z,now ' link
+}
+
+@test "make CC: a packager's compiler compiles all, the plugin by the wrapper of MPI" {
+    stub mpicc <<<'exit 0'
+    make_says CC=cc-of-conda MPI=1 MPICC="$PWD/mpicc" blco | grep -E ' -c -o ' >commands
+    run -1 grep -vE "^(OMPI_CC=\"cc-of-conda\" MPICH_CC=\"cc-of-conda\" $PWD/mpicc|cc-of-conda) " commands
+    grep -q '^OMPI_CC=.* src/comm/mpi/comm_mpi.c' commands
 }
 
 @test "make: flags in the environment count as well" {
@@ -36,9 +46,6 @@ of_program() { grep -E '^(OMPI_CC|[^ ]*(gcc|cc|mpicc)) '; }
         run -1 grep -v -e '-Werror' commands
     done
 }
-
-# stub NAME: a program that runs the shell commands of standard input.
-stub() { { echo '#!/bin/sh' && cat; } >"$1" && chmod +x "$1"; }
 
 @test "make: a compiler without its header leaves its part out, and make says so at its end" {
     stub mpicc <<<'exec gcc -nostdinc "$@"'
