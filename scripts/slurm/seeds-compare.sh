@@ -14,7 +14,7 @@ stem=x
 fit() { sed -n '/^ *"result": {/,/^ *}/s/^ *"fit": \([^,]*\),*$/\1/p' "$1"; }
 
 # The seeds that have a model, the best fit first.
-for record in "$stem".seed*.json; do
+for record in "$stem".seed*[0-9].json; do # but not x.seed1.model.json
     [ -e "$record" ] || continue
     seed=${record#"$stem.seed"}
     printf '%s %s\n' "${seed%.json}" "$(fit "$record")"
