@@ -133,7 +133,7 @@ class Model:
 
     @property
     def _loss(self) -> str:
-        return self._facts.get("loss") or self.record.get("options", {}).get("loss", "squares")
+        return str(self._facts.get("loss") or self.record.get("options", {}).get("loss", "squares"))
 
     def predict(self, coords: Any) -> np.ndarray:
         """The values of the model at coordinates, of binary data (loss="binary") the probabilities of a one: an array of indices (entries x modes), from 0; or, of a model
