@@ -20,14 +20,20 @@
 #   make install         to PREFIX (/usr/local), below DESTDIR, stripped; make uninstall takes it away again
 #   make deb             a Debian package of this build, in build/
 #   make wheel           a Python wheel of this build, in build/: the program and its module
+#   make dist            build/blco-VERSION.tar.gz of the last commit, with its sha256; it builds without git
+#   make recipes         build/recipes, for conda, EasyBuild, Spack and Apptainer: scripts/packaging for this tarball
 #   make format clean help
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
 NVCC    ?= $(shell command -v nvcc)
 MPICC   ?= $(shell command -v mpicc)
-VERSION := 0.1.0
-COMMIT  := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+# The file VERSION has the number, and in a tarball of `make dist` the commit too, which git has put there.
+VERSION := $(firstword $(file <VERSION))
+COMMIT  := $(or $(filter-out $$Format:%,$(word 2,$(file <VERSION))),\
+             $(shell git describe --always --exclude '*' --dirty 2>/dev/null || echo unknown))
+# Where releases will be, which recipes of packages name. There is no such place yet.
+URL     ?= https://blco.invalid
 
 # Why a part of the program is left out; nothing where it is built. A compiler may be there without its header.
 HASH    := \#
@@ -66,7 +72,7 @@ INCLUDE  := -Isrc -I. $(foreach p,openblas jansson,$(shell pkg-config --cflags $
 LIBS     := -lisal -lm -lpthread -ldl
 
 # Warnings are errors for those who work on blco: wherever more is asked for than to build and install it.
-WERROR   ?= $(if $(filter-out all blco install uninstall deb wheel clean help,$(MAKECMDGOALS)),1)
+WERROR   ?= $(if $(filter-out all blco install uninstall deb wheel dist recipes clean help,$(MAKECMDGOALS)),1)
 WARN     += $(if $(WERROR),-Werror)
 
 ifeq ($(VARIANT),debug)
@@ -213,7 +219,7 @@ FUZZERS    := $(patsubst %.c,$O/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 20
 
 .PHONY: all blco tests test fuzzers check check-layers check-format check-gpu check-release asan tsan fuzz kill table debug coverage tidy \
-        install uninstall deb wheel format clean help FORCE
+        install uninstall deb wheel dist recipes format clean help FORCE
 .PRECIOUS: $O/%.o
 all: blco
 blco: $O/blco $(PLUGIN)
@@ -428,6 +434,21 @@ $O/wheel/blco: $O/src/main.o $(LIBRARY)
 
 wheel: blco $O/wheel/blco
 	scripts/make-wheel $O $(VERSION)
+
+# The order, the times (that of the commit) and the owner of its files are git's, so each clone makes the same bytes.
+DIST := blco-$(VERSION)
+dist:
+	[ "$$(git rev-parse --show-prefix 2>&1)" = '' ] || { echo 'make dist needs a clone of the repository' >&2; exit 1; }
+	mkdir -p build
+	git -c core.abbrev=12 -c tar.umask=0022 archive --format=tar --prefix=$(DIST)/ HEAD | gzip -9n >build/$(DIST).tar.gz
+	cd build && sha256sum $(DIST).tar.gz | tee $(DIST).tar.gz.sha256
+
+# Recipes name the version, the tarball's sum, and where it is.
+recipes: dist
+	rm -rf build/recipes && cp -r scripts/packaging build/recipes
+	find build/recipes -type f -exec sed -i \
+	  "s|@VERSION@|$(VERSION)|; s|@URL@|$(URL)|; s|@SHA256@|$$(cut -c -64 build/$(DIST).tar.gz.sha256)|" {} +
+	cd build/recipes/easybuild && for f in *VERSION*; do mv $$f $$(echo $$f | sed 's/VERSION/$(VERSION)/'); done
 
 # clang-format of another version formats otherwise.
 CLANG_FORMAT := $(or $(shell command -v clang-format-14),clang-format)

@@ -94,6 +94,35 @@ machines() {
     done
 }
 
+@test "make dist: each clone of a commit makes the same bytes, which need no git" {
+    unset MAKEFLAGS MFLAGS MAKELEVEL T
+    git init -q one
+    mkdir -p one/src/base one/.ci
+    cp "$ROOT/Makefile" "$ROOT/.gitattributes" one
+    cp "$ROOT/src/base/version.c" one/src/base
+    touch one/.ci/run
+    printf '7.8.9\n$Format:%%h$\n' >one/VERSION
+    git -C one add -A
+    git -C one -c user.name=b -c user.email=b@blco.invalid commit -qm one
+    (umask 077 && git clone -q one two)
+    for clone in one two; do
+        run --separate-stderr -0 make -s -C $clone CUDA=0 MPI=0 dist
+        echo "$output $stderr"
+        (cd $clone/build && [ "$output" = "$(sha256sum blco-7.8.9.tar.gz)" ] && sha256sum -c --quiet blco-7.8.9.tar.gz.sha256)
+    done
+    cmp one/build/blco-7.8.9.tar.gz two/build/blco-7.8.9.tar.gz
+    tar -tvzf one/build/blco-7.8.9.tar.gz >files
+    run -1 grep -vE '^(-rw-r--r--|drwxr-xr-x) root/root .* blco-7\.8\.9/' files
+    run -1 grep -F .ci files
+    # unpacked in another repository, whose commit is not that of the tarball
+    mkdir three && git init -q three && tar -xzf one/build/blco-7.8.9.tar.gz -C three
+    cd three/blco-7.8.9
+    make -n CUDA=0 MPI=0 V=1 build/host/src/base/version.o >commands
+    grep -qF "VERSION='\"7.8.9\"' -DBLCO_COMMIT='\"$(git -C "$OLDPWD/one" log -1 --abbrev=12 --format=%h)\"'" commands
+    run -2 make -s CUDA=0 MPI=0 dist
+    [[ $output == *"make dist needs a clone of the repository"* ]]
+}
+
 @test "make test: NAME is the name of a test" {
     run -2 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -C "$ROOT" CUDA=0 test
     [[ $output == *"T=NAME is missing"* ]]
@@ -124,7 +153,7 @@ END
 @test "make help: every target has a line" {
     run -0 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u T make -s -C "$ROOT" CUDA=0 help
     for target in check test debug coverage tidy check-format check-layers compile_commands.json asan tsan fuzz kill \
-        table check-gpu check-release install uninstall deb format clean; do
+        table check-gpu check-release install uninstall deb wheel dist recipes format clean; do
         grep -qE "(^|[ ;])(make )?$target( |\$)" <<<"$output" || { echo "$target is missing" && return 1; }
     done
 }

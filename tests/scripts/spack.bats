@@ -7,19 +7,24 @@ setup_file() { command -v python3 >/dev/null || skip "no python3"; }
 
 recipe() {
     python3 "$ROOT/tests/support/spack_stub.py" \
-        "$ROOT/scripts/spack/spack_repo/blco/packages/blco/package.py" "$1" /p >said
+        "$ROOT/scripts/packaging/spack/spack_repo/blco/packages/blco/package.py" "$1" /p >said
     cat said
 }
 
 # make_says ARGUMENT...: what make would do.
 make_says() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -B -C "$ROOT" "$@"; }
 
-@test "spack: dependencies and variants, and the clone as the source" {
-    recipe "+cuda+mpi"
+@test "spack: dependencies and variants, a tarball as the source, and lists of compute capabilities" {
+    recipe "+cuda+mpi cuda_arch=80,90"
     grep -q '^variant mpi ' said
     for package in isa-l jansson openblas mpi nccl; do grep -qE "^depends_on $package(@| |\$)" said; done
-    [ "$(realpath "$(sed -n 's|^git file://||p' said)")" = "$(realpath "$ROOT")" ]
-    grep -qx 'build CUDA=1 MPI=1 NVCC=/cuda/bin/nvcc ARCH=sm_90 MPICC=/mpi/bin/mpicc blco' said
+    grep -qx 'version @VERSION@ sha256=@SHA256@' said # make recipes fills these in
+    grep -qx 'url @URL@/blco-@VERSION@.tar.gz' said
+    grep -qx 'build CUDA=1 MPI=1 NVCC=/cuda/bin/nvcc ARCH=80,90 MPICC=/mpi/bin/mpicc blco' said
+    grep -qx 'run /p/bin/blco selftest' said
+    [ "$(grep -c '^conflicts cuda_arch=' said)" -eq 1 ] && grep -q '^conflicts cuda_arch=60 ' said
+    recipe "+cuda~mpi"
+    grep -qx 'build CUDA=1 MPI=0 NVCC=/cuda/bin/nvcc blco' said
 }
 
 @test "spack: the Makefile builds and installs as the recipe says" {
@@ -39,7 +44,7 @@ make_says() { env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -n -B -C "$ROOT" "$@"
 }
 
 @test "spack: the repository has the layout of Spack 1.0" {
-    cd "$ROOT/scripts/spack/spack_repo/blco"
+    cd "$ROOT/scripts/packaging/spack/spack_repo/blco"
     grep -qx '  namespace: blco' repo.yaml
     grep -qx '  api: v2.0' repo.yaml
     python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' packages/blco/package.py

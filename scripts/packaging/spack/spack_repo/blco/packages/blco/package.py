@@ -1,23 +1,18 @@
-"""Recipe of Spack 1.0 or later, which builds the clone of blco that the recipe lies in."""
-
-import os
-
 from spack.package import *
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.makefile import MakefilePackage
 
 
 class Blco(MakefilePackage, CudaPackage):
-    """Decomposes large sparse tensors (CP, PARAFAC) by alternating least squares, on NVIDIA GPUs or on
-    processors, on one machine or on several."""
+    """Decomposes large sparse tensors (CP, PARAFAC) by alternating least squares, counts and binary data by
+    their likelihood, on NVIDIA GPUs or on processors, on one machine or on several."""
 
-    # A recipe that is moved out of the clone needs the address of a repository here.
-    git = "file://" + os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 6))
-    homepage = git
+    homepage = "@URL@"
+    url = "@URL@/blco-@VERSION@.tar.gz"
 
     license("MIT")
 
-    version("main", branch="main")
+    version("@VERSION@", sha256="@SHA256@")
 
     variant("mpi", default=True, description="Several processes work together")
 
@@ -33,11 +28,12 @@ class Blco(MakefilePackage, CudaPackage):
     depends_on("nccl@2.18:", when="+cuda")
     depends_on("mpi", when="+mpi")
 
-    # The Makefile calls gcc, which is Spack's wrapper then; warnings of other compilers are errors.
+    # The Makefile calls gcc, which is Spack's wrapper then.
     requires("%c=gcc")
     conflicts("^cuda@:11", when="+cuda", msg="blco needs CUDA 12 or later")
-    # The Makefile finds compute capabilities by itself, or builds for one.
-    conflicts("cuda_arch=60", when="+cuda", msg="blco needs compute capability 7.0 or later")
+    for capability in CudaPackage.cuda_arch_values:
+        if int(capability.rstrip("af")) < 70:
+            conflicts(f"cuda_arch={capability}", when="+cuda", msg="blco needs compute capability 7.0 or later")
 
     @property
     def settings(self):
@@ -46,9 +42,10 @@ class Blco(MakefilePackage, CudaPackage):
         settings = [f"CUDA={int(spec.satisfies('+cuda'))}", f"MPI={int(spec.satisfies('+mpi'))}"]
         if spec.satisfies("+cuda"):
             settings.append(f"NVCC={spec['cuda'].prefix.bin.nvcc}")
+            # Without a choice the Makefile builds for all generations of GPUs that nvcc knows.
             architectures = [a for a in spec.variants["cuda_arch"].value if a != "none"]
-            if len(architectures) == 1:
-                settings.append(f"ARCH=sm_{architectures[0]}")
+            if architectures:
+                settings.append("ARCH=" + ",".join(architectures))
         if spec.satisfies("+mpi"):
             settings.append(f"MPICC={spec['mpi'].mpicc}")
         return settings
@@ -60,3 +57,7 @@ class Blco(MakefilePackage, CudaPackage):
     @property
     def install_targets(self):
         return self.settings + [f"PREFIX={self.prefix}", "install"]
+
+    def test_selftest(self):
+        """known answers, on the host and on each GPU"""
+        Executable(self.prefix.bin.blco)("selftest")
