@@ -14,6 +14,9 @@ setup_file() {
     export VERSION TARBALL=$MADE/build/blco-$VERSION.tar.gz RECIPES=$MADE/build/recipes
 }
 
+# A new system may have file systems of this one in it, if the test was stopped.
+teardown() { [ -z "${root-}" ] || rm -rf --one-file-system "$root"; }
+
 # has PROGRAM: skips the test where it could not be installed (scripts/packages).
 has() { command -v "$1" >/dev/null || skip "there is no $1"; }
 
@@ -76,8 +79,7 @@ section() { sed -n "/^%$1\$/,/^%/{/^%/d;s/^    //p}" "$RECIPES/apptainer/blco.de
 }
 
 @test "Apptainer: its commands build blco in a new Debian system, where its test passes" {
-    root=$PWD/root
-    mkdir "$root"
+    root=$(mktemp -d)
     "$ROOT/scripts/new-debian" "$root"
     cp "$TARBALL" "$root/opt/blco.tar.gz"
     { echo "export CFLAGS=$CFLAGS" && section post | sed 's/{{ arch }}//'; } >"$root/post"
@@ -86,5 +88,4 @@ section() { sed -n "/^%$1\$/,/^%/{/^%/d;s/^    //p}" "$RECIPES/apptainer/blco.de
     inside /post >log 2>&1 || { tail -n 40 log && return 1; }
     inside /test
     [ ! -e "$root/opt/blco" ] && [ ! -e "$root/opt/blco.tar.gz" ]
-    rm -rf --one-file-system "$root"
 }

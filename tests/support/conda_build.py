@@ -5,6 +5,7 @@ Usage: conda_build.py RECIPE_FOLDER OUTPUT_FOLDER
 Prints a text line for each variant: its build string, and what it requires. Then it builds the package of the variant
 without CUDA and with MPI, and runs the tests of the recipe. The packages that the recipe names are empty here: compiler
 and libraries are those of the system."""
+import shutil
 import sys
 from pathlib import Path
 
@@ -20,7 +21,7 @@ build:
     {script}
 """
 COMPILER = "echo 'export CC=gcc CFLAGS=-O0' >$PREFIX/etc/conda/activate.d/gcc.sh"
-MPI = """echo 'exec mpicc "$@"' >$PREFIX/bin/mpicc; chmod +x $PREFIX/bin/mpicc"""
+MPI = f"""printf '#!/bin/sh\\nexec {shutil.which("mpicc")} "$@"\\n' >$PREFIX/bin/mpicc; chmod +x $PREFIX/bin/mpicc"""
 STAND_INS = [("gcc_linux-64", "14.2.0", COMPILER), ("sysroot_linux-64", "2.17", ""), ("make", "4", ""), ("pkg-config", "1", ""),
              ("isa-l", "2.31", ""), ("jansson", "2.14", ""), ("openblas", "0.3.30", ""), ("libopenblas", "0.3.30", ""),
              ("openmpi", "5", MPI)]
