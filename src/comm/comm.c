@@ -1,6 +1,8 @@
 #include "comm/comm.h"
 
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/least.h"
@@ -104,32 +106,46 @@ static enum status find_failed(struct comm *c, const struct error *error, int *f
     return trouble->status;
 }
 
-enum status comm_allreduce_error(struct comm *c, struct error *error)
+enum status comm_name_rank(int rank, bool several_hosts, struct error *error)
 {
+    char host[HOST_NAME_MAX + 1] = "";
+    gethostname(host, sizeof host - 1);
+    return error_prefix(error, several_hosts ? "rank %d on host %s: " : "rank %d: ", rank, host);
+}
+
+/* *error becomes that of the lowest rank that has failed, *first, on all ranks. The rank is named
+ * if the others have not all failed, too: where `names`, or else if ranks are on several hosts, for
+ * a file that is missing on one host may be there on another. */
+static enum status exchange_error(struct comm *c, bool names, int *first, struct error *error)
+{
+    const bool several_hosts = c->local_size < c->size;
     struct error trouble = {0}, theirs = *error;
-    int first;
-    if (find_failed(c, error, &first, &trouble) != STATUS_OK)
+    int fine = error->status == STATUS_OK;
+    if (find_failed(c, error, first, &trouble) != STATUS_OK)
         return error_set(error, trouble.status, "%s", trouble.message);
-    if (first == c->size)
+    if (*first == c->size)
         return STATUS_OK;
-    if (comm_bcast(c, first, &theirs, sizeof theirs, &trouble) != STATUS_OK)
+    comm_allreduce_max(c, &fine, &trouble);
+    if (fine && (names || several_hosts))
+        comm_name_rank(c->rank, several_hosts, &theirs);
+    if (trouble.status != STATUS_OK ||
+        comm_bcast(c, *first, &theirs, sizeof theirs, &trouble) != STATUS_OK)
         return error_set(error, trouble.status, "%s", trouble.message);
     *error = theirs;
     return error->status;
 }
 
+enum status comm_allreduce_error(struct comm *c, struct error *error)
+{
+    int first;
+    return exchange_error(c, false, &first, error);
+}
+
 enum status comm_end_phase(struct comm *c, struct error *error)
 {
-    struct error trouble = {0};
-    int first, fine = error->status == STATUS_OK;
-    if (find_failed(c, error, &first, &trouble) != STATUS_OK)
-        return error_set(error, trouble.status, "%s", trouble.message);
-    if (comm_allreduce_max(c, &fine, &trouble) != STATUS_OK)
-        return error_set(error, trouble.status, "%s", trouble.message);
-    if (comm_allreduce_error(c, error) != STATUS_OK && c->rank != first)
+    int first;
+    if (exchange_error(c, true, &first, error) != STATUS_OK && c->rank != first)
         error->message[0] = '\0';
-    else if (error->status != STATUS_OK && fine)
-        error_prefix(error, "rank %d: ", c->rank);
     return error->status;
 }
 

@@ -113,16 +113,21 @@ enum status comm_check(struct comm *c, struct error *error);
 enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error);
 
 /* Every rank calls this after a step of its own that left *error. If some ranks have failed, *error
- * becomes the error of the lowest of them, word for word, on all ranks. So all go on, or all return
+ * becomes the error of the lowest of them on all ranks; on several hosts, with "rank 3 on host h: "
+ * before it unless all ranks have failed. So all go on, or all return
  * the same error, and no abort is needed. Returns the status of *error. Errors as
  * comm_allreduce_max. */
 enum status comm_allreduce_error(struct comm *c, struct error *error);
 
 /* Every rank calls this at the end of a phase that left *error. All ranks return the
  * status of the lowest rank that has failed, or STATUS_OK. That rank keeps its message, with
- * "rank 3: " before it unless all ranks have failed; the message of the others becomes empty, so
- * that the failure is printed once. */
+ * "rank 3: ", or "rank 3 on host h: ", before it unless all ranks have failed; the message of the
+ * others becomes empty, so that the failure is printed once. */
 enum status comm_end_phase(struct comm *c, struct error *error);
+
+/* Puts "rank 3: ", or "rank 3 on host h: " with this process's host, before the message of *error.
+ */
+enum status comm_name_rank(int rank, bool several_hosts, struct error *error);
 
 /* Makes every operation of the other ranks fail with `reason`, "rank 3: ...", even one that waits.
  * Only the first call counts. With processes, the other processes end when this one exits; the

@@ -37,6 +37,7 @@ struct place {
 static const struct comm_plugin *plugin; /* once it is loaded                */
 static bool called;                      /* comm_world has been called       */
 static bool joined;                      /* with success, of several processes */
+static bool several_hosts;               /* on which they run */
 
 /* The number in a variable, or -1. */
 static int variable(const char *name)
@@ -141,10 +142,13 @@ enum status comm_world(struct comm **c, double patience, struct error *error)
     }
     TRY_OR(failed, init_world(c, patience, error));
     joined = true;
+    several_hosts = (*c)->local_size < (*c)->size;
     return STATUS_OK;
 failed:
     if ((!plugin || *c) && place().local_rank != 0)
         error->message[0] = '\0';
+    else if (!plugin)
+        comm_name_rank(comm_world_rank(), true, error);
     comm_finalize(*c);
     *c = NULL;
     return error->status;
@@ -156,7 +160,7 @@ bool comm_world_tells(struct error *error)
     if (tells && plugin) {
         tells = plugin->tells();
         if (plugin->ends_all())
-            error_prefix(error, "rank %d: ", comm_world_rank());
+            comm_name_rank(comm_world_rank(), several_hosts, error);
     } else if (!tells && !joined) {
         nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL); /* another prints meanwhile */
     }
