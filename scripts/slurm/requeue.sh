@@ -45,5 +45,6 @@ case $code in
     scontrol requeue "$SLURM_JOB_ID"
     ;;
 7) echo "$stem has not converged in $iterations iterations" >&2 ;;
+*) echo "$stem: exit status $code, see the table in blco-cluster(7)" >&2 ;;
 esac
 exit "$code"

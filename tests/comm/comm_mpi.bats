@@ -137,14 +137,14 @@ alone() { run env "$@" ./mpi_comm maps; }
 @test "no plugin, and a plugin that is none" {
     mpirun=(OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=2)
     alone "${mpirun[@]}" OMPI_COMM_WORLD_LOCAL_RANK=0
-    told "4 processes were started to work together, but this blco was built without MPI: there is no blco-mpi.so in $PWD/ nor in $PWD/../lib/blco"
+    told "rank 2 on host $(hostname): 4 processes were started to work together, but this blco was built without MPI: there is no blco-mpi.so in $PWD/ nor in $PWD/../lib/blco"
     [ "$status" -eq 2 ]
     alone "${mpirun[@]}" OMPI_COMM_WORLD_LOCAL_RANK=1 # another process of this host tells
     [ "$status" -eq 2 ]
     [ -z "$output" ]
     echo "no plugin" >blco-mpi.so
     alone SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0
-    told "MPI cannot be loaded: $PWD/blco-mpi.so: file too short"
+    told "rank 0 on host $(hostname): MPI cannot be loaded: $PWD/blco-mpi.so: file too short"
     [ "$status" -eq 2 ]
 }
 

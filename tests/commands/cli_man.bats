@@ -25,7 +25,7 @@ examples() {
 }
 
 # What this machine need not have.
-elsewhere='^(mpirun|srun|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
+elsewhere='^(mpirun|srun|sbatch|ssh|scp|rsync|curl|wget) |--gpus|--backend cuda'
 
 @test "the examples of the manual pages run" {
     mkdir bin && ln -s "$BLCO" bin/blco
