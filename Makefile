@@ -278,8 +278,11 @@ endif
 $(SIMD_AVX2:%=$O/src/backend/host/host_%.o): FLAGS += -mavx2 -mfma
 $(SIMD_AVX512:%=$O/src/backend/host/host_%.o): FLAGS += -mavx512f -mavx512dq
 
-# Those take most of the time of a build with sanitizers. That of addresses finds every wrong pointer when it
-# is used.
+# Those took most of the time of a build with sanitizers, which therefore has one kernel for all orders, whose body
+# is that of the others. The sanitizer of addresses finds every wrong pointer when it is used.
+ifneq ($(filter asan tsan,$(VARIANT)),)
+  $(SIMD): FLAGS += -DANY_KERNEL
+endif
 ifeq ($(VARIANT),asan)
   $(SIMD): FLAGS += -fno-sanitize=pointer-overflow,null
 endif

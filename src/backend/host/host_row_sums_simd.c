@@ -254,10 +254,14 @@ INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x
     OVERLAPS(name##_5, 4, near, narrow)                                                            \
     EITHER(name##_any, s->others, near, narrow)
 
+#ifdef ANY_KERNEL /* stands in for all others: its body is theirs */
+EITHER(any, s->others, s->ahead == 0, x->narrow)
+#else
 ORDERS(near, true, false)
 ORDERS(distant, false, false)
 ORDERS(narrow_near, true, true)
 ORDERS(narrow_distant, false, true)
+#endif
 
 #define TILES(name) name##_1, name##_2, name##_3, name##_4
 #define ROW(name)                                                                                  \
@@ -267,16 +271,24 @@ ORDERS(narrow_distant, false, true)
             OVERLAP_ROW(name)                                                                      \
         }                                                                                          \
     }
-#define ORDER_ROWS(name)                                                                           \
+#define ANY_ROW(name)                                                                              \
     {                                                                                              \
-        ROW(name##_3), ROW(name##_4), ROW(name##_5),                                               \
+        {TILES(name)},                                                                             \
         {                                                                                          \
-            {TILES(name##_any)},                                                                   \
-            {                                                                                      \
-                TILES(name##_any)                                                                  \
-            }                                                                                      \
+            TILES(name)                                                                            \
         }                                                                                          \
     }
+#ifdef ANY_KERNEL
+#define ORDER_ROWS(name)                                                                           \
+    {                                                                                              \
+        ANY_ROW(any), ANY_ROW(any), ANY_ROW(any), ANY_ROW(any)                                     \
+    }
+#else
+#define ORDER_ROWS(name)                                                                           \
+    {                                                                                              \
+        ROW(name##_3), ROW(name##_4), ROW(name##_5), ANY_ROW(name##_any)                           \
+    }
+#endif
 const struct host_row_sums_kernels SIMD_NAME(host_row_sums) = {
     {{ORDER_ROWS(near), ORDER_ROWS(distant)},
      {ORDER_ROWS(narrow_near), ORDER_ROWS(narrow_distant)}}};

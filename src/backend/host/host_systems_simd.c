@@ -167,12 +167,18 @@ INLINE void products_body(const struct host_products *p, const struct host_produ
     {                                                                                              \
         name##_1, name##_2, name##_3, name##_4, name##_many                                        \
     }
+#ifdef ANY_KERNEL /* stands in for all others: its body is theirs */
+KERNELS(any, p->others, p->precision == PRECISION_SINGLE)
+#define ORDER_ROWS(precision) ROW(any), ROW(any), ROW(any)
+#else
 KERNELS(double_3, 2, false)
 KERNELS(double_4, 3, false)
 KERNELS(double_any, p->others, false)
 KERNELS(single_3, 2, true)
 KERNELS(single_4, 3, true)
 KERNELS(single_any, p->others, true)
+#define ORDER_ROWS(precision) ROW(precision##_3), ROW(precision##_4), ROW(precision##_any)
+#endif
 
 /* `products` of rows shorter than a vector. */
 static void products_few(const struct host_products *p, const struct host_products_block *x)
@@ -194,10 +200,9 @@ static void products_few(const struct host_products *p, const struct host_produc
 
 static void products(const struct host_products *p, const struct host_products_block *x)
 {
-    static void (*const kernels[2][3][VECTORS + 1])(const struct host_products *,
-                                                    const struct host_products_block *) = {
-        {ROW(double_3), ROW(double_4), ROW(double_any)},
-        {ROW(single_3), ROW(single_4), ROW(single_any)}};
+    static void (*const kernels[2][3][VECTORS + 1])(
+        const struct host_products *, const struct host_products_block *) = {{ORDER_ROWS(double)},
+                                                                             {ORDER_ROWS(single)}};
     const int vectors = VECTORS_OF(p), order = p->others == 2 ? 0 : p->others == 3 ? 1 : 2;
     if (p->rank < SIMD_WIDTH)
         products_few(p, x);
