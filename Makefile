@@ -315,7 +315,8 @@ $O/on_host/%.o: %.cpp
 
 tests: $O/blco $(UNIT_TESTS) $(PLUGIN) $(MPI_TESTS)
 
-$O/tests/%.o: FLAGS += -Itests
+# Tests themselves need not be fast, nor be examined for undefined behaviour, which takes as long to compile.
+$O/tests/%.o: FLAGS += -Itests $(if $(filter host cuda,$(VARIANT)),-O1 -g1) $(if $(filter asan,$(VARIANT)),-fno-sanitize=undefined)
 $(addsuffix .o,$(UNIT_TESTS) $(GPU_TESTS)): FLAGS += -D'main(x)=$(*F)_main(void); int $(*F)_main(x)'
 $(addsuffix .o,$(UNIT_TESTS) $(GPU_TESTS)): tests/support/named_test.c
 $(ON_HOST_TESTS:=.o): FLAGS += -Itests/kernels/on_host

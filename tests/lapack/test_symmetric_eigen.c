@@ -26,7 +26,7 @@ static void test_decomposition(void **state)
         for (uint64_t i = 0; i < n; i++)
             for (uint64_t j = 0; j <= i; j++)
                 v[i * n + j] = v[j * n + i] = (double)(naive_random(&seed) >> 11) * 0x1p-52 - 1;
-        memcpy(q, v, sizeof v);
+        memcpy(q, v, n * n * sizeof *v);
         assert_int_equal(symmetric_eigen(q, n, w, &error), STATUS_OK);
         for (uint64_t e = 1; e < n; e++)
             assert_true(w[e - 1] <= w[e]);
