@@ -138,7 +138,7 @@ ifeq ($(VARIANT),cuda)
   # Machine code for the first architecture of every generation from sm_70 on that nvcc knows, which
   # serves the others of its generation, and PTX for later ones. ARCH names others: a list of compute
   # capabilities (80,86,90; sm_90 and 9.0 are 90), a word of nvcc (ARCH=native builds for the card at hand), or
-  # newest, the newest of the generations only, which is enough for tests on a machine without a GPU.
+  # newest, PTX for the newest of the generations only, which is enough for tests on a machine without a GPU.
   # No GPU of generation 11 is in a machine with x86. From generation 10 on, kernels become the same
   # PTX for all generations, which then is made once, for the first of them: each is MACHINE:PTX.
   LISTED    := $(filter-out newest,$(subst sm_,,$(subst .,,$(subst $(COMMA), ,$(ARCH)))))
@@ -148,10 +148,9 @@ ifeq ($(VARIANT),cuda)
                  awk -v cpu=$$(uname -m) \
                  '$$1 >= 70 && !(cpu == "x86_64" && int($$1 / 10) == 11) && !seen[int($$1 / 10)]++ { \
                     ptx = ptx >= 100 ? ptx : $$1; print $$1 ":" ptx }')
-  MACHINES  := $(if $(filter newest,$(ARCH)),$(lastword $(MAJORS)),$(or $(shell \
-                 printf '%s\n' $(LISTED) | sort -nu),$(MAJORS)))
+  MACHINES  := $(or $(shell printf '%s\n' $(LISTED) | sort -nu),$(MAJORS))
   LAST_PTX  := $(lastword $(subst :, ,$(lastword $(MACHINES))))
-  GENCODE   := $(if $(filter native all%,$(ARCH)),-arch=$(ARCH),$(foreach m,$(MACHINES),-gencode \
+  GENCODE   := $(if $(filter native all%,$(ARCH)),-arch=$(ARCH),$(foreach m,$(if $(filter newest,$(ARCH)),,$(MACHINES)),-gencode \
                  arch=compute_$(lastword $(subst :, ,$m)),code=sm_$(firstword $(subst :, ,$m))) \
                  -gencode arch=compute_$(LAST_PTX),code=compute_$(LAST_PTX))
   # All device code is compressed. From CUDA 13 on, all modes of that make Zstandard frames, which every driver
