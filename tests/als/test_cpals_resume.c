@@ -47,8 +47,9 @@ static void check_every_stop(const struct coo *x, const struct backend_options *
     const struct cpals_options als = {.max_iterations = ITERATIONS};
     bool bits = under_test.kind == &backend_host;
     struct cpals_result unstopped = run_random(x, options, 3, &als, &whole);
-    const int step =
-        under_test.kind->devices && under_test.ranks > 1 ? 3 : 1; /* GPUs meet slowly */
+    const int step = under_test.kind->devices && under_test.ranks > 1 ? 3 /* GPUs meet slowly */
+                     : SANITIZED                                      ? 2
+                                                                      : 1;
     for (int stop = 1; stop <= ITERATIONS; stop += step) {
         struct cpals_result result = run_in_two(x, options, stop, under_test.ranks, &k);
         assert_int_equal(result.iterations, ITERATIONS);

@@ -24,15 +24,30 @@ static struct problem holdout_problem(uint64_t rank, double weight, double ridge
         .holdout = {.share = .2, .seed = 3}};
 }
 
-static bool lists(const struct coo *x, const uint32_t *at)
+static uint64_t cell_of(const struct shape *shape, const uint32_t *at)
 {
-    uint32_t other[MAX_ORDER];
+    uint64_t cell = 0;
+    for (int n = 0; n < shape->order; n++)
+        cell = cell * shape->dims[n] + at[n];
+    return cell;
+}
+
+/* What each cell of x has; the caller frees it. */
+enum cell { UNLISTED, LISTED_ZERO, LISTED_VALUE };
+
+static unsigned char *cells_of(const struct coo *x)
+{
+    uint64_t cells = 1;
+    for (int n = 0; n < x->shape.order; n++)
+        cells *= x->shape.dims[n];
+    unsigned char *cell = calloc(cells, 1);
+    assert_non_null(cell);
     for (uint64_t i = 0; i < x->nnz; i++) {
-        naive_rows_at(x, i, other);
-        if (memcmp(at, other, (size_t)x->shape.order * sizeof *at) == 0)
-            return true;
+        uint32_t at[MAX_ORDER];
+        naive_rows_at(x, i, at);
+        cell[cell_of(&x->shape, at)] = x->value[i] == 0 ? LISTED_ZERO : LISTED_VALUE;
     }
-    return false;
+    return cell;
 }
 
 /* Model values at the first `count` coordinates of the sequence that are not listed. */
@@ -40,21 +55,18 @@ static long double *unlisted_values(const struct coo *x, const struct holdout *h
                                     const struct ktensor *k, uint64_t count)
 {
     long double *value = calloc(count + 1, sizeof *value);
-    uint32_t(*seen)[MAX_ORDER] = calloc(count + 1, sizeof *seen);
+    unsigned char *cell = cells_of(x);
     uint64_t found = 0;
-    assert_true(value && seen);
+    assert_non_null(value);
     for (uint64_t draw = 0; found < count; draw++) {
         uint32_t at[MAX_ORDER] = {0};
-        bool again = false;
         holdout_draw(h, &x->shape, draw, at);
-        for (uint64_t i = 0; i < found; i++)
-            again = again || memcmp(seen[i], at, sizeof at) == 0;
-        if (again || lists(x, at))
+        if (cell[cell_of(&x->shape, at)] != UNLISTED)
             continue;
-        memcpy(seen[found], at, sizeof at);
+        cell[cell_of(&x->shape, at)] = LISTED_ZERO; /* it is drawn once */
         value[found++] = naive_model_value(k, at);
     }
-    free(seen);
+    free(cell);
     return value;
 }
 
@@ -104,23 +116,12 @@ static void naive_deviance(struct naive_error *e, const struct coo *x, const boo
     e->deviance_error = sqrtl((squares / e->count - e->deviance * e->deviance) / e->count);
 }
 
-/* Whether x lists a value but 0 there. */
-static bool has_value(const struct coo *x, const uint32_t *at)
-{
-    uint32_t other[MAX_ORDER];
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        naive_rows_at(x, i, other);
-        if (memcmp(at, other, (size_t)x->shape.order * sizeof *at) == 0)
-            return x->value[i] != 0;
-    }
-    return false;
-}
-
 /* Where each held-out entry that is not 0 stands among the indices of each mode, those of other
  * such entries left out. */
 static void naive_places(struct naive_error *e, const struct coo *x, const bool *chosen,
                          const struct ktensor *k)
 {
+    unsigned char *cell = cells_of(x);
     uint64_t entries = 0;
     for (uint64_t i = 0; i < x->nnz; i++) {
         if (!chosen[i] || x->value[i] == 0)
@@ -134,7 +135,7 @@ static void naive_places(struct naive_error *e, const struct coo *x, const bool 
             for (at[n] = 0; at[n] < x->shape.dims[n]; at[n]++) {
                 const long double other = naive_model_value(k, at);
                 const bool close = fabsl(other - value) <= 1e-14L * fabsl(value);
-                if (!has_value(x, at))
+                if (cell[cell_of(&x->shape, at)] != LISTED_VALUE)
                     place += close ? .5 : other > value;
             }
             e->reciprocal[n] += 1 / place;
@@ -145,6 +146,7 @@ static void naive_places(struct naive_error *e, const struct coo *x, const bool 
         e->reciprocal[n] /= (double)entries;
         e->hits[n] /= (double)entries;
     }
+    free(cell);
 }
 
 /* From sums over all held-out entries and all pairs. */

@@ -87,7 +87,8 @@ static void compare(const struct coo *x, const struct problem *problem)
     ktensor_free(&k);
 }
 
-/* Several ranks, which take longer, have a weight for each tensor: other ranks another one. */
+/* Several ranks, which take longer, and sanitizers have a weight for each tensor: other ranks
+ * another one. */
 static void compare_cases(bool nonneg)
 {
     static const struct tensor_case cases[] = {
@@ -99,7 +100,7 @@ static void compare_cases(bool nonneg)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int i = 0; i < 3; i++)
             for (int scale = 0; scale < 3; scale++) {
-                if (under_test.ranks > 1 && ((int)c + under_test.ranks) % 3 != i)
+                if ((under_test.ranks > 1 || SANITIZED) && ((int)c + under_test.ranks) % 3 != i)
                     continue;
                 const struct tensor_case *t = &cases[c];
                 struct coo x;

@@ -108,10 +108,13 @@ static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_
             s->common[r] += (known - h) * z[r];
             s->b[r] += value > 0 ? value / y * z[r] : 0;
             const long double curvature = value > 0 ? value / (y * y) * z[r] : 0;
-            for (int t = 0; value > 0 && t < rank; t++)
+            for (int t = 0; value > 0 && t <= r; t++)
                 s->g[r][t] += curvature * z[t];
         }
     }
+    for (int r = 0; r < rank; r++)
+        for (int t = 0; t < r; t++)
+            s->g[t][r] = s->g[r][t];
 }
 
 /* d = the damped step of the row a; returns what it surely gains, infinity where it is whole. */

@@ -18,12 +18,14 @@ struct naive_row {
     long double target[NAIVE_ROWS_RANK];
 };
 
-static inline long double naive_row_z(const struct row_pass *p, int i, uint32_t r)
+/* z (rank) of nonzero i. */
+static inline void naive_row_z(const struct row_pass *p, int i, long double *z)
 {
-    long double z = 1;
-    for (int n = 1; n < p->of.order; n++)
-        z *= p->table[n][(uint64_t)p->at[i][n] * p->of.rank + r];
-    return z;
+    for (uint32_t r = 0; r < p->of.rank; r++) {
+        z[r] = 1;
+        for (int n = 1; n < p->of.order; n++)
+            z[r] *= p->table[n][(uint64_t)p->at[i][n] * p->of.rank + r];
+    }
 }
 
 static inline void naive_row_old(const struct row_pass *p, uint32_t row, long double *a)
@@ -35,9 +37,10 @@ static inline void naive_row_old(const struct row_pass *p, uint32_t row, long do
 
 static inline long double naive_row_model(const struct row_pass *p, int i, const long double *a)
 {
-    long double m = 0;
+    long double m = 0, z[NAIVE_ROWS_RANK];
+    naive_row_z(p, i, z);
     for (uint32_t r = 0; r < p->of.rank; r++)
-        m += a[r] * naive_row_z(p, i, r);
+        m += a[r] * z[r];
     return m;
 }
 
@@ -77,19 +80,22 @@ static inline void naive_row_squares(const struct row_pass *p, uint32_t row, str
 {
     const uint32_t rank = p->of.rank;
     const long double h = p->of.unlisted;
-    long double times = 0, least = INFINITY;
+    long double times = 0, least = INFINITY, z[NAIVE_ROWS_RANK];
     *x = (struct naive_row){0};
     for (int i = p->first[row]; i < p->first[row + 1]; i++) {
         const bool known = !isnan(p->value[i]);
         times += known;
+        naive_row_z(p, i, z);
         for (uint32_t r = 0; r < rank; r++) {
-            const long double z = naive_row_z(p, i, r);
-            x->target[r] += known ? p->value[i] * z : 0;
-            x->whole[r] += fabsl(known - h) * z * z;
-            for (uint32_t s = 0; s < rank; s++)
-                x->h[r][s] += (known - h) * z * naive_row_z(p, i, s);
+            x->target[r] += known ? p->value[i] * z[r] : 0;
+            x->whole[r] += fabsl(known - h) * z[r] * z[r];
+            for (uint32_t s = 0; s <= r; s++)
+                x->h[r][s] += (known - h) * z[r] * z[s];
         }
     }
+    for (uint32_t r = 0; r < rank; r++)
+        for (uint32_t s = 0; s < r; s++)
+            x->h[s][r] = x->h[r][s];
     if (times == 0)
         return;
     times = p->of.counted ? times : 1;
@@ -124,25 +130,33 @@ static inline void naive_row_sum_counts(const struct row_pass *p, uint32_t row,
                                         const long double *a, struct naive_counts *s)
 {
     const uint32_t rank = p->of.rank;
+    long double z[NAIVE_ROWS_RANK];
     *s = (struct naive_counts){.least = 0};
     for (uint32_t r = 0; r < rank; r++)
         s->common[r] = (long double)p->linear[r] * p->unit[r];
     for (int i = p->first[row]; i < p->first[row + 1]; i++) {
         const bool known = !isnan(p->value[i]);
-        const long double m = naive_row_model(p, i, a);
-        long double x = known ? p->value[i] : 0;
+        long double m = 0, x = known ? p->value[i] : 0;
+        naive_row_z(p, i, z);
+        for (uint32_t r = 0; r < rank; r++) {
+            m += a[r] * z[r];
+            z[r] *= p->unit[r];
+        }
         s->known += known;
         if (x > 0 && (s->least == 0 || x < s->least))
             s->least = x;
         x = naive_poisson_count(x, m, p->of.clipped);
         for (uint32_t r = 0; r < rank; r++) {
-            const long double z = naive_row_z(p, i, r) * p->unit[r];
-            s->common[r] += (known - (long double)p->of.unlisted) * z;
-            s->b[r] += x / m * z;
-            for (uint32_t t = 0; t < rank; t++)
-                s->g[r][t] += x / (m * m) * z * naive_row_z(p, i, t) * p->unit[t];
+            s->common[r] += (known - (long double)p->of.unlisted) * z[r];
+            s->b[r] += x / m * z[r];
+            const long double curvature = x / (m * m) * z[r];
+            for (uint32_t t = 0; t <= r; t++)
+                s->g[r][t] += curvature * z[t];
         }
     }
+    for (uint32_t r = 0; r < rank; r++)
+        for (uint32_t t = 0; t < r; t++)
+            s->g[t][r] = s->g[r][t];
 }
 
 static inline void naive_row_counts(const struct row_pass *p, uint32_t row, struct naive_row *x)

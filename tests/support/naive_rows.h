@@ -243,9 +243,12 @@ static inline void naive_rows_update(struct naive_rows *m, const struct coo *x,
                 b[r] += weight > 0 ? x->value[i] * z[r] : 0;
             }
             for (int r = 0; r < rank; r++)
-                for (int s = 0; s < rank; s++)
+                for (int s = 0; s <= r; s++)
                     h[r][s] += (weight - unlisted) * z[r] * z[s];
         }
+        for (int r = 0; r < rank; r++)
+            for (int s = 0; s < r; s++)
+                h[s][r] = h[r][s];
         for (int r = 0; r < rank; r++)
             h[r][r] += naive_rows_ridge(m, p, mode, r, known);
         const bool nonneg = known > 0 && p->rules.nonneg[mode];

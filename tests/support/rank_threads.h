@@ -10,10 +10,15 @@
 #include <omp.h>
 
 #include "comm/comm.h"
+#include "support/sanitized.h"
 
 #define MOST_RANKS 7
 
+#if SANITIZED /* as many as make a grid of two modes, and an odd number */
+static const int rank_counts[] = {1, 3, 4};
+#else
 static const int rank_counts[] = {1, 2, 3, 4, 7};
+#endif
 #define RANK_COUNTS (sizeof rank_counts / sizeof *rank_counts)
 
 /* Only the main thread asserts: work only stores its results. */

@@ -22,6 +22,6 @@
 
 /* Of allocations that fail in turn. What is left undone then has nothing to do with threads, so
  * that their sanitizer need not see every one. */
-#define ALLOCATION_STEP (SANITIZED_THREADS ? 7 : 1)
+#define ALLOCATION_STEP (SANITIZED_THREADS ? 23 : 1)
 
 #endif

@@ -65,9 +65,15 @@ constexpr int FAILED = 1, BLOCK_ENDED = 2;
 unsigned char *stacks;
 size_t stacks_bytes;
 
+/* The words of one place are mostly the same ones. */
+bool is_same(const char *a, const char *b)
+{
+    return a == b || strcmp(a, b) == 0;
+}
+
 bool is_same(const lane_place &a, const lane_place &b)
 {
-    return a.line == b.line && strcmp(a.what, b.what) == 0 && strcmp(a.file, b.file) == 0;
+    return a.line == b.line && is_same(a.what, b.what) && is_same(a.file, b.file);
 }
 
 /* Whether two threads of a block are at the same place. */
