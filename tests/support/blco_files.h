@@ -44,55 +44,45 @@ static inline enum status read_blco(struct coo *x, const char *path, struct erro
     return error->status;
 }
 
-static inline int compare_lines(const struct ordering *o, const struct coo *x, uint64_t i,
-                                const struct coo *y, uint64_t j)
+struct placed {
+    uint64_t line[MAX_LINE_WORDS], position;
+};
+
+static inline int compare_placed(const void *a, const void *b)
 {
-    uint64_t a[MAX_LINE_WORDS] = {0}, b[MAX_LINE_WORDS] = {0};
-    uint32_t coordinate[MAX_ORDER];
-    for (int n = 0; n < x->shape.order; n++)
-        coordinate[n] = x->index[n][i];
-    encode_line(o, coordinate, a);
-    for (int n = 0; n < x->shape.order; n++)
-        coordinate[n] = y->index[n][j];
-    encode_line(o, coordinate, b);
+    const struct placed *p = a, *q = b;
     for (int w = MAX_LINE_WORDS - 1; w >= 0; w--)
-        if (a[w] != b[w])
-            return a[w] < b[w] ? -1 : 1;
+        if (p->line[w] != q->line[w])
+            return p->line[w] < q->line[w] ? -1 : 1;
     return 0;
-}
-
-static struct {
-    struct ordering o;
-    const struct coo *x;
-} compared;
-
-static inline int compare_positions(const void *a, const void *b)
-{
-    return compare_lines(&compared.o, compared.x, *(const uint64_t *)a, compared.x,
-                         *(const uint64_t *)b);
 }
 
 /* `got` has the nonzeros of x, whose coordinates are distinct, to the last bit, along the ordering
  * `kind`. */
 static inline void assert_sorted_along(const struct coo *got, const struct coo *x, int kind)
 {
-    uint64_t *position = malloc((x->nnz + 1) * sizeof *position);
-    assert_non_null(position);
-    for (uint64_t i = 0; i < x->nnz; i++)
-        position[i] = i;
-    ordering_create(&compared.o, kind, &x->shape, 64);
-    compared.x = x;
-    qsort(position, x->nnz, sizeof *position, compare_positions);
+    struct placed *placed = calloc(x->nnz + 1, sizeof *placed);
+    struct ordering o;
+    assert_non_null(placed);
+    ordering_create(&o, kind, &x->shape, 64);
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint32_t coordinate[MAX_ORDER];
+        for (int n = 0; n < x->shape.order; n++)
+            coordinate[n] = x->index[n][i];
+        encode_line(&o, coordinate, placed[i].line);
+        placed[i].position = i;
+    }
+    qsort(placed, x->nnz, sizeof *placed, compare_placed);
     assert_int_equal(got->shape.order, x->shape.order);
     assert_int_equal(got->nnz, x->nnz);
     for (int n = 0; n < x->shape.order; n++) {
         assert_int_equal(got->shape.dims[n], x->shape.dims[n]);
         for (uint64_t i = 0; i < x->nnz; i++)
-            assert_int_equal(got->index[n][i], x->index[n][position[i]]);
+            assert_int_equal(got->index[n][i], x->index[n][placed[i].position]);
     }
     for (uint64_t i = 0; i < x->nnz; i++)
-        assert_memory_equal(&got->value[i], &x->value[position[i]], sizeof *x->value);
-    free(position);
+        assert_memory_equal(&got->value[i], &x->value[placed[i].position], sizeof *x->value);
+    free(placed);
 }
 
 static inline void assert_sorted_as(const struct coo *got, const struct coo *x)
