@@ -190,7 +190,7 @@ ON_HOST       := $(patsubst %,$O/on_host/%.o,kernels/rows/row_systems kernels/ro
 ON_HOST_FLAGS := -std=c++17 -Wall -Wextra -Wno-unknown-pragmas -Wno-missing-field-initializers $(if $(WERROR),-Werror) \
                  -O1 -g -fno-exceptions -fno-rtti -Itests/kernels/on_host -Itests -Isrc -I.
 ifeq ($(VARIANT),asan)
-  $(filter-out $(LANES),$(ON_HOST)): ON_HOST_FLAGS += $(OPT)
+  $(filter-out $(LANES),$(ON_HOST)): ON_HOST_FLAGS += $(OPT) -fno-sanitize=pointer-overflow,null
 endif
 ifeq ($(VARIANT),tsan)
   # Only tests of folders that start threads.
