@@ -55,8 +55,10 @@ every_command() {
         within "$kind" "$limit" predict -q m x.tns --residuals -n 3 -o p.npy --force
         within "$kind" "$limit" compare -q m m
         within "$kind" "$limit" report -q m -o m.html
-        within "$kind" "$limit" bench -q x.tns --backend host -r 4
-        within "$kind" "$limit" selftest -q --backend host -t 3
+        within "$kind" "$limit" bench -q x.tns --backend host -r 4 --samples 1
+        case $limit in # those that leave little, a bit more, and enough: a self-test takes as long as all others
+        "$1" | "${3-}" | "${@: -1}") within "$kind" "$limit" selftest -q --backend host -t 3 ;;
+        esac
     done
 }
 
