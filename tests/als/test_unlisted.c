@@ -177,7 +177,7 @@ static void test_many_components(void **state)
     static const uint64_t dims[] = {20, 90, 15}, ranks[] = {65, 80};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 3000, 6, 1);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i += SANITIZED ? 3 : 1) {
         const struct problem p = weighed(ranks[i / 2], i % 2 ? 0.1 : 0, 0.05, RIDGE_BALANCED);
         compare(&x, &p);
     }
