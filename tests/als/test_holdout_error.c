@@ -488,7 +488,7 @@ static void test_failing_allocations(void **state)
 {
     use_ranks(state);
     const struct backend_options options = {.problem = holdout_problem(3, .2, .1)};
-    const struct cpals_options als = {.max_iterations = 25, .early_stop = 2};
+    const struct cpals_options als = {.max_iterations = SANITIZED ? 5 : 25, .early_stop = 2};
     struct coo x;
     naive_random_coo(&x, SHAPE(3, ((const uint64_t[]){12, 9, 15})), 300, 3, 0);
     assert_true(fail_every_allocation(&x, &options, &als) > 40);

@@ -81,13 +81,19 @@ struct naive_counts {
 
 static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_rows *m,
                                      const struct coo *x, const struct naive_lists *l, int mode,
-                                     uint64_t row, long double h, bool clipped)
+                                     uint64_t row, long double h, const struct problem *p)
 {
+    const bool clipped = loss_of(p->loss)->clipped;
+    const bool curved = p->solver == SOLVER_NEWTON; /* no other step asks for G */
     const int rank = m->rank;
     long double z[NAIVE_ROWS_RANK];
-    *s = (struct naive_counts){.least = 0};
-    for (int r = 0; r < rank; r++)
+    s->least = 0;
+    s->known = 0;
+    for (int r = 0; r < rank; r++) {
         s->common[r] = h;
+        s->b[r] = 0;
+        memset(s->g[r], 0, (size_t)rank * sizeof **s->g);
+    }
     for (uint64_t e = l->first[row]; e > 0; e = l->next[e - 1]) {
         const uint64_t i = e - 1;
         const bool known = !isnan(x->value[i]);
@@ -108,7 +114,7 @@ static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_
             s->common[r] += (known - h) * z[r];
             s->b[r] += value > 0 ? value / y * z[r] : 0;
             const long double curvature = value > 0 ? value / (y * y) * z[r] : 0;
-            for (int t = 0; value > 0 && t <= r; t++)
+            for (int t = 0; curved && value > 0 && t <= r; t++)
                 s->g[r][t] += curvature * z[t];
         }
     }
@@ -122,7 +128,7 @@ static inline long double naive_poisson_newton(const struct naive_counts *s, con
                                                int rank, long double *d)
 {
     long double h[NAIVE_ROWS_RANK][NAIVE_ROWS_RANK], q[NAIVE_ROWS_RANK] = {0}, trace = 0;
-    memcpy(h, s->g, sizeof h);
+    memcpy(h, s->g, (size_t)rank * sizeof *h);
     for (int r = 0; r < rank; r++)
         trace += s->g[r][r];
     for (int r = 0; r < rank; r++) {
@@ -221,7 +227,7 @@ static inline void naive_poisson_update(struct naive_rows *m, const struct coo *
         m->lambda[r] = 1;
     for (uint64_t row = 0; row < m->shape.dims[mode]; row++)
         for (int step = 0; step < problem_inner(p); step++) {
-            naive_poisson_sum(s, m, x, &l, mode, row, h, loss_of(p->loss)->clipped);
+            naive_poisson_sum(s, m, x, &l, mode, row, h, p);
             naive_poisson_improve(s, m->rank, p->solver, m->a[mode] + row * rank);
         }
     naive_poisson_normalise(m, mode);
