@@ -92,7 +92,7 @@ END
     page counts
     diff <(numbers counts.html) <("$BLCO" top counts | awk '/^component/ { printf "%s %s weight %.0f\n", $1, $2, $4 }')
     [ "$(numbers counts.html | awk '{ total += $4 } END { print total }')" -eq 4526 ] # all applicants
-    grep -qF 'Columns add up to 1; the weight of a component is its number of counts.' counts.html
+    grep -qF 'Columns add up to 1; the weight of a component is the sum of its values over all cells.' counts.html
     printf 'ktensor\n2\n2 2\n2\n1 7\nmatrix\n2\n2 2\n3 1\n4 0\nmatrix\n2\n2 2\n1 0\n0 1\n' >own.ktns
     page own.ktns
     diff <(numbers own.html) <("$BLCO" top own.ktns | grep component)
