@@ -38,11 +38,12 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     const row_systems_args &a;
     const multiply_common<COLUMNS> &common;
     uint32_t chunk;
-    bool head;           /* the present row begins before the chunk    */
-    double x, weight;    /* of the lane's nonzero: the count, v - h   */
-    uint32_t above;      /* bit i: the count of lane i is above 0     */
-    double c[AT_ONCE];   /* of a batch                                */
-    double v_h[AT_ONCE]; /* ... v - h                                 */
+    bool head;            /* the present row begins before the chunk    */
+    double x;             /* of the lane's nonzero: the count, perhaps unknown */
+    uint32_t above;       /* bit i: the count of lane i is above 0     */
+    uint32_t there;       /* bit i: lane i has a nonzero               */
+    double c[AT_ONCE];    /* of a batch                                */
+    double of_q[AT_ONCE]; /* ... q                                    */
     double b[ENTRIES], q[ENTRIES];
     int counts;       /* of the row, above 0 */
     double violation; /* of the chunk, times a count of 1 */
@@ -64,21 +65,21 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
 
     __device__ __forceinline__ void begin_window()
     {
-        const bool known = g.here && row_term_known(g.value);
-        x = known ? g.value : 0;
+        x = g.here ? g.value : NAN;
         above = __ballot_sync(ALL, x > 0);
         if constexpr (WEIGHED)
-            weight = g.here ? (known ? 1 : 0) - a.rules.unlisted : 0;
+            there = __ballot_sync(ALL, g.here);
     }
 
     __device__ __forceinline__ void take_values(int k, double m)
     {
-        const double count = __shfl_sync(ALL, x, g.lane_of(k, g.mine / groups::BATCHES));
-        g.spread(term_of_count(a.rules, count, m, 0).c, c);
+        const int u = g.mine / groups::BATCHES;
+        const double count = __shfl_sync(ALL, x, g.lane_of(k, u));
+        const double h = WEIGHED && g.bit_of(there, k, u) ? a.rules.unlisted : 0;
+        const struct poisson_term t = term_of_count(a.rules, count, m, h);
+        g.spread(t.c, c);
         if constexpr (WEIGHED)
-#pragma unroll
-            for (int u = 0; u < AT_ONCE; u++)
-                v_h[u] = __shfl_sync(ALL, weight, g.lane_of(k, u));
+            g.spread(t.q, of_q);
     }
 
     __device__ __forceinline__ void add(int k, int u, const double (&z)[ENTRIES])
@@ -90,7 +91,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         if constexpr (WEIGHED)
 #pragma unroll
             for (int e = 0; e < ENTRIES; e++)
-                q[e] = fma(v_h[u], z[e], q[e]);
+                q[e] = fma(of_q[u], z[e], q[e]);
     }
 
     __device__ __forceinline__ void end_window()

@@ -38,6 +38,13 @@ template <typename T, int GATHERS, int LANES> struct value_sum {
     {
     }
 
+    __device__ __forceinline__ double misfit_of_known() const
+    {
+        return g.a.rules.kind == POISSON_COUNTS    ? poisson_misfit(g.value, m)
+               : g.a.rules.kind == POISSON_CLIPPED ? poisson_clipped_misfit(g.value, m)
+                                                   : poisson_truncated_misfit(g.value, m);
+    }
+
     __device__ __forceinline__ void end_window()
     {
         const int known = row_term_known(g.value);
@@ -47,9 +54,7 @@ template <typename T, int GATHERS, int LANES> struct value_sum {
             model += known * m * m;
             return;
         }
-        const double of_known =
-            g.a.rules.clipped ? poisson_clipped_misfit(g.value, m) : poisson_misfit(g.value, m);
-        misfit += (known ? of_known : 0) - g.a.rules.unlisted * m;
+        misfit += (known ? misfit_of_known() : 0) - g.a.rules.unlisted * m;
         model += (known - g.a.rules.unlisted) * m;
     }
 };

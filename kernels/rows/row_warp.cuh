@@ -96,9 +96,15 @@ __device__ __forceinline__ double inverse(double x)
 __device__ __forceinline__ struct poisson_term term_of_count(const row_rules &rules, double x,
                                                              double m, double h)
 {
-    const double rate = poisson_rate(m), of_rate = inverse(rate);
-    const double of_one = rules.clipped ? inverse(poisson_chance(rate).one) : of_rate;
-    return poisson_term_of(x, of_one, of_rate, h);
+    const double rate = poisson_rate(m);
+    if (rules.kind == POISSON_COUNTS) { /* the same for all lanes */
+        const double of_rate = inverse(rate);
+        return poisson_term_of(x, of_rate, of_rate, 1, h);
+    }
+    const double chance = poisson_chance(rate).one, of_all = inverse(rate * chance);
+    const double of_rate = of_all * chance, of_chance = of_all * rate;
+    const bool clipped = rules.kind == POISSON_CLIPPED;
+    return poisson_term_of(x, clipped ? of_chance : of_rate, of_rate, clipped ? 1 : of_chance, h);
 }
 
 /* 1 / x; 0 where x is not above 0, or so little that 1 / x may be infinite. */

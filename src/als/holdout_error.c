@@ -24,7 +24,7 @@ static enum status sum_errors(struct holdout_error *e, const struct backend *b,
 {
     const double entries = (double)set->all_listed;
     const struct loss *loss = loss_of(b->options.problem.loss);
-    const int exponent = loss->clipped ? 0 : set->exponent; /* which no number scales */
+    const int exponent = loss->kind == POISSON_COUNTS ? set->exponent : 0; /* others do not scale */
     const double least = HOLDOUT_LEAST_RATE * ldexp(backend_mean_count(b), -exponent);
     double sum[SUMS] = {0};
     for (uint64_t i = 0; i < set->listed; i++) {
@@ -110,7 +110,8 @@ static enum status find_auc(struct holdout_error *e, struct comm *c, const struc
     TRY_OR(done, gather(all, value, set->listed, first, c, error));
     TRY_OR(done, gather(all + yes, value + set->listed, set->x.nnz - set->listed, first, c, error));
     e->unlisted = no;
-    if (loss->clipped) { /* of ones, half of the deviance; zeros, whose misfit is m */
+    if (loss->kind ==
+        POISSON_CLIPPED) { /* of ones, half of the deviance; zeros, whose misfit is m */
         double sum = e->value / 2 * (double)yes;
         for (uint64_t i = 0; i < no; i++)
             sum += fmax(all[yes + i], 0);

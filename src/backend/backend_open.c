@@ -195,7 +195,7 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
 {
     const enum precision precision = precision_first(b->options.problem.precision);
     TRY(sum_norms(known, error));
-    if (loss_of(b->options.problem.loss)->clipped ||
+    if (loss_of(b->options.problem.loss)->kind != POISSON_COUNTS ||
         !value_scale_needed(known->norm_sq, known->x->shape.order, precision))
         return backend_check_norm(known->norm_sq, NULL, error);
     TRY(value_scale_apply(scaled, &b->seam->problem.exponent, known->x, known->ranks->all, error));

@@ -47,8 +47,8 @@ static const struct cli_option output_options[] = {
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, of.wanted)},
     {"--loss", 0, "WHAT",
-     "with --residuals: {words}; poisson\nis for counts, binary for 0 and 1, with residuals of\n"
-     "deviance and of Pearson, and p-values (the model's,\nelse {default})",
+     "with --residuals: {words};\nall but squares have residuals of deviance and of\n"
+     "Pearson, and p-values (the model's, else {default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
      CLI_GIVEN(struct job, of.loss_given), .needs = "--residuals"},
     {"--count", 'n', "N",

@@ -65,8 +65,7 @@ static const struct cli_option report_options[] = {
 static const struct cli_option residual_options[] = {
     {"--residuals", 0, "TENSOR", "show the N strangest entries and slices of TENSOR",
      CLI_NAME(struct job, of.path)},
-    {"--loss", 0, "WHAT",
-     "{words}: poisson and binary have\np-values (the model's, else {default})",
+    {"--loss", 0, "WHAT", "{words}: all\nbut squares have p-values (the model's, else {default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
      CLI_GIVEN(struct job, of.loss_given), .needs = "--residuals"},
     {"--unlisted", 0, "WHAT",

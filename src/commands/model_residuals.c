@@ -35,10 +35,13 @@ enum status model_residuals_begin(struct model_residuals *m, struct error *error
     if (!m->loss_given && facts->known)
         m->loss = loss_of_word(facts->loss);
     if (m->unlisted_given && !m->loss->log_p)
-        return error_set(error, STATUS_INPUT, "%s: only with --loss poisson or binary",
+        return error_set(error, STATUS_INPUT, "%s: only with another --loss than squares",
                          m->unlisted_given);
     if (!m->unlisted_given)
-        m->unlisted = facts->unlisted == 1;
+        m->unlisted = facts->unlisted == 1 && loss_takes_zeros(m->loss);
+    else if (m->unlisted && !loss_takes_zeros(m->loss))
+        return error_set(error, STATUS_INPUT, "%s zero and %s: no value is 0", m->unlisted_given,
+                         m->loss->option);
     TRY(model_entries_find_format(&m->entries, error));
     TRY(model_entries_open(&m->entries, error));
     return m->wanted ? residuals_begin(&m->sums, &m->model->k.shape, m->loss, m->strangest,

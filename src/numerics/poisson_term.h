@@ -20,6 +20,13 @@
  * counts lies above this one and touches it at the present model: each step that lowers the sum of
  * counts lowers this one by as much. As y is 1 at least, so is the least count of a row.
  *
+ * Zero-truncated counts are never 0: an entry is listed because its count is 1 at least, and
+ * unlisted entries say nothing. A count x then has the term m + log(1 - exp(-m)) - x log m, up to a
+ * constant. The logarithm is concave in m, so that its tangent at the present model m0 lies above
+ * it: with m / (1 - exp(-m0)) for m in the bracket, the sum of counts lies above this one and
+ * touches it. So each listed entry has the weight 1 / (1 - exp(-m0)) in q, the number of entries,
+ * listed or not, that one listed entry stands for.
+ *
  * A row with fewer known entries than components takes a diagonal step (poisson_diagonal). There H
  * is singular, and the minimum of the row lies where few entries have all. Steps that end near it,
  * as Newton's, or keep small entries small, as multiplicative ones (D. D. Lee, H. S. Seung, NIPS
@@ -51,6 +58,13 @@
 #define POISSON_WHOLE 0.3  /* a shorter step needs no damping */
 #define POISSON_SHORT 32   /* known entries of a short row, at most */
 
+/* What a listed value x says. */
+enum poisson_kind {
+    POISSON_COUNTS,   /* the count is x                                       */
+    POISSON_CLIPPED,  /* the count is 0 where x is, and at least 1 elsewhere  */
+    POISSON_TRUNCATED /* the count is x, and is listed because it is not 0    */
+};
+
 struct poisson_term {
     double c, w, q;
 };
@@ -67,7 +81,9 @@ struct poisson_chance {
 };
 
 /* Where the rate is m, 0 or more: to all digits, without a branch. With m = k log 2 + r, r from
- * -.35 to .35, exp(-m) is 2^-k (1 - e), and e = 1 - exp(-r) is a sum of powers of r. */
+ * -.35 to .35, exp(-m) is 2^-k (1 - e), and e = 1 - exp(-r) is a sum of powers of r: with the
+ * polynomial that equals (r - e) / r^2 at the zeros of a Chebyshev polynomial, off by 4e-17 of e.
+ */
 ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
 {
     const double shift = 0x1.8p52; /* its last bits are whole numbers */
@@ -75,18 +91,17 @@ ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
                  k = shifted - shift;
     const double r =
         ((m < 700 ? m : 700) - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
-    double sum = 1. / 6227020800; /* Horner's rule takes fewest registers */
-    sum = 1. / 479001600 - r * sum;
-    sum = 1. / 39916800 - r * sum;
-    sum = 1. / 3628800 - r * sum;
-    sum = 1. / 362880 - r * sum;
-    sum = 1. / 40320 - r * sum;
-    sum = 1. / 5040 - r * sum;
-    sum = 1. / 720 - r * sum;
-    sum = 1. / 120 - r * sum;
-    sum = 1. / 24 - r * sum;
-    sum = 1. / 6 - r * sum;
-    const double e = r - r * r * (1. / 2 - r * sum);
+    double sum = 2.51003758422237e-08; /* Horner's rule takes fewest registers */
+    sum = 2.7620075892548164e-07 - r * sum;
+    sum = 2.7557268480289716e-06 - r * sum;
+    sum = 2.480152132234228e-05 - r * sum;
+    sum = 1.9841269863040559e-04 - r * sum;
+    sum = 1.3888888917196736e-03 - r * sum;
+    sum = 8.333333333330065e-03 - r * sum;
+    sum = 4.1666666666624164e-02 - r * sum;
+    sum = 1.6666666666666669e-01 - r * sum;
+    sum = 5.000000000000001e-01 - r * sum;
+    const double e = r - r * r * sum;
     uint64_t bits;
     double power; /* 2^-k */
     memcpy(&bits, &shifted, sizeof bits);
@@ -96,31 +111,38 @@ ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
     return chance;
 }
 
-/* inverse: of the rate as it counts; of_one: c where x is 1, which is `inverse` too, or, where
- * counts are clipped, that of the probability of a one: the expected count by the rate. */
+/* inverse: of the rate as it counts; of_one: c where x is 1; weight: of a known entry in q. */
 ROUNDED_FUNCTION struct poisson_term poisson_term_of(double x, double of_one, double inverse,
-                                                     double h)
+                                                     double weight, double h)
 {
     const int known = row_term_known(x);
     struct poisson_term t;
     t.c = known ? x * of_one : 0;
     t.w = t.c * inverse;
-    t.q = (known ? 1 : 0) - h;
+    t.q = (known ? weight : 0) - h;
     return t;
 }
 
 ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
 {
     const double inverse = 1 / poisson_rate(m);
-    return poisson_term_of(x, inverse, inverse, h);
+    return poisson_term_of(x, inverse, inverse, 1, h);
 }
 
-/* Of a clipped count. */
+/* Of a clipped count: of_one is the expected count by the rate. */
 ROUNDED_FUNCTION struct poisson_term poisson_clipped_term(double x, double m, double h)
 {
     const double rate = poisson_rate(m), chance = poisson_chance(rate).one;
     const double inverse = 1 / (rate * chance); /* of both: a division takes longest */
-    return poisson_term_of(x, inverse * rate, inverse * chance, h);
+    return poisson_term_of(x, inverse * rate, inverse * chance, 1, h);
+}
+
+/* Of a zero-truncated count. */
+ROUNDED_FUNCTION struct poisson_term poisson_truncated_term(double x, double m, double h)
+{
+    const double rate = poisson_rate(m), chance = poisson_chance(rate).one;
+    const double inverse = 1 / (rate * chance);
+    return poisson_term_of(x, inverse * chance, inverse * chance, inverse * rate, h);
 }
 
 /* The most known entries of a short row, which takes the diagonal step: fewer than R, so that its
@@ -219,6 +241,39 @@ ROUNDED_FUNCTION double poisson_clipped_misfit(double x, double m)
     const struct poisson_chance chance = poisson_chance(poisson_rate(m));
     const double of_one = poisson_excess_plain(chance.one, -chance.zero) + chance.zero;
     return x > 0 ? of_one : m;
+}
+
+#define POISSON_TRUNCATED_STEPS 5 /* from the worst start, x = 2, they lead to all digits */
+
+/* The rate of which zero-truncated counts have the mean x, 1 or more: the root of m - x (1 -
+ * exp(-m)), which is convex, by Newton's steps from above. POISSON_LEAST_RATE where x is 1. */
+ROUNDED_FUNCTION double poisson_truncated_rate(double x)
+{
+    double m = x < 2 ? 2 * (x - 1) : x;
+    for (int i = 0; i < POISSON_TRUNCATED_STEPS; i++) {
+        const struct poisson_chance chance = poisson_chance(m > 0 ? m : 0);
+        const double slope = 1 - x * chance.zero, step = (m - x * chance.one) / slope;
+        m -= slope > 0 ? step : 0;
+    }
+    return poisson_rate(m);
+}
+
+/* log t, of a positive, finite, normal t, without a branch. */
+ROUNDED_FUNCTION double poisson_log_plain(double t)
+{
+    return t - 1 - poisson_excess_plain(t, t - 1);
+}
+
+/* The misfit of a zero-truncated count, without a branch: how much less likely x is than with the
+ * rate s whose counts have the mean x. With y the mean of the counts of rate m, it is
+ *
+ *   s (m / s - 1 - log(m / s)) + (1 + s - x) log(m / s) + log(x / y). */
+ROUNDED_FUNCTION double poisson_truncated_misfit(double x, double m)
+{
+    const double rate = poisson_rate(m), best = poisson_truncated_rate(x), ratio = rate / best;
+    const double excess = best * poisson_excess_plain(ratio, (rate - best) / best);
+    const double of_mean = x * poisson_chance(rate).one / rate;
+    return excess + (1 + best - x) * poisson_log_plain(ratio) + poisson_log_plain(of_mean);
 }
 
 /* The log-likelihood of a count x whose rate is x itself: x log x - x - log gamma(x + 1); 0 where x

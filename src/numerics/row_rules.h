@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "numerics/poisson_term.h"
 #include "numerics/rounded.h"
 
 #define ROW_RIDGE_LIMIT 1e200 /* of a component that has become zero, which stays so */
@@ -22,7 +23,7 @@ struct row_rules {
     int nonneg;      /* no entry becomes negative                                             */
     double unlisted; /* h, the weight of unlisted entries                                     */
     int rates;       /* the model's values are rates of counts: numerics/poisson_term.h       */
-    int clipped;     /* ... which are clipped: values are 0 or 1                              */
+    enum poisson_kind kind; /* ... of this kind                                               */
     int matrix;      /* systems have G; not for multiplicative steps                          */
     int weighed;     /* of rates: not every listed entry has the weight h                     */
     double count;    /* what a count of 1 is: the tensor may have been scaled                 */

@@ -1,7 +1,7 @@
 /* The losses: what a model minimises. Each is a row, of functions and facts; all ask the row, and
- * nothing else names a loss. Implemented in loss.c (the table), loss_squares.c, loss_poisson.c and
- * loss_binary.c; the arithmetic that GPUs share is in numerics/row_term.h and
- * numerics/poisson_term.h. */
+ * nothing else names a loss. Implemented in loss.c (the table), loss_squares.c, loss_poisson.c,
+ * loss_binary.c and loss_zero_truncated.c; the arithmetic that GPUs share is in numerics/row_term.h
+ * and numerics/poisson_term.h. */
 #ifndef BLCO_LOSS_H
 #define BLCO_LOSS_H
 
@@ -9,14 +9,16 @@
 #include <stdint.h>
 
 #include "base/words.h"
+#include "numerics/poisson_term.h"
 #include "tensor/value_change.h"
 
 /* The order is that of checkpoints (checkpoint.h). Poisson: the values are counts, m is the
  * rate of each, and the sum of m - x log m over all entries is minimised (E. C. Chi, T. G. Kolda:
  * *On tensors, sparsity, and nonnegative factorizations*, SIAM Journal on Matrix Analysis and
  * Applications 33, 2012). Binary: the values are 1 or 0, a 1 has the probability 1 - exp(-m), and
- * the negative log-likelihood is minimised. */
-enum loss_name { LOSS_SQUARES, LOSS_POISSON, LOSS_BINARY };
+ * the negative log-likelihood is minimised. Zero-truncated: the values are counts of 1 or more, of
+ * Poisson variables that are known not to be 0, and the negative log-likelihood is minimised. */
+enum loss_name { LOSS_SQUARES, LOSS_POISSON, LOSS_BINARY, LOSS_ZERO_TRUNCATED };
 extern const struct word loss_words[];
 
 #define TERM_BLOCK 64 /* nonzeros that are worked on at a time, at most */
@@ -65,11 +67,14 @@ struct loss {
     struct value_check values;
     bool on_gpu; /* kernels have its terms; otherwise the GPU backend refuses it */
 
-    /* Of rates: the values are clipped counts, 0 or 1 (numerics/poisson_term.h), which no number
-     * scales. What to expect of an entry whose rate is m, and the rate where that much is expected;
-     * NULL: m itself. */
-    bool clipped;
+    /* Of rates: what a value says of a count. No number scales the values but counts themselves. */
+    enum poisson_kind kind;
+
+    /* Of rates: what to expect of a listed entry whose rate is m, and the rate where that much is
+     * expected; NULL: m itself. No rate, 0 or infinity leads to an `expected` that is too small or
+     * too large; `unbounded` then says why: "all known values are 1, {unbounded}". */
     double (*expected)(double m), (*rate)(double expected);
+    const char *unbounded;
 
     /* Of `count` values in a block: c, w and misfits, or q, from t->m; unlisted entries have the
      * weight h. The next function adds to the numbers of a system those of consecutive nonzeros of
@@ -79,15 +84,16 @@ struct loss {
     void (*sum_values)(struct loss_terms *t, const double *x, uint64_t count, double h,
                        struct loss_sums *sums);
 
-    /* Of rates: half of what an entry adds to the deviance, and the log-likelihood of the values
-     * themselves as rates, of one value. */
+    /* Of rates: half of what an entry adds to the deviance. The log-likelihood of a value x at the
+     * rate that suits it best, the saturated model, and the part of it that is not only a constant
+     * of x; a value of 0 has none. */
     double (*misfit)(double x, double m);
-    double (*perfect)(double x);
+    double (*perfect)(double x), (*saturated)(double x);
 
     /* Of rates: half of the deviance of the null model whose rates are equal, from the sums of x
-     * and of x log x over so many entries; and whether the null model is the product of the margins
-     * instead, where all entries count alike. */
-    double (*null_deviance)(double total, double log_sum, double entries);
+     * and of `saturated` over so many entries; and whether the null model is the product of the
+     * margins instead, where all entries count alike. */
+    double (*null_deviance)(double total, double saturated, double entries);
     bool margins;
     const char *null_model; /* in a sentence: "the simplest model, in which {null_model}" */
 
@@ -110,13 +116,21 @@ struct loss {
     const char *residual_name[RESIDUAL_NUMBERS];
 };
 
-extern const struct loss loss_squares, loss_poisson, loss_binary;
+extern const struct loss loss_squares, loss_poisson, loss_binary, loss_zero_truncated;
 
 /* `add_numbers` of rates. */
 void loss_add_rates(const double *misfit, const double *x, uint64_t count, double *number);
 
+/* The logarithms of the probabilities that a Poisson variable of mean m > 0 is x or more, and x or
+ * less. If x is no whole number, those of the gamma distribution. */
+double loss_log_upper(double x, double m);
+double loss_log_lower(double x, double m);
+
 /* What a model with the value m at an entry says of it: a probability where values are binary. */
 double loss_expected(const struct loss *loss, double m);
+
+/* Whether 0 is a value that the loss takes: if not, unlisted entries are unknown. */
+bool loss_takes_zeros(const struct loss *loss);
 
 /* The row of this name. */
 const struct loss *loss_of(enum loss_name name);

@@ -57,9 +57,9 @@ static double perfect(double x)
 }
 
 /* One probability for all entries. */
-static double null_deviance(double total, double log_sum, double entries)
+static double null_deviance(double total, double saturated, double entries)
 {
-    (void)log_sum;
+    (void)saturated;
     const double zeros = entries - total;
     return zeros > 0 ? -total * log(total / entries) - zeros * log1p(-total / entries) : 0;
 }
@@ -100,14 +100,17 @@ const struct loss loss_binary = {.rates = true,
                                             "--loss binary takes no others: expected --values "
                                             "binary, for which each nonzero is 1"},
                                  .on_gpu = true,
-                                 .clipped = true,
+                                 .kind = POISSON_CLIPPED,
                                  .expected = expected,
                                  .rate = rate,
+                                 .unbounded = "which any large rates explain: expected zeros, "
+                                              "listed or unlisted",
                                  .terms = make_terms,
                                  .add_numbers = loss_add_rates,
                                  .sum_values = sum_values,
                                  .misfit = poisson_clipped_misfit,
                                  .perfect = perfect,
+                                 .saturated = perfect,
                                  .null_deviance = null_deviance,
                                  .null_model = "all entries have the same probability",
                                  .residual = residual,

@@ -73,9 +73,14 @@ VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, 
     sums->misfit += misfit;
 }
 
-static double null_deviance(double total, double log_sum, double entries)
+static double saturated(double x)
 {
-    return log_sum - total * log(total / entries);
+    return x * log(x);
+}
+
+static double null_deviance(double total, double saturated, double entries)
+{
+    return saturated - total * log(total / entries);
 }
 
 /* That of the deviance: the root of what the entry adds to it, with the sign of the difference. A
@@ -170,14 +175,12 @@ static double log_tail(double a, double m, enum tail tail)
     return (m < a + 1) == (tail == TAIL_P) ? found : log1p(-exp(found));
 }
 
-/* The logarithms of the probabilities that a Poisson variable of mean m > 0 is x or more, and x or
- * less. If x is no whole number, those of the gamma distribution. */
-static double log_upper(double x, double m)
+double loss_log_upper(double x, double m)
 {
     return x > 0 ? log_tail(x, m, TAIL_P) : 0;
 }
 
-static double log_lower(double x, double m)
+double loss_log_lower(double x, double m)
 {
     return x > 0 ? log_tail(x + 1, m, TAIL_Q) : -m;
 }
@@ -192,8 +195,8 @@ static double log_p(double value, double model)
         return NAN;
     if (isinf(value) || isinf(rate))
         return -INFINITY;
-    const double upper = value > rate - 1 ? log_upper(value, rate) : 0;
-    const double lower = value < rate + 1 ? log_lower(value, rate) : 0;
+    const double upper = value > rate - 1 ? loss_log_upper(value, rate) : 0;
+    const double lower = value < rate + 1 ? loss_log_lower(value, rate) : 0;
     return fmin(0, M_LN2 + fmin(upper, lower));
 }
 
@@ -202,7 +205,7 @@ static double place(double value, double model, double least, double v)
 {
     const double rate = poisson_rate(model);
     const double all = least > 0 ? -expm1(-rate) : 1;
-    const double upper = exp(log_upper(value, rate)), own = exp(log_density(value, rate));
+    const double upper = exp(loss_log_upper(value, rate)), own = exp(log_density(value, rate));
     return fmin(fmax(1 - (upper - v * own) / all, 0), 1);
 }
 
@@ -227,6 +230,7 @@ const struct loss loss_poisson = {
     .sum_values = sum_values,
     .misfit = poisson_misfit,
     .perfect = poisson_perfect,
+    .saturated = saturated,
     .null_deviance = null_deviance,
     .margins = true,
     .null_model = "the modes are independent (or, where some entries "

@@ -14,7 +14,7 @@
 /* Sums over some nonzeros. */
 struct sums {
     double total;            /* of x           */
-    double log_sum;          /* of x log x     */
+    double saturated;        /* struct loss    */
     double perfect;          /* struct count_null, of the tensor's own values */
     double known;            /* how many values are known */
     uint64_t refused, first; /* how many values the loss does not take; the first of them */
@@ -34,7 +34,7 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
             s.refused++;
         } else if (value > 0) {
             s.total += value;
-            s.log_sum += value * log(value);
+            s.saturated += w->loss->saturated(value);
             s.perfect += w->loss->perfect(ldexp(value, w->exponent));
         }
     }
@@ -54,7 +54,7 @@ static enum status sum_all(struct sums *sum, const struct coo *x, const struct c
         piece[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w);
     for (uint64_t k = 0; k < pieces; k++) {
         sum->total += piece[k].total;
-        sum->log_sum += piece[k].log_sum;
+        sum->saturated += piece[k].saturated;
         sum->perfect += piece[k].perfect;
         sum->known += piece[k].known;
         sum->refused += piece[k].refused;
@@ -135,11 +135,11 @@ done:
 }
 
 /* The deviance is the sum of x log(x / m), where m is the product of the margins. */
-static enum status deviance_of_margins(struct count_null *null, struct tally *t, double log_sum,
+static enum status deviance_of_margins(struct count_null *null, struct tally *t, double saturated,
                                        struct error *error)
 {
     const double total = null->total;
-    null->deviance = log_sum - total * log(total);
+    null->deviance = saturated - total * log(total);
     for (int n = 0; n < t->rows->part.here.order; n++) {
         const struct mode_rows *own = &t->rows->mode[n];
         const double *margin = t->margin[n];
@@ -174,7 +174,7 @@ enum status count_null_find(struct count_null *null, const struct coo *x,
         TRY_OR(done, add_nonzeros(&tally, &here, error));
     }
     TRY_OR(done, refuse_values(&tally, error));
-    double sums[] = {s->total, s->log_sum, s->perfect, s->known, (double)x->nnz};
+    double sums[] = {s->total, s->saturated, s->perfect, s->known, (double)x->nnz};
     TRY_OR(done, comm_allreduce_sum(rows->all, sums, 5, error));
     *null = (struct count_null){.total = sums[0], .perfect = sums[2]};
     if (!(null->total > 0)) {
@@ -185,11 +185,9 @@ enum status count_null_find(struct count_null *null, const struct coo *x,
         cells *= (double)whole->dims[n];
     const double entries = sums[3] + (w->weighed ? w->unlisted : 1) * (cells - sums[4]);
     null->mean = null->total / entries;
-    if (w->loss->clipped && null->mean >= 1) {
-        error_set(
-            error, STATUS_INPUT,
-            "all known values are 1, which any large rates explain: expected zeros, listed or "
-            "unlisted");
+    const double rate = w->loss->rate ? w->loss->rate(null->mean) : null->mean;
+    if (!(rate > 0 && isfinite(rate))) {
+        error_set(error, STATUS_INPUT, "all known values are 1, %s", w->loss->unbounded);
         goto done;
     }
     if (has_margins(w))
@@ -199,8 +197,8 @@ enum status count_null_find(struct count_null *null, const struct coo *x,
     if (!(null->deviance > LEAST * null->total))
         null->deviance = null->total;
     if (w->loss->rate) {
-        null->mean = w->loss->rate(null->mean);
-        null->total = null->mean * entries;
+        null->mean = rate;
+        null->total = rate * entries;
     }
 done:
     for (int n = 0; n < MAX_ORDER; n++)

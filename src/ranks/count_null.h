@@ -12,8 +12,8 @@ struct count_null {
     double mean;     /* their mean over the entries that count, each by its weight    */
     double deviance; /* half of the null model's deviance: the sum of its misfits
                       * (numerics/poisson_term.h)                                      */
-    double perfect;  /* the log-likelihood of rates that are the values themselves:
-                      * the sum of x log x - x - log gamma(x + 1)                      */
+    double perfect;  /* the log-likelihood of the saturated model: of counts, whose rates are the
+                      * values themselves, the sum of x log x - x - log gamma(x + 1)   */
 };
 
 /* How entries count: what the loss is, and weights as in numerics/poisson_term.h. */

@@ -113,12 +113,13 @@ static enum status find_means(struct slice_means *m, double k, double *sum,
     return STATUS_OK;
 }
 
-#define MOST_CHANCE .999 /* of means that are probabilities */
+#define MOST_CHANCE .999 /* of means that are probabilities, where no rate leads to the mean */
 
 /* The rate at which this mean is to be expected. */
 static double rate_of(const struct loss *loss, double mean)
 {
-    return loss->rate ? loss->rate(fmin(mean, MOST_CHANCE)) : mean;
+    const double rate = loss->rate ? loss->rate(mean) : mean;
+    return !loss->rate || isfinite(rate) ? rate : loss->rate(MOST_CHANCE);
 }
 
 /* The held-out errors of the means, of the entries that are left out. */

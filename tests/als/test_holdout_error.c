@@ -154,7 +154,7 @@ static struct naive_error naive_error(const struct coo *x, const struct problem 
                                       const struct ktensor *k, bool unlisted)
 {
     const struct holdout *h = &p->holdout;
-    const bool clipped = loss_of(p->loss)->clipped;
+    const bool clipped = loss_of(p->loss)->kind == POISSON_CLIPPED;
     static const uint64_t first[MAX_ORDER];
     struct naive_error e = {0};
     long double squares = 0, fourths = 0, *value = calloc(x->nnz, sizeof *value), *other = NULL;
@@ -226,7 +226,7 @@ static void compare(const struct coo *x, const struct problem *p)
     if (unlisted) /* a rounding may swap two pairs */
         assert_true(fabsl(result.holdout_error.auc - e.auc) <=
                     2.0L / ((long double)e.count * e.count));
-    if (unlisted && loss_of(p->loss)->clipped)
+    if (unlisted && loss_of(p->loss)->kind == POISSON_CLIPPED)
         assert_close(result.holdout_error.log_loss, e.log_loss, tolerance);
     assert_true((result.holdout_error.places.entries > 0) == unlisted);
     for (int n = 0; unlisted && n < x->shape.order; n++) { /* or two indices */

@@ -1,5 +1,5 @@
-/* Runs with a Poisson loss, of counts and of clipped ones, on several numbers of ranks
- * (numerics/poisson_term.h). */
+/* Runs with a Poisson loss, of counts, of clipped and of zero-truncated ones, on several numbers of
+ * ranks (numerics/poisson_term.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,6 +42,15 @@ static void make_binary(struct coo *x, struct backend_options *options, uint64_t
         x->value[i] = i == 0 ? x->nnz == 1 : i == 1 || naive_random(&seed) % 7 > 0;
 }
 
+/* Counts of 1 and more, of which the others are unknown. */
+static void make_truncated(struct coo *x, struct backend_options *options, uint64_t seed)
+{
+    options->problem.loss = LOSS_ZERO_TRUNCATED;
+    options->problem.unlisted = (struct unlisted){.weighed = true, .weight = 0};
+    for (uint64_t i = 0; i < x->nnz; i++)
+        x->value[i] = i == 0 ? 3 : (double)(1 + naive_random(&seed) % 4);
+}
+
 static struct naive_rows rows_of(const struct ktensor *k)
 {
     struct naive_rows m = {.shape = k->shape, .rank = (int)k->rank};
@@ -58,7 +67,7 @@ static struct naive_rows rows_of(const struct ktensor *k)
 static long double deviance_of(const struct ktensor *k, const struct coo *x)
 {
     struct naive_rows m = rows_of(k);
-    const long double deviance = naive_poisson_deviance(&m, x, 1, false);
+    const long double deviance = naive_poisson_deviance(&m, x, 1, POISSON_COUNTS);
     naive_rows_free(&m);
     return deviance;
 }
@@ -156,7 +165,7 @@ static void compare(const struct coo *x, const struct backend_options *options)
     const struct problem *p = &options->problem;
     const struct cpals_options als = {.max_iterations = 2};
     const bool single = p->precision == POLICY_SINGLE;
-    const bool clipped = loss_of(p->loss)->clipped;
+    const enum poisson_kind kind = loss_of(p->loss)->kind;
     const long double h = p->unlisted.weighed ? p->unlisted.weight : 1;
     struct error error = {0};
     struct cpals_result result;
@@ -166,7 +175,7 @@ static void compare(const struct coo *x, const struct backend_options *options)
     long double off = 0, largest = 0;
     assert_int_equal(ktensor_create(&k, &x->shape, p->rank, &error), STATUS_OK);
     ktensor_randomise(&k, KTENSOR_RANDOM, 5);
-    naive_poisson_create(&m, &k, x, h, clipped);
+    naive_poisson_create(&m, &k, x, h, kind);
     for (int sweep = 0; sweep < 2; sweep++)
         for (int n = 0; n < x->shape.order; n++)
             naive_poisson_update(&m, x, n, p, h);
@@ -186,8 +195,8 @@ static void compare(const struct coo *x, const struct backend_options *options)
                  "off by %Lg",
                  (int)p->loss, x->shape.order, (int)p->rank, (int)p->solver, problem_inner(p), h,
                  (int)p->precision, x->value[0], off / largest);
-    const long double deviance = naive_poisson_deviance(&found, x, h, clipped);
-    const long double of_oracle = naive_poisson_deviance(&m, x, h, clipped);
+    const long double deviance = naive_poisson_deviance(&found, x, h, kind);
+    const long double of_oracle = naive_poisson_deviance(&m, x, h, kind);
     if (!(fabsl(deviance - of_oracle) < (single ? 1e-3L : 1e-9L) * fmaxl(of_oracle, 1)))
         fail_msg("deviance %Lg, expected %Lg", deviance, of_oracle);
     naive_rows_free(&m);
@@ -237,6 +246,12 @@ static void test_oracle(void **state)
                 options.problem.precision = POLICY_SINGLE;
                 for (uint64_t e = 4; e < x.nnz; e += 5)
                     x.value[e] = COO_UNKNOWN;
+                compare(&x, &options);
+                make_truncated(&x, &options, c);
+                for (uint64_t e = 4; e < x.nnz; e += 5)
+                    x.value[e] = COO_UNKNOWN;
+                compare(&x, &options);
+                options.problem.precision = POLICY_DOUBLE;
                 compare(&x, &options);
                 coo_free(&x);
             }
@@ -319,6 +334,8 @@ static void test_monotone(void **state)
         assert_monotone(&x, &options, seed);
         make_binary(&x, &options, seed);
         assert_monotone(&x, &options, seed);
+        make_truncated(&x, &options, seed);
+        assert_monotone(&x, &options, seed);
         coo_free(&x);
     }
 }
@@ -349,42 +366,188 @@ static void test_monotone_short_rows(void **state)
         assert_monotone(&x, &options, seed);
         make_binary(&x, &options, seed);
         assert_monotone(&x, &options, seed);
+        make_truncated(&x, &options, seed);
+        assert_monotone(&x, &options, seed);
         coo_free(&x);
     }
 }
 
-/* The largest |min(a, g)| over all entries a of the model, whose columns have the sum 1, with the
- * weights in the mode that is looked at; g, the gradient, is a sum over all cells. */
-static long double dense_violation(const struct ktensor *k, const struct coo *x, bool clipped)
+/* All cells of a small tensor, in lexicographic order: 0 where they are not listed, and how much
+ * they count. */
+struct dense {
+    struct shape shape;
+    enum poisson_kind kind;
+    uint64_t cells;
+    double *value, *weight;
+};
+
+static struct dense dense_of(const struct coo *x, const struct problem *p)
 {
-    struct naive_rows m = rows_of(k);
-    const uint64_t *dims = k->shape.dims, cells = dims[0] * dims[1] * dims[2];
-    double *value = calloc(cells, sizeof *value);
-    long double most = 0;
-    for (uint64_t i = 0; i < x->nnz; i++)
-        value[(x->index[0][i] * dims[1] + x->index[1][i]) * dims[2] + x->index[2][i]] = x->value[i];
-    for (int n = 0; n < 3; n++)
-        for (uint64_t row = 0; row < dims[n]; row++)
-            for (uint64_t r = 0; r < k->rank; r++) {
-                long double gradient = 0;
-                for (uint64_t c = 0; c < cells; c++) {
-                    const uint32_t at[MAX_ORDER] = {(uint32_t)(c / dims[2] / dims[1]),
-                                                    (uint32_t)(c / dims[2] % dims[1]),
-                                                    (uint32_t)(c % dims[2])};
-                    const long double y = naive_row_value(&m, at);
-                    long double z = at[n] == row;
-                    for (int q = 0; q < 3; q++)
-                        z *= q == n ? 1 : m.a[q][at[q] * k->rank + r];
-                    gradient += z;
-                    if (value[c] > 0)
-                        gradient -= z * (clipped ? 1 / -expm1l(-y) : value[c] / y);
-                }
-                most = fmaxl(
-                    most, fabsl(fminl(k->lambda[r] * k->factor[n][row * k->rank + r], gradient)));
+    struct dense d = {.shape = x->shape, .kind = loss_of(p->loss)->kind, .cells = 1};
+    for (int n = 0; n < x->shape.order; n++)
+        d.cells *= x->shape.dims[n];
+    d.value = calloc(d.cells, sizeof *d.value);
+    d.weight = malloc(d.cells * sizeof *d.weight);
+    for (uint64_t c = 0; c < d.cells; c++)
+        d.weight[c] = p->unlisted.weighed ? p->unlisted.weight : 1;
+    for (uint64_t i = 0; i < x->nnz; i++) {
+        uint64_t c = 0;
+        for (int n = 0; n < x->shape.order; n++)
+            c = c * x->shape.dims[n] + x->index[n][i];
+        d.weight[c] = isnan(x->value[i]) ? 0 : 1;
+        d.value[c] = isnan(x->value[i]) ? 0 : x->value[i];
+    }
+    return d;
+}
+
+static void dense_free(struct dense *d)
+{
+    free(d->value);
+    free(d->weight);
+}
+
+static void dense_at(const struct dense *d, uint64_t cell, uint32_t *at)
+{
+    for (int n = d->shape.order; n-- > 0; cell /= d->shape.dims[n])
+        at[n] = (uint32_t)(cell % d->shape.dims[n]);
+}
+
+/* Half of the deviance. */
+static long double dense_misfit(const struct dense *d, const struct naive_rows *m)
+{
+    long double sum = 0;
+    for (uint64_t c = 0; c < d->cells; c++) {
+        uint32_t at[MAX_ORDER];
+        dense_at(d, c, at);
+        if (d->weight[c] > 0)
+            sum +=
+                d->weight[c] * naive_poisson_misfit(d->value[c], naive_row_value(m, at), d->kind);
+    }
+    return sum;
+}
+
+/* gradient[n] (I_n x R) = that of dense_misfit in the entries of mode n times the weights; the
+ * caller frees it. */
+static void dense_gradient(const struct dense *d, const struct naive_rows *m,
+                           long double **gradient)
+{
+    const int order = d->shape.order;
+    const uint64_t rank = (uint64_t)m->rank;
+    for (int n = 0; n < order; n++)
+        gradient[n] = calloc(d->shape.dims[n] * rank, sizeof *gradient[n]);
+    for (uint64_t c = 0; c < d->cells; c++) {
+        uint32_t at[MAX_ORDER];
+        dense_at(d, c, at);
+        const long double y = naive_row_value(m, at), x = d->value[c];
+        const long double slope = naive_poisson_weight(true, y, d->kind) -
+                                  (x > 0 ? naive_poisson_count(x, y, d->kind) / y : 0);
+        for (int n = 0; n < order && d->weight[c] > 0; n++)
+            for (uint64_t r = 0; r < rank; r++) {
+                long double z = d->weight[c] * slope;
+                for (int q = 0; q < order; q++)
+                    z *= q == n ? 1 : m->a[q][at[q] * rank + r];
+                gradient[n][at[n] * rank + r] += z;
             }
-    free(value);
-    naive_rows_free(&m);
+    }
+}
+
+/* The largest |min(a, g)| over all entries a of the model, whose columns have the sum 1, with the
+ * weights in the mode that is looked at; g is the gradient. */
+static long double dense_violation(const struct dense *d, const struct naive_rows *m)
+{
+    long double *gradient[MAX_ORDER], most = 0;
+    dense_gradient(d, m, gradient);
+    for (int n = 0; n < d->shape.order; n++) {
+        for (uint64_t e = 0; e < d->shape.dims[n] * (uint64_t)m->rank; e++)
+            most = fmaxl(
+                most, fabsl(fminl(m->lambda[e % (uint64_t)m->rank] * m->a[n][e], gradient[n][e])));
+        free(gradient[n]);
+    }
     return most;
+}
+
+/* The gradient of the oracle is that of its likelihood: the central difference in one entry of each
+ * mode, of a model without zeros. */
+static void assert_gradient(const struct dense *d, struct naive_rows *m, uint64_t seed)
+{
+    const uint64_t rank = (uint64_t)m->rank;
+    long double *gradient[MAX_ORDER];
+    for (uint64_t r = 0; r < rank; r++)
+        m->lambda[r] += 1;
+    for (int n = 0; n < d->shape.order; n++)
+        for (uint64_t e = 0; e < d->shape.dims[n] * rank; e++)
+            m->a[n][e] += .05L;
+    dense_gradient(d, m, gradient);
+    for (int n = 0; n < d->shape.order; n++) {
+        const uint64_t e = naive_random(&seed) % (d->shape.dims[n] * rank);
+        const long double a = m->a[n][e], step = 1e-6L * a;
+        m->a[n][e] = a + step;
+        const long double above = dense_misfit(d, m);
+        m->a[n][e] = a - step;
+        const long double below = dense_misfit(d, m);
+        m->a[n][e] = a;
+        const long double found = (above - below) / (2 * step * m->lambda[e % rank]);
+        if (!(fabsl(found - gradient[n][e]) < 1e-6L * (1 + fabsl(found))))
+            fail_msg("seed %ju, mode %d: %Lg, expected %Lg", (uintmax_t)seed, n + 1, gradient[n][e],
+                     found);
+        free(gradient[n]);
+    }
+}
+
+/* Of hundreds of tensors, the deviance of a run is that over all cells, and so is its violation of
+ * the conditions of an optimum: the gradient is 0 where an entry is not, and not negative
+ * elsewhere. Where the run converges, it is small. */
+static void test_dense(void **state)
+{
+    use_ranks(state);
+    static const double weights[] = {1, 0, .3};
+    const bool alone = under_test.ranks == 1 && !SANITIZED;
+    int converged = 0, tensors = alone ? 300 : 24;
+    for (uint64_t seed = 0; seed < (uint64_t)tensors; seed++) {
+        const uint64_t word = seed * 2654435761u % 1000003;
+        const uint64_t dims[] = {2 + word % 4, 2 + word / 4 % 4, 2 + word / 16 % 4,
+                                 1 + word / 64 % 3};
+        const int order = 2 + (int)(seed % 3);
+        const bool single = seed / 3 % 4 == 3;
+        const struct cpals_options als = {.max_iterations = alone ? 500 : 30, .tolerance = 1e-14};
+        struct backend_options options = options_of(1 + seed / 4 % 3, (enum solver)(seed / 6 % 2));
+        struct ktensor k;
+        struct coo x;
+        uint64_t cells = 1;
+        for (int n = 0; n < order; n++)
+            cells *= dims[n];
+        naive_random_coo(&x, SHAPE(order, dims), 2 + cells / 2, seed, seed % 2);
+        make_counts(&x, seed);
+        options.problem.unlisted =
+            (struct unlisted){.weighed = seed % 9 > 2, .weight = weights[seed / 3 % 3]};
+        if (seed % 3 == 1)
+            make_binary(&x, &options, seed);
+        if (seed % 3 == 2)
+            make_truncated(&x, &options, seed);
+        if (options.problem.unlisted.weighed && x.nnz > 4)
+            x.value[3] = COO_UNKNOWN;
+        if (single)
+            options.problem.precision = POLICY_SINGLE;
+        options.problem.acceleration = seed % 2 ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
+        const struct cpals_result result = run_random(&x, &options, 4, &als, &k);
+        struct naive_rows m = rows_of(&k);
+        struct dense d = dense_of(&x, &options.problem);
+        const long double deviance = 2 * dense_misfit(&d, &m), violation = dense_violation(&d, &m);
+        const bool ended = result.stop == CPALS_CONVERGED;
+        converged += ended;
+        if (!(fabsl(result.deviance - deviance) < 1e-9L * fmaxl(deviance, 1)))
+            fail_msg("seed %ju: deviance %g, over all cells %Lg", (uintmax_t)seed, result.deviance,
+                     deviance);
+        if (ended && !(violation < 1e-4L))
+            fail_msg("seed %ju, loss %d: off an optimum by %Lg", (uintmax_t)seed,
+                     (int)options.problem.loss, violation);
+        assert_gradient(&d, &m, seed);
+        dense_free(&d);
+        naive_rows_free(&m);
+        ktensor_free(&k);
+        coo_free(&x);
+    }
+    assert_true(!alone || converged > tensors / 3);
 }
 
 /* At the end of a long run the gradient is 0 where an entry is not, and not negative elsewhere. */
@@ -395,20 +558,25 @@ static void test_optimum(void **state)
     struct coo x;
     naive_random_coo(&x, SHAPE(3, dims), 200, 3, 0);
     make_counts(&x, 8);
-    for (int how = 0; how < 4; how++) {
+    for (int how = 0; how < 6; how++) {
         struct backend_options options = options_of(3, SOLVER_NEWTON);
         const struct cpals_options als = {.max_iterations = 20000, .tolerance = 1e-14};
         struct ktensor k;
-        if (how == 2)
+        if (how / 2 == 1)
             make_binary(&x, &options, 1);
-        options.problem.loss = how < 2 ? LOSS_POISSON : LOSS_BINARY;
+        if (how / 2 == 2)
+            make_truncated(&x, &options, 1);
         options.problem.acceleration = how % 2 ? ACCELERATE_MOMENTUM : ACCELERATE_OFF;
         const struct cpals_result result = run_random(&x, &options, 4, &als, &k);
         assert_int_equal(result.stop, CPALS_CONVERGED);
         assert_true(result.violation > 0 && result.violation < 1e-4);
-        const double violation = (double)dense_violation(&k, &x, how >= 2);
+        struct dense d = dense_of(&x, &options.problem);
+        struct naive_rows m = rows_of(&k);
+        const double violation = (double)dense_violation(&d, &m);
         if (!(violation < 2e-4))
             fail_msg("how %d: the gradient over all cells is off by %g", how, violation);
+        dense_free(&d);
+        naive_rows_free(&m);
         ktensor_free(&k);
     }
     coo_free(&x);
@@ -581,7 +749,8 @@ static void test_ends_fading(void **state)
             (struct unlisted){.weighed = true, .weight = weights[c % 2], .fade = .8};
         const struct cpals_result result = run_random(&x, &options, 4, &als, &k);
         struct naive_rows m = rows_of(&k);
-        const double expected = 2 * (double)naive_poisson_deviance(&m, &x, weights[c % 2], false);
+        const double expected =
+            2 * (double)naive_poisson_deviance(&m, &x, weights[c % 2], POISSON_COUNTS);
         if (!(fabs(result.deviance / expected - 1) < 1e-10))
             fail_msg("case %d: deviance %.15g, expected %.15g", c, result.deviance, expected);
         assert_true(isnan(result.violation));
@@ -598,6 +767,7 @@ int main(void)
                                        ON_RANKS(test_margins),
                                        ON_RANKS(test_monotone),
                                        ON_RANKS(test_monotone_short_rows),
+                                       ON_RANKS(test_dense),
                                        ON_RANKS(test_optimum),
                                        ON_RANKS(test_momentum_of_mu),
                                        ON_RANKS(test_zeros),

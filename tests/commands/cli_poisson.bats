@@ -139,7 +139,7 @@ counts() {
         echo "$output"
         [ "$status" -eq 2 ] && [[ $output == "blco cpd: $message"* ]] && [ "${#lines[@]}" -eq 1 ]
     }
-    check "--solver mu: only with --loss poisson or binary" --solver mu
+    check "--solver mu: only with another --loss than squares" --solver mu
     check "--inner 2: only with --solver mu" --inner 2
     check "--inner 2: only with --solver mu" --loss poisson --inner 2
     check "--inner: '0', expected" --loss poisson --solver mu --inner 0
@@ -289,6 +289,31 @@ counts() {
     [ "$(grep -c 'one start was made' messages)" -eq 0 ] # all lead to independent modes
     "$BLCO" cpd "$DATA/carcinoma.tns" -r 5 --backend host --loss poisson --unlisted unknown --nowrite 2>messages
     grep -q '^warning: the known entries.*; try a lower rank, or --holdout 0.1$' messages
+}
+
+@test "zero-truncated counts: zeros are refused, listed or not, and so are ones alone" {
+    printf '1 1 1\n1 2 3\n2 2 0\n2 1 .5\n' >x.tns
+    cpd() { run -2 "$BLCO" cpd "$@" -r 1 --nowrite --backend host --loss zero-truncated -q; }
+    for how in zero .1; do
+        cpd x.tns --unlisted $how
+        [ "$output" = "blco cpd: --loss zero-truncated: no value is 0: expected --unlisted unknown; try blco cpd --help" ]
+    done
+    cpd x.tns --unlisted unknown
+    [ "$output" = "blco cpd: 2 values are below 1; --loss zero-truncated is for counts of 1 or more (first: x.tns:3)" ]
+    printf '1 1 1\n1 2 1\n2 2 1\n' >x.tns
+    cpd x.tns --unlisted unknown
+    [[ $output == "blco cpd: all known values are 1, which any small rates explain: expected some larger counts"* ]]
+}
+
+@test "zero-truncated counts: the squares of the residuals add up to the deviance, and means are shown" {
+    "$BLCO" generate -q x.tns --dims 9,8,7 --planted-rank 2 --nnz 300 --poisson 1
+    "$BLCO" cpd -q x.tns -r 2 --backend host --loss zero-truncated --unlisted unknown -o m --record r.json
+    "$BLCO" predict -q m x.tns --residuals >lines # value, residual, Pearson's, p
+    awk -v d="$(number deviance r.json)" '{ if ($4 < 1 || $7 > 1) exit 1; sum += $5 * $5 }
+        END { exit !(sum / d < 1 + 1e-6 && sum / d > 1 - 1e-6) }' lines
+    run -2 "$BLCO" predict m x.tns --residuals -n 1 --unlisted zero
+    [[ $output == "blco predict: --unlisted zero and --loss zero-truncated: no value is 0"* ]]
+    "$BLCO" top -q m x.tns --unlisted 1=1 -n 3 | awk 'NR > 2 { if ($NF < 1) exit 1 }'
 }
 
 @test "binary data: values other than 0 and 1 are refused where they are" {

@@ -539,7 +539,7 @@ EOF
     fails 2 "--host-memory: only with --residuals" report m.r2 --host-memory 1G
     cp "$DATA/ucb-admissions.tns" x.tns
     fails 2 "the page x.tns is the tensor that is read" report m.r2 --residuals x.tns -o x.tns
-    fails 2 "--unlisted: only with --loss poisson or binary" report m.r2 --residuals x.tns --loss squares --unlisted zero
+    fails 2 "--unlisted: only with another --loss than squares" report m.r2 --residuals x.tns --loss squares --unlisted zero
     echo '1 1 1 -3' >x.tns
     fails 2 "x.tns: the value -3 is negative; --loss poisson is for counts (at coordinates 1 1 1)" report m.r2 --residuals x.tns --match index -q
     fails 2 "absent.tns: No such file or directory" report m.r2 --residuals absent.tns

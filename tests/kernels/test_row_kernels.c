@@ -322,7 +322,7 @@ static void test_counts(void **state)
     for (unsigned k = 0; k < 4 * RANKS; k += STEP) {
         struct row_case of = case_of(ranks[k % RANKS], k + 2);
         of.counts = true;
-        of.clipped = (k + k / RANKS) % 2;
+        of.kind = (enum poisson_kind)((k + k / RANKS) % 3);
         of.unlisted = k / RANKS == 0 ? 0 : k / RANKS == 1 ? .1 : 1;
         of.all_known = k / RANKS == 3;
         if (k % 4 == 0)
@@ -343,7 +343,7 @@ static void test_runs(void **state)
         for (unsigned way = k % STEP; way < 16; way += STEP) {
             struct row_case of = case_of(of_runs[k], 16 * k + way);
             of.counts = way >= 8;
-            of.clipped = of.counts && (k + way) % 2;
+            of.kind = of.counts && (k + way) % 2 ? POISSON_CLIPPED : POISSON_COUNTS;
             of.order = orders[way % 8];
             of.two_words = of.bases = false;
             of.precision = way % 8 == 2 || way % 8 == 4 ? PRECISION_SINGLE : PRECISION_DOUBLE;
@@ -370,7 +370,7 @@ static void test_joins_of_many_parts(void **state)
         of.nonneg = k / RANKS == 1;
         of.counts = k / RANKS >= 2;
         of.multiplies = k / RANKS == 3;
-        of.clipped = of.counts && k % 3 == 0;
+        of.kind = of.counts ? (enum poisson_kind)(k % 3) : POISSON_COUNTS;
         run(&of, many, 2);
     }
 }
@@ -381,7 +381,7 @@ static void test_multiplied_counts(void **state)
     for (unsigned k = 0; k < 4 * RANKS; k += STEP) {
         struct row_case of = case_of(ranks[k % RANKS], k);
         of.counts = of.multiplies = true;
-        of.clipped = (k + k / RANKS) % 2;
+        of.kind = (enum poisson_kind)((k + k / RANKS) % 3);
         of.unlisted = k / RANKS == 0 ? 0 : k / RANKS == 1 ? .1 : 1;
         of.all_known = k / RANKS == 3;
         run(&of, lengths, ROWS);
@@ -399,7 +399,7 @@ static void test_sent_rows(void **state)
         of.nonneg = k / RANKS == 1;
         of.counts = k / RANKS >= 2;
         of.multiplies = k / RANKS == 3;
-        of.clipped = of.counts && k % 3 == 0;
+        of.kind = of.counts ? (enum poisson_kind)(k % 3) : POISSON_COUNTS;
         run(&of, lengths, ROWS);
     }
 }

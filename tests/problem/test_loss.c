@@ -14,6 +14,7 @@
 #include "numerics/poisson_term.h"
 #include "problem/loss.h"
 #include "support/naive.h"
+#include "support/naive_poisson.h"
 
 /* Every word has a row, and no other number has one. */
 static void test_rows(void **state)
@@ -27,8 +28,8 @@ static void test_rows(void **state)
     }
     assert_false(loss_is_known(count));
     assert_false(loss_of(LOSS_SQUARES)->rates);
-    assert_true(loss_of(LOSS_POISSON)->rates && !loss_of(LOSS_POISSON)->clipped);
-    assert_true(loss_of(LOSS_BINARY)->rates && loss_of(LOSS_BINARY)->clipped);
+    assert_true(loss_of(LOSS_POISSON)->rates && loss_of(LOSS_POISSON)->kind == POISSON_COUNTS);
+    assert_true(loss_of(LOSS_BINARY)->rates && loss_of(LOSS_BINARY)->kind == POISSON_CLIPPED);
 }
 
 /* m - x - x log(m / x); where m is near x by the series of log(1 + u). */
@@ -393,6 +394,108 @@ static void test_binary_residuals(void **state)
     }
 }
 
+/* The probability of a zero-truncated count x of rate m. */
+static long double truncated_chance(int x, long double m)
+{
+    return expl((long double)x * logl(m) - m - lgammal((long double)x + 1)) / -expm1l(-m);
+}
+
+/* Rates over many orders of magnitude: the terms of zero-truncated counts, beside long double. */
+static void test_truncated_terms(void **state)
+{
+    (void)state;
+    const struct loss *loss = &loss_zero_truncated;
+    static const double values[] = {1, 1.5, 2, 3, 7, 40, 1000};
+    for (int e = -250; e <= 300; e++)
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            const double x = values[v], value[] = {x, NAN};
+            const double rate = pow(10, e / 50.);
+            struct loss_terms t = {.m = {rate, rate}};
+            struct loss_sums sums = {0};
+            const long double m = rate, chance = -expm1l(-m);
+            const long double misfit = naive_poisson_misfit(x, m, POISSON_TRUNCATED);
+            loss->terms(&t, value, 2, .25);
+            assert_true(fabsl(t.c[0] * m / x - 1) < 4 * DBL_EPSILON);
+            assert_true(fabsl(t.w[0] * m * m / x - 1) < 6 * DBL_EPSILON);
+            assert_true(fabsl((t.q[0] + .25L) * chance - 1) < 4 * DBL_EPSILON);
+            assert_true(t.c[1] == 0 && t.w[1] == 0 && t.q[1] == -.25);
+            if (!(fabsl(loss->misfit(x, rate) - misfit) < 1e-14L * (x + misfit)))
+                fail_msg("x %g, m %g: %.17g, expected %.17Lg", x, rate, loss->misfit(x, rate),
+                         misfit);
+            loss->sum_values(&t, value, 2, .25, &sums);
+            assert_true(fabsl(sums.misfit - (misfit - m / 2)) < 1e-14L * (x + misfit + m));
+            assert_true(fabsl(loss->expected(rate) * chance / m - 1) < 4 * DBL_EPSILON);
+        }
+    for (int e = -30; e < 60; e++) {
+        const double mean = 1 + ldexp(1, e / 2);
+        assert_true(fabs(loss->expected(loss->rate(mean)) / mean - 1) < 4 * DBL_EPSILON);
+    }
+    assert_true(loss->rate(1) == 0 && loss->expected(0) == 1 && isnan(loss->expected(NAN)));
+    assert_true(loss->values.takes(1) && !loss->values.takes(.9) && !loss_takes_zeros(loss));
+    assert_true(loss_takes_zeros(&loss_squares) && loss_takes_zeros(&loss_binary));
+}
+
+/* The saturated likelihood is that at the best rate, and the null model's deviance follows from it.
+ */
+static void test_truncated_null(void **state)
+{
+    (void)state;
+    const struct loss *loss = &loss_zero_truncated;
+    static const int values[] = {1, 1, 2, 5, 30, 1};
+    const int count = sizeof values / sizeof *values;
+    double total = 0, saturated = 0;
+    long double expected = 0;
+    for (int i = 0; i < count; i++)
+        total += values[i];
+    const double mean = loss->rate(total / count);
+    for (int i = 0; i < count; i++) {
+        const int x = values[i];
+        const long double best = x > 1 ? naive_truncated_rate(x) : 1e-30L;
+        const double perfect = (double)logl(truncated_chance(x, best));
+        assert_true(fabs(loss->perfect(x) - perfect) < 1e-13);
+        assert_true(fabs(loss->saturated(x) - lgamma(x + 1) - perfect) < 1e-12);
+        saturated += loss->saturated(x);
+        expected += naive_poisson_misfit(x, mean, POISSON_TRUNCATED);
+    }
+    assert_true(fabsl(loss->null_deviance(total, saturated, count) - expected) < 1e-12L);
+}
+
+/* Residuals and p-values, beside sums over the distribution. */
+static void test_truncated_residuals(void **state)
+{
+    (void)state;
+    const struct loss *loss = &loss_zero_truncated;
+    static const double rates[] = {1e-3, .009, .011, .3, 1, 4, 25};
+    double number[RESIDUAL_NUMBERS];
+    for (size_t k = 0; k < sizeof rates / sizeof *rates; k++) {
+        long double mean = 0, square = 0, lower = 0;
+        for (int x = 1; x < 200; x++) {
+            mean += x * truncated_chance(x, rates[k]);
+            square += (long double)x * x * truncated_chance(x, rates[k]);
+        }
+        for (int x = 1; x < 30; x++) {
+            const long double own = truncated_chance(x, rates[k]);
+            long double upper = 0;
+            for (int above = x; above < 200; above++)
+                upper += truncated_chance(above, rates[k]);
+            lower += own;
+            const double p = (double)fminl(1, 2 * fminl(upper, lower));
+            const double misfit = (double)naive_poisson_misfit(x, rates[k], POISSON_TRUNCATED);
+            loss->residual_numbers(x, rates[k], number);
+            assert_true(fabs(number[0] * number[0] / 2 - misfit) < 1e-13);
+            assert_true((number[0] > 0) == (x > mean));
+            assert_true(fabsl(number[1] * sqrtl(square - mean * mean) - (x - mean)) < 1e-9L * x);
+            if (!(fabs(number[2] - p) < 1e-10 * p))
+                fail_msg("x %d, m %g: p %.15g, expected %.15g", x, rates[k], number[2], p);
+            for (int v = 0; v < 2; v++)
+                assert_true(fabsl(loss->place(x, rates[k], 0, v) - (lower - (1 - v) * own)) <
+                            1e-12L);
+        }
+    }
+    loss->residual_numbers(NAN, 1, number);
+    assert_true(isnan(number[0]) && isnan(number[1]) && isnan(number[2]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
@@ -407,6 +510,9 @@ int main(void)
                                        cmocka_unit_test(test_impossible_rates),
                                        cmocka_unit_test(test_binary_terms),
                                        cmocka_unit_test(test_binary_limits),
-                                       cmocka_unit_test(test_binary_residuals)};
+                                       cmocka_unit_test(test_binary_residuals),
+                                       cmocka_unit_test(test_truncated_terms),
+                                       cmocka_unit_test(test_truncated_null),
+                                       cmocka_unit_test(test_truncated_residuals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,10 +279,13 @@ class TestModel(Module):
         self.assert_same(blco.cpd(x, 3, iters=1, init=half, fix=[1], **HOST).factors[:1] and half, half)
 
     def test_residuals(self):
-        for loss in ("squares", "poisson", "binary"):
-            values = np.round(abs(self.values))
-            values = np.minimum(values, 1) if loss == "binary" else values
-            model = blco.cpd((self.coords, values), 3, loss=loss, iters=5, **HOST)
+        for loss in ("squares", "poisson", "binary", "zero-truncated"):
+            values, more = np.round(abs(self.values)), {}
+            if loss == "binary":
+                values = np.minimum(values, 1)
+            if loss == "zero-truncated":
+                values, more = 1 + values, {"unlisted": "unknown"}
+            model = blco.cpd((self.coords, values), 3, loss=loss, iters=5, **more, **HOST)
             model.save(self.path("m"))
             some = values.copy()
             some[3] = np.nan

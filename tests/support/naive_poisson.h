@@ -20,15 +20,49 @@ static inline void naive_poisson_normalise(struct naive_rows *m, int n)
 
 /* The count that stands for a value x, where the model has the value y: of clipped counts, of which
  * a one says only that they are not 0, the mean of those. */
-static inline long double naive_poisson_count(long double x, long double y, bool clipped)
+static inline long double naive_poisson_count(long double x, long double y, enum poisson_kind kind)
 {
-    return clipped && x > 0 ? y / -expm1l(-y) : x;
+    return kind == POISSON_CLIPPED && x > 0 ? y / -expm1l(-y) : x;
 }
 
-/* The sum of v (m - x - x log(m / x)) over listed entries, and of h m over all others; of clipped
- * counts, that of the negative log-likelihood. */
+/* How many entries a listed one stands for: if zero-truncated, also for those that were 0. */
+static inline long double naive_poisson_weight(bool known, long double y, enum poisson_kind kind)
+{
+    return kind == POISSON_TRUNCATED && known ? 1 / -expm1l(-y) : known;
+}
+
+/* The rate of which zero-truncated counts have the mean x, by bisection. */
+static inline long double naive_truncated_rate(long double x)
+{
+    long double low = 0, high = x;
+    for (int i = 0; i < 200; i++) {
+        const long double middle = (low + high) / 2;
+        if (middle > -x * expm1l(-middle))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* Half of what a value adds to the deviance where the model has the value y. */
+static inline long double naive_poisson_misfit(long double x, long double y, enum poisson_kind kind)
+{
+    if (!(x > 0))
+        return y;
+    if (kind == POISSON_CLIPPED)
+        return -logl(-expm1l(-y));
+    if (kind == POISSON_COUNTS)
+        return y - x - x * logl(y / x);
+    const long double best = naive_truncated_rate(x);
+    if (x == 1) /* the best rate is 0, and the limit of log((1 - exp(-m)) / m) too */
+        return y + logl(-expm1l(-y) / y);
+    return y + logl(-expm1l(-y)) - x * logl(y) - (best + logl(-expm1l(-best)) - x * logl(best));
+}
+
+/* The sum of the misfits of listed entries, and of h m over all others. */
 static inline long double naive_poisson_deviance(const struct naive_rows *m, const struct coo *x,
-                                                 long double h, bool clipped)
+                                                 long double h, enum poisson_kind kind)
 {
     uint32_t at[MAX_ORDER];
     long double sum = 0;
@@ -36,12 +70,10 @@ static inline long double naive_poisson_deviance(const struct naive_rows *m, con
         sum += h * m->lambda[r];
     for (uint64_t i = 0; i < x->nnz; i++) {
         naive_rows_at(x, i, at);
-        const long double y = naive_row_value(m, at), value = x->value[i];
+        const long double y = naive_row_value(m, at);
         sum -= h * y;
         if (!isnan(x->value[i]))
-            sum += !(value > 0) ? y
-                   : clipped    ? -logl(-expm1l(-y))
-                                : y - value - value * logl(y / value);
+            sum += naive_poisson_misfit(x->value[i], y, kind);
     }
     return sum;
 }
@@ -49,7 +81,7 @@ static inline long double naive_poisson_deviance(const struct naive_rows *m, con
 /* The model k, with its weights multiplied so that the entries that count have the total of x, or
  * of the equal rates that explain clipped counts best. */
 static inline void naive_poisson_create(struct naive_rows *m, const struct ktensor *k,
-                                        const struct coo *x, long double h, bool clipped)
+                                        const struct coo *x, long double h, enum poisson_kind kind)
 {
     long double total = 0, model = 0, entries = h;
     for (int n = 0; n < x->shape.order; n++)
@@ -65,8 +97,10 @@ static inline void naive_poisson_create(struct naive_rows *m, const struct ktens
         model += (known - h) * naive_row_value(m, at);
         entries += known - h;
     }
-    if (clipped)
+    if (kind == POISSON_CLIPPED)
         total = -entries * log1pl(-total / entries);
+    if (kind == POISSON_TRUNCATED)
+        total = entries * naive_truncated_rate(total / entries);
     for (int r = 0; r < m->rank; r++)
         m->lambda[r] *= total / model;
 }
@@ -83,7 +117,7 @@ static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_
                                      const struct coo *x, const struct naive_lists *l, int mode,
                                      uint64_t row, long double h, const struct problem *p)
 {
-    const bool clipped = loss_of(p->loss)->clipped;
+    const enum poisson_kind kind = loss_of(p->loss)->kind;
     const bool curved = p->solver == SOLVER_NEWTON; /* no other step asks for G */
     const int rank = m->rank;
     long double z[NAIVE_ROWS_RANK];
@@ -109,9 +143,10 @@ static inline void naive_poisson_sum(struct naive_counts *s, const struct naive_
         }
         if (value > 0 && (s->least == 0 || value < s->least))
             s->least = value;
-        value = naive_poisson_count(value, y, clipped);
+        const long double weight = naive_poisson_weight(known, y, kind);
+        value = naive_poisson_count(value, y, kind);
         for (int r = 0; r < rank; r++) {
-            s->common[r] += (known - h) * z[r];
+            s->common[r] += (weight - h) * z[r];
             s->b[r] += value > 0 ? value / y * z[r] : 0;
             const long double curvature = value > 0 ? value / (y * y) * z[r] : 0;
             for (int t = 0; curved && value > 0 && t <= r; t++)

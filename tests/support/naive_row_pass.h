@@ -145,9 +145,10 @@ static inline void naive_row_sum_counts(const struct row_pass *p, uint32_t row,
         s->known += known;
         if (x > 0 && (s->least == 0 || x < s->least))
             s->least = x;
-        x = naive_poisson_count(x, m, p->of.clipped);
+        const long double weight = naive_poisson_weight(known, m, p->of.kind);
+        x = naive_poisson_count(x, m, p->of.kind);
         for (uint32_t r = 0; r < rank; r++) {
-            s->common[r] += (known - (long double)p->of.unlisted) * z[r];
+            s->common[r] += (weight - (long double)p->of.unlisted) * z[r];
             s->b[r] += x / m * z[r];
             const long double curvature = x / (m * m) * z[r];
             for (uint32_t t = 0; t <= r; t++)

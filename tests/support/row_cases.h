@@ -26,8 +26,9 @@ struct row_case {
     enum precision precision;
     bool wide_values, two_words, bases;
     double unlisted, ridge;
-    bool nonneg, counted, counts, clipped, multiplies, all_known, sent;
-    bool faint; /* every other component is far smaller in every other row of table 1 */
+    bool nonneg, counted, counts, multiplies, all_known, sent;
+    enum poisson_kind kind; /* of counts */
+    bool faint;             /* every other component is far smaller in every other row of table 1 */
     int short_rows;
     uint32_t unknown;   /* of so many values one is unknown; 0: of 5 */
     uint32_t chunk_nnz; /* of a chunk: where rows are cut             */
@@ -138,7 +139,11 @@ static inline void row_case_make_row(struct row_pass *p, uint32_t row, int count
             p->at[first + i][n] = c % p->dims[n];
         double x = row_case_number(p, -2, 2);
         if (p->of.counts)
-            x = row % 9 == 4 ? 0 : (double)(naive_random(&p->of.seed) % (p->of.clipped ? 2 : 5));
+            x = row % 9 == 4
+                    ? 0
+                    : (double)(naive_random(&p->of.seed) % (p->of.kind == POISSON_CLIPPED ? 2 : 5));
+        if (p->of.kind == POISSON_TRUNCATED && x == 0)
+            x = NAN;
         const uint64_t some = row % 11 == 7 ? 1 : p->of.unknown > 0 ? p->of.unknown : 5;
         if (!p->of.all_known && naive_random(&p->of.seed) % some == 0)
             x = NAN;
@@ -273,9 +278,10 @@ static inline void row_case_fill_args(struct row_pass *p)
                   .nonneg = of->nonneg,
                   .counted = of->counted,
                   .rates = of->counts,
-                  .clipped = of->clipped,
+                  .kind = of->kind,
                   .matrix = !of->multiplies,
-                  .weighed = of->counts && (of->unlisted != 1 || !of->all_known),
+                  .weighed = of->counts &&
+                             (of->unlisted != 1 || !of->all_known || of->kind == POISSON_TRUNCATED),
                   .count = .25,
                   .floor =
                       of->precision == PRECISION_SINGLE ? POISSON_FLOOR_SINGLE : POISSON_FLOOR},

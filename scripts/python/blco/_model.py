@@ -19,6 +19,11 @@ SHOWN = 3  # names of a component and mode in a notebook
 MOST_SHOWN = 20  # components
 
 
+# What to expect of an entry where the model has the value m, if not m itself.
+EXPECTED = {"binary": lambda m: -np.expm1(-m),
+            "zero-truncated": lambda m: np.maximum(m, 1e-100) / -np.expm1(-np.maximum(m, 1e-100))}
+
+
 class Comparison(NamedTuple):
     """How alike two models are: blco-compare(1)."""
 
@@ -136,7 +141,7 @@ class Model:
         return str(self._facts.get("loss") or self.record.get("options", {}).get("loss", "squares"))
 
     def predict(self, coords: Any) -> np.ndarray:
-        """The values of the model at coordinates, of binary data (loss="binary") the probabilities of a one: an array of indices (entries x modes), from 0; or, of a model
+        """The values of the model at coordinates, with loss="binary" the probabilities of a one, with loss="zero-truncated" the means of counts that are not 0: an array of indices (entries x modes), from 0; or, of a model
         with names, a DataFrame that has the columns of the modes, as the one that was decomposed: values are put into
         its bins. Where a name is none of the model, the value is nan."""
         if self.modes is not None and hasattr(coords, "columns") and hasattr(coords, "loc"):
@@ -157,7 +162,7 @@ class Model:
                 product *= self._arrays[n][some[:, n]]
             values[first : first + step] = product.sum(axis=1)
         values[(index < 0).any(axis=1)] = np.nan
-        return -np.expm1(-values) if self._loss == "binary" else values
+        return EXPECTED.get(self._loss, lambda m: m)(values)
 
     def _check_range(self, n: int, index: np.ndarray, least: int = 0) -> None:
         if len(index) and not (least <= index.min() and index.max() < self.shape[n]):
@@ -165,7 +170,7 @@ class Model:
 
     def residuals(self, x: Any, **reading: Any) -> Any:
         """How far the entries of a tensor are from the model: a table with the name or index of each mode, value, model and
-        residual, for counts and binary data (loss="poisson", "binary") also pearson and p, as blco-predict(1) explains;
+        residual, with another loss than squares also pearson and p, as blco-predict(1) explains;
         without pandas a dictionary of arrays. `x` as of cpd(); names that are none of the model have the values nan. The arguments are those
         of cpd() that say how a tensor is read: columns, value, bin, mask, index_base. A DataFrame or CSV file is read as
         the tensor of the model, unless they say otherwise."""

@@ -146,7 +146,7 @@ static void put_holdout_error(struct json *j, const struct holdout_error *holdou
     if (holdout->unlisted > 0) {
         json_put_unsigned(j, "unlisted", holdout->unlisted);
         json_put_number(j, "auc", holdout->auc);
-        if (loss_of(holdout->loss)->clipped)
+        if (loss_of(holdout->loss)->kind == POISSON_CLIPPED)
             json_put_number(j, "log_loss", holdout->log_loss);
     }
     if (holdout->places.entries > 0) {

@@ -292,10 +292,12 @@ static const struct cli_option model_options[] = {
      CLI_OWN(set_replicates, struct slice_parts, struct cpd_settings, runs.parts),
      .excludes = "--split-half"},
     {"--loss", 0, "WHAT",
-     "what the model minimises: {words};\npoisson is for counts, binary for 0 and 1 ({default})",
+     "what the model minimises: {words}; poisson is for counts, binary for 0 and "
+     "1,\nzero-truncated for counts of which 0 is never listed\n({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
-    {"--solver", 0, "HOW", "with --loss poisson or binary, the step of a row:\n{words} ({default})",
+    {"--solver", 0, "HOW",
+     "with a --loss other than squares, the step of a row:\n{words} ({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.solver, solver_words),
      .initial = "newton", CLI_GIVEN(struct cpd_settings, solver_given)},
     {"--inner", 0, "K",
@@ -465,10 +467,13 @@ static enum status complete_loss(struct cpd_settings *s, struct error *error)
     if (s->inner_given && p->solver != SOLVER_MU)
         return error_set(error, STATUS_INPUT, "--inner %d: only with --solver mu", p->inner);
     if (s->solver_given && !problem_has_rates(p))
-        return error_set(error, STATUS_INPUT, "--solver %s: only with --loss poisson or binary",
+        return error_set(error, STATUS_INPUT, "--solver %s: only with another --loss than squares",
                          word_of(solver_words, (int)p->solver));
     if (!loss->rates)
         return STATUS_OK;
+    if (!loss_takes_zeros(loss) && (!p->unlisted.weighed || p->unlisted.weight > 0))
+        return error_set(error, STATUS_INPUT, "%s: no value is 0: expected --unlisted unknown",
+                         loss->option);
     if (mode_rules_largest_ridge(&p->rules, MAX_ORDER) > 0 || s->runs.choose_ridge ||
         s->ridge_scale_given)
         return error_set(error, STATUS_INPUT, "--ridge and %s: a ridge is for squares alone",

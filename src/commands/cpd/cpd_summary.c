@@ -75,7 +75,7 @@ static void show_holdout_error(struct progress *progress, const struct cpd_resul
     else
         snprintf(error, sizeof error, "RMSE %.4g (standard error %.1g)", holdout->rmse,
                  holdout->error);
-    if (holdout->unlisted > 0 && loss_of(holdout->loss)->clipped)
+    if (holdout->unlisted > 0 && loss_of(holdout->loss)->kind == POISSON_CLIPPED)
         snprintf(auc, sizeof auc, ", AUC %.4f, log-loss %.4g", holdout->auc, holdout->log_loss);
     else if (holdout->unlisted > 0)
         snprintf(auc, sizeof auc, ", AUC %.4f", holdout->auc);

@@ -1,0 +1,147 @@
+/* Zero-truncated: the values are counts of 1 or more, of Poisson variables that are known not to be
+ * 0, and the negative log-likelihood is minimised (numerics/poisson_term.h). */
+#include "problem/loss.h"
+
+#include <math.h>
+
+#include "base/vector_clones.h"
+#include "numerics/poisson_term.h"
+
+#define SMALL 1e-2 /* a rate below which a series gives the variance to more digits */
+
+static bool take_positive(double x)
+{
+    return x >= 1;
+}
+
+static double expected(double m)
+{
+    return m > 0 ? m / poisson_chance(m).one : m == m ? 1 : m;
+}
+
+static double rate(double mean)
+{
+    return mean > 1 ? poisson_truncated_rate(mean) : 0;
+}
+
+VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value, uint64_t count,
+                                     double unlisted)
+{
+    for (uint64_t k = 0; k < count; k++) {
+        const struct poisson_term term = poisson_truncated_term(value[k], t->m[k], unlisted);
+        t->c[k] = term.c;
+        t->w[k] = term.w;
+        t->q[k] = term.q;
+    }
+}
+
+VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, uint64_t count,
+                                     double unlisted, struct loss_sums *sums)
+{
+    double model = 0, misfit = 0;
+#pragma omp simd reduction(+ : model, misfit)
+    for (uint64_t k = 0; k < count; k++) {
+        const double m = t->m[k], known = value[k] == value[k] ? 1 : 0;
+        const double term = poisson_truncated_misfit(known > 0 ? value[k] : 1, m);
+        t->misfit[k] = (known > 0 ? term : 0) - unlisted * m;
+        model += (known - unlisted) * m;
+        misfit += t->misfit[k];
+    }
+    sums->model += model;
+    sums->misfit += misfit;
+}
+
+/* x log s - s - log(1 - exp(-s)) with the best rate s, where 1 - exp(-s) is s / x. */
+static double saturated(double x)
+{
+    const double best = poisson_truncated_rate(x);
+    return (x - 1) * log(best) - best + log(x);
+}
+
+/* With -log gamma(x + 1), of which poisson_perfect has x log x - x. The other terms are
+ * (x - 1) log(s / x) + x - s. */
+static double perfect(double x)
+{
+    const double best = poisson_truncated_rate(x);
+    return poisson_perfect(x) + (x - 1) * log(best / x) + (x - best);
+}
+
+/* Equal rates, at which the mean of listed entries is to be expected. */
+static double null_deviance(double total, double saturated, double entries)
+{
+    const double m = rate(total / entries);
+    return saturated + entries * (m + log(poisson_chance(m).one)) - total * log(m);
+}
+
+/* That of the deviance: the root of what the entry adds to it, with the sign of the difference. */
+static double residual(double value, double model)
+{
+    if (isnan(value - model))
+        return value - model;
+    const double m = poisson_rate(model), misfit = poisson_truncated_misfit(value, m);
+    return copysign(sqrt(2 * fmax(misfit, 0)), value - expected(m));
+}
+
+/* Twice the probability of such a count or a larger one, among those of 1 or more, or of such a
+ * count or a smaller one, whichever is less. The latter is what the counts above it leave, or,
+ * where that is little, what the count 0 leaves of the counts below it. */
+static double log_p(double value, double model)
+{
+    const double m = poisson_rate(model), log_all = log(poisson_chance(m).one);
+    if (isnan(value - model))
+        return NAN;
+    if (isinf(value) || isinf(m))
+        return -INFINITY;
+    const double upper = loss_log_upper(value, m) - log_all;
+    const double above = exp(loss_log_upper(value + 1, m) - log_all);
+    const double lower =
+        above < .5 ? log1p(-above) : log(exp(loss_log_lower(value, m)) - exp(-m)) - log_all;
+    return fmin(0, M_LN2 + fmin(upper, lower));
+}
+
+static double place(double value, double model, double least, double v)
+{
+    return loss_poisson.place(value, model, fmax(least, 1), v);
+}
+
+/* The variance of such counts is y (1 + m - y), where y is their mean. */
+static double variance(double m)
+{
+    const double y = expected(m);
+    return y * (m < SMALL ? m * (1. / 2 - m * (1. / 12 - m * m / 720)) : 1 + m - y);
+}
+
+/* The residual, that of Pearson, (x - y) / sqrt(variance), and the p-value. */
+static void residual_numbers(double value, double model, double *number)
+{
+    number[0] = number[1] = number[2] = residual(value, model);
+    if (isnan(number[0]))
+        return;
+    const double m = poisson_rate(model);
+    number[1] = (value - expected(m)) / sqrt(variance(m));
+    number[2] = exp(log_p(value, model));
+}
+
+const struct loss loss_zero_truncated = {
+    .rates = true,
+    .option = "--loss zero-truncated",
+    .values = {take_positive, "below 1", "--loss zero-truncated is for counts of 1 or more"},
+    .on_gpu = true,
+    .kind = POISSON_TRUNCATED,
+    .expected = expected,
+    .rate = rate,
+    .unbounded = "which any small rates explain: expected some larger counts",
+    .terms = make_terms,
+    .add_numbers = loss_add_rates,
+    .sum_values = sum_values,
+    .misfit = poisson_truncated_misfit,
+    .perfect = perfect,
+    .saturated = saturated,
+    .null_deviance = null_deviance,
+    .null_model = "all rates are equal",
+    .residual = residual,
+    .log_p = log_p,
+    .place = place,
+    .residual_numbers = residual_numbers,
+    .residuals = RESIDUAL_NUMBERS,
+    .residual_name = {"residual", "pearson", "p"}};
