@@ -31,16 +31,17 @@ END
     mkdir rows
     sweeps rows/squares.json '{}' 0.002
     sweeps rows/counts.json '{"loss": "poisson", "nonneg": [1, 2]}' 0.005
+    sweeps rows/ones.json '{"loss": "binary", "solver": "mu", "nonneg": [1, 2]}' 0.004
     sweeps rows/nonneg.json '{"unlisted": "unknown", "nonneg": [1, 2]}' 0.007
     sweeps rows/more.json '{"unlisted": 0.1, "rank": 64}' 0.2
     run -0 "$ROOT/scripts/bench-table" --rows rows/*.json
     diff - <(echo "$output") <<'END'
 Card, double precision, ms of a sweep with its fit (times that of squares):
 
-| tensor | rank | squares | unknown, nonnegative | zeros of weight .1 | counts |
-|---|---:|---:|---:|---:|---:|
-| x | 16 | 2.00 | 7.00 (3.5) | - | 5.00 (2.5) |
-| x | 64 | - | - | 200 | - |
+| tensor | rank | squares | unknown, nonnegative | zeros of weight .1 | counts | ones, `--solver mu` |
+|---|---:|---:|---:|---:|---:|---:|
+| x | 16 | 2.00 | 7.00 (3.5) | - | 5.00 (2.5) | 4.00 (2.0) |
+| x | 64 | - | - | 200 | - | - |
 END
     # another GPU has another table, and a run of few sweeps none
     sed 's/"Card"/"Other"/' rows/counts.json >rows/other.json
