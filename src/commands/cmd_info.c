@@ -71,7 +71,7 @@ static const struct cli_option info_options[] = {
 static const struct cli_option plan_options[] = {
     {"--rank", 'r', "R", "show the memory plan for R components ({default})", CMD_RANK,
      .initial = "16"},
-    {"--loss", 0, "WHAT", "show the memory plan for this --loss of blco cpd:\n{words} ({default})",
+    {"--loss", 0, "WHAT", "show the memory plan for this --loss of blco cpd:\n{words}\n({default})",
      CLI_CHOICE(struct cmd_common, options.problem.loss, loss_words), .initial = "squares"},
     {"--unlisted", 0, "WHAT",
      "show the memory plan for this --unlisted of blco cpd:\n{words}, or a weight ({default})",

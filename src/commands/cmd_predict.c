@@ -47,7 +47,7 @@ static const struct cli_option output_options[] = {
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
      CLI_FLAG(struct job, of.wanted)},
     {"--loss", 0, "WHAT",
-     "with --residuals: {words};\nall but squares have residuals of deviance and of\n"
+     "with --residuals:\n{words};\nall but squares have residuals of deviance and of\n"
      "Pearson, and p-values (the model's, else {default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
      CLI_GIVEN(struct job, of.loss_given), .needs = "--residuals"},

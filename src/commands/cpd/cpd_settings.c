@@ -291,9 +291,7 @@ static const struct cli_option model_options[] = {
      "divisions\n(1), and show which components are found again",
      CLI_OWN(set_replicates, struct slice_parts, struct cpd_settings, runs.parts),
      .excludes = "--split-half"},
-    {"--loss", 0, "WHAT",
-     "what the model minimises: {words}; poisson is for counts, binary for 0 and "
-     "1,\nzero-truncated for counts of which 0 is never listed\n({default})",
+    {"--loss", 0, "WHAT", "{words}: what the\nmodel minimises ({default})",
      CLI_CHOICE(struct cpd_settings, common.options.problem.loss, loss_words), .initial = "squares",
      .used_most = true},
     {"--solver", 0, "HOW",
