@@ -250,8 +250,7 @@ static void test_oracle(void **state)
                 make_truncated(&x, &options, c);
                 for (uint64_t e = 4; e < x.nnz; e += 5)
                     x.value[e] = COO_UNKNOWN;
-                compare(&x, &options);
-                options.problem.precision = POLICY_DOUBLE;
+                options.problem.precision = i > 0 ? POLICY_SINGLE : POLICY_DOUBLE;
                 compare(&x, &options);
                 coo_free(&x);
             }
@@ -767,7 +766,11 @@ int main(void)
                                        ON_RANKS(test_margins),
                                        ON_RANKS(test_monotone),
                                        ON_RANKS(test_monotone_short_rows),
-                                       ON_RANKS(test_dense),
+                                       ON_RANKS_OF(test_dense, backend_host, 1),
+                                       ON_RANKS_OF(test_dense, backend_host, 2),
+                                       ON_RANKS_OF(test_dense, backend_host, 4),
+                                       ON_RANKS_OF(test_dense, backend_cuda, 1),
+                                       ON_RANKS_OF(test_dense, backend_cuda, 4),
                                        ON_RANKS(test_optimum),
                                        ON_RANKS(test_momentum_of_mu),
                                        ON_RANKS(test_zeros),
