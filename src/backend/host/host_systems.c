@@ -17,6 +17,7 @@
 #define RUN_NNZ      1024                 /* nonzeros of a run, at least       */
 #define ENDS_ROOM    (UINT64_C(64) << 20) /* bytes of the runs' ends, at most */
 #define AHEAD        16                   /* nonzeros from a row's prefetch to its use */
+#define RATES_PART   4                    /* nonzeros of a row whose z need not be stored, about */
 #define LINE_DOUBLES 8                    /* of a cache */
 #define NEAR_BYTES   (16 * 1024) /* of a block's z and wz, which stay in the nearest cache */
 
@@ -82,6 +83,7 @@ struct block {
     uint64_t laid_slice;           /* whose row stands first in `laid` */
     double *z, *wz;                /* (TERM_BLOCK x ld) */
     double *a;                     /* (ld) */
+    bool rates;                    /* add_part makes all that is needed: z, t are unused */
     struct loss_terms t;
 };
 
@@ -96,6 +98,8 @@ struct pass {
     const struct host_systems *s;
     const struct host_systems_kernels *kernel;
     struct host_products products;
+    bool later;    /* where G is added, the rows of the next block are prefetched */
+    bool rates;    /* of rates x / m only b is summed, so that z need not be stored */
     uint64_t most; /* nonzeros of a block, a multiple of HOST_SYSTEM_PAD */
     uint64_t rank, ld, length;
     uint64_t runs;
@@ -132,6 +136,21 @@ static void read_row(const struct pass *p, uint64_t row, double *a)
                         p->s->now, a);
 }
 
+/* Makes z and t.m of `count` nonzeros of the block from number k on; where b is not NULL, only adds
+ * to it, and these have one row. */
+static void multiply(const struct pass *p, struct block *x, uint64_t k, uint64_t count, double *b)
+{
+    p->kernel->products(&p->products,
+                        &(struct host_products_block){.first = x->first + k,
+                                                      .count = count,
+                                                      .one = x->parts == 1,
+                                                      .a = x->row + k,
+                                                      .z = x->z,
+                                                      .m = x->t.m,
+                                                      .value = p->s->slices->value + x->first + k,
+                                                      .b = b});
+}
+
 /* *x = the next of nonzeros [first, last), of which the first is in `slice`: its parts, z and t.m.
  */
 static void read_block(const struct pass *p, struct block *x, uint64_t slice, uint64_t first,
@@ -157,12 +176,9 @@ static void read_block(const struct pass *p, struct block *x, uint64_t slice, ui
     for (uint64_t n = 0; x->parts > 1 && n < x->parts; n++)
         for (uint64_t k = 0; k < x->part[n].count; k++)
             x->row[x->part[n].first + k] = x->laid + n * ld;
-    p->kernel->products(&p->products, &(struct host_products_block){.first = first,
-                                                                    .count = count,
-                                                                    .one = x->parts == 1,
-                                                                    .a = x->row,
-                                                                    .z = x->z,
-                                                                    .m = x->t.m});
+    x->rates = p->rates && x->parts * RATES_PART <= count;
+    if (!x->rates)
+        multiply(p, x, 0, count, NULL);
 }
 
 static double *end_of(const struct pass *p, uint64_t run, int tail)
@@ -237,7 +253,12 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
         p->products.rows[k] = factors->of[n];
         p->products.coordinate[k++] = slices->coordinate[n];
     }
-    p->products.ahead = bytes > machine_core_cache() ? AHEAD : 0;
+    const bool far = bytes > machine_core_cache();
+    p->later = far && matrix && s->sink && ld > HOST_SYSTEM_PAD;
+    p->products.ahead = far && !p->later ? AHEAD : 0;
+    p->rates = s->sink && !matrix && !s->rules->weighed && s->rules->kind == POISSON_COUNTS &&
+               p->products.others >= 2 && p->products.others <= 3 && rank >= p->kernel->least &&
+               rank <= p->kernel->most;
 
     /* about as many runs as threads can share evenly, as few as their ends have room for */
     const uint64_t room = ENDS_ROOM / (2 * p->length * sizeof(double));
@@ -261,20 +282,24 @@ static void end_pass(struct pass *p)
 
 /* Adds a part of the block to the system of its row, or begins it; with Y where it is `short_row`.
  */
-static void add_part(const struct pass *p, const struct block *x, const struct block_part *part,
+static void add_part(const struct pass *p, struct block *x, const struct block_part *part,
                      bool begins, bool short_row, struct host_system *to)
 {
     const struct host_systems_kernels *kernel = p->kernel;
-    const uint64_t k = part->first, count = part->count;
+    const uint64_t k = part->first, count = part->count, later = x->first + k + p->most;
+    const uint64_t next = p->later && later + count <= p->products.nnz ? later : 0;
     const double *value = p->s->slices->value + x->first + k, *z = x->z + k * p->ld;
     if (begins)
         memset(to->number, 0, (HOST_SYSTEM_PAD + 2 * p->ld) * sizeof *to->number);
     p->s->loss->add_numbers(x->t.misfit + k, value, count, to->number);
-    kernel->add_vector(z, count, p->ld, x->t.c + k, to->b);
+    if (x->rates)
+        multiply(p, x, k, count, to->b);
+    else
+        kernel->add_vector(z, count, p->ld, x->t.c + k, to->b);
     if (short_row)
-        kernel->factor(z, count, p->ld, x->t.w + k, to->g + to->factor * p->ld);
+        kernel->factor(&p->products, next, z, count, x->t.w + k, to->g + to->factor * p->ld);
     else if (p->s->rules->matrix)
-        kernel->add(z, count, p->ld, x->t.w + k, x->wz, begins, to->g);
+        kernel->add(&p->products, next, z, count, x->t.w + k, x->wz, begins, to->g);
     if (p->s->rules->weighed)
         kernel->add_vector(z, count, p->ld, x->t.q + k, to->q);
     to->factor += short_row ? count : 0;
@@ -315,7 +340,7 @@ static uint64_t add_block(const struct pass *p, uint64_t k, struct thread_room *
 {
     struct run *run = &p->run[k];
     const struct host_slices *x = p->s->slices;
-    const struct block *block = &w->block;
+    struct block *block = &w->block;
     uint64_t slice = run->slice;
     for (uint64_t n = 0; n < block->parts; n++) {
         const struct block_part *part = &block->part[n];
@@ -347,8 +372,9 @@ static void sum_run(const struct pass *p, uint64_t k, struct thread_room *w)
     uint64_t slice = run->slice, from = run->first;
     for (uint64_t i = run->first; i < run->last; i += w->block.count) {
         read_block(p, &w->block, slice, i, run->last);
-        p->s->loss->terms(&w->block.t, p->s->slices->value + i, w->block.count,
-                          p->s->rules->unlisted);
+        if (!w->block.rates)
+            p->s->loss->terms(&w->block.t, p->s->slices->value + i, w->block.count,
+                              p->s->rules->unlisted);
         slice = add_block(p, k, w, &from);
     }
     hand_over(p, w, &run->totals);

@@ -69,7 +69,7 @@ struct host_systems {
     const double *now;                /* (R): times the old rows, their weights            */
     const struct loss *loss;
     const struct row_rules *rules;
-    host_system_sink *sink;
+    host_system_sink *sink; /* NULL: only values are summed */
     void *context;
     uint64_t factor;  /* nonzeros of a row that the sink takes with Y, at most: no more than ld */
     uint64_t rows;    /* that the sink takes at a time, at most */
@@ -105,27 +105,35 @@ struct host_products_block {
     const double *const *a; /* (count): the row (ld) of each nonzero, laid out   */
     double *z;              /* (count x ld); was 0 in the columns from R on      */
     double *m;              /* (count): the inner products of a and z            */
+    const double *value;    /* (count): x, where b is not NULL                   */
+    double *b;              /* (ld) or NULL                                      */
 };
 
 struct host_systems_kernels {
+    uint64_t least, most; /* R, where `products` may have a b               */
+
     /* a (ld) = a row of entries, times `by` (R). */
     void (*read_row)(const struct host_products *p, const void *row, const double *by, double *a);
 
     /* to (ld) = a (ld), by vectors as `products` takes it. */
     void (*lay_out)(const struct host_products *p, const double *a, double *to);
 
+    /* Makes z and m; or, where x has a b, only adds to b the sum of c[k] z_k, with the c of
+     * poisson_term: for nonzeros of one row, of order 3 or 4. */
     void (*products)(const struct host_products *p, const struct host_products_block *x);
 
     /* b (ld) += sum over k of c[k] z_k. */
     void (*add_vector)(const double *z, uint64_t count, uint64_t ld, const double *c, double *b);
 
     /* g (ld x ld) += the sum of w[k] z_k z_k', or = where it is fresh, in its entries (i, j) with i
-     * <= j at least. wz (count x ld) is scratch. */
-    void (*add)(const double *z, uint64_t count, uint64_t ld, const double *w, double *wz,
-                bool fresh, double *g);
+     * <= j at least. wz (count x ld) is scratch. Prefetches the other modes' rows of `count`
+     * nonzeros from number `next` on, unless that is 0, while it has little else to wait for. */
+    void (*add)(const struct host_products *p, uint64_t next, const double *z, uint64_t count,
+                const double *w, double *wz, bool fresh, double *g);
 
-    /* y (count x ld) = sqrt(w[k]) z_k. */
-    void (*factor)(const double *z, uint64_t count, uint64_t ld, const double *w, double *y);
+    /* y (count x ld) = sqrt(w[k]) z_k; prefetches likewise. */
+    void (*factor)(const struct host_products *p, uint64_t next, const double *z, uint64_t count,
+                   const double *w, double *y);
 };
 
 extern const struct host_systems_kernels host_systems_double2, host_systems_double4,
