@@ -24,10 +24,10 @@ struct row_rules {
     double unlisted; /* h, the weight of unlisted entries                                     */
     int rates;       /* the model's values are rates of counts: numerics/poisson_term.h       */
     enum poisson_kind kind; /* ... of this kind                                               */
-    int matrix;      /* systems have G; not for multiplicative steps                          */
-    int weighed;     /* of rates: not every listed entry has the weight h                     */
-    double count;    /* what a count of 1 is: the tensor may have been scaled                 */
-    double floor;    /* of rates: of an entry of a new row                                    */
+    int matrix;   /* systems have G; not for multiplicative steps                          */
+    int weighed;  /* of rates: not every listed entry has the weight h                     */
+    double count; /* what a count of 1 is: the tensor may have been scaled                 */
+    double floor; /* of rates: of an entry of a new row                                    */
     struct prox_rule prox; /* what an entry may become where nonneg is set                    */
 };
 

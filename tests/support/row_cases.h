@@ -271,7 +271,7 @@ static inline void row_case_fill_args(struct row_pass *p)
                    .inverse = p->inverse,
                    .cell = p->cell,
                    .now = p->now,
-                   .out = p->out,
+                   .out_scale = p->out,
                    .linear = p->linear,
                    .unit = p->unit},
         .rules = {.unlisted = of->unlisted,
