@@ -70,7 +70,8 @@ END
     grep -qF "<strong>$expected</strong>" m.html
     grep -qE '"fit": 0.99999999999' m.json
     cpd "$DATA/planted.tns" -r 4 --init m -i 3 --tol 0 --nowrite
-    grep -qE '^fit 1\+-[1-9]e-0[789] \(explains all of the squared values\) after 3 iterations' messages
+    # one rounding more or less of another processor's fused operations makes the share 1 or the number below
+    grep -qE '^fit 1\+-[1-9]e-0[789] \(explains all (but [1-9.]+e-16 )?of the squared values\) after 3 iterations' messages
     cpd "$DATA/planted.tns" -r 4 -i 400 --tol 1e-13 --starts 2 -o m --record m.json
     grep -qE '^ +1 +[0-9]+ +1-[0-9.]+e-1[0-9] ' results
     "$BLCO" report -q m

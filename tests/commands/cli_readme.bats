@@ -92,7 +92,7 @@ example() { awk '/^    \$ blco/ || more { sub(/^    (\$ )?/, ""); print; more = 
 }
 
 @test "what the README calls exists" {
-    for path in scripts/demo scripts/check scripts/loaders scripts/slurm scripts/spack ARCHITECTURE.md CONTRIBUTING.md \
+    for path in scripts/demo scripts/check scripts/loaders scripts/slurm scripts/packaging ARCHITECTURE.md CONTRIBUTING.md \
         kernels/README.md data/README.md data/bench/README.md data/tutorial.ipynb LICENSE; do
         [ -e "$ROOT/$path" ]
         grep -qF "$path" "$ROOT/README.md"

@@ -129,7 +129,7 @@ class TestModel(Module):
             (ValueError, "precision: 'half', expected double, single or auto", lambda: blco.cpd((c, v), 2, precision="half")),
             (ValueError, "unlisted: '2.0', expected zero, unknown, or a weight from 0 to 1", lambda: blco.cpd((c, v), 2, unlisted=2.0)),
             (ValueError, "fade=0.5: only where unlisted is unknown or a weight", lambda: blco.cpd((c, v), 2, fade=.5)),
-            (ValueError, 'solver="mu": only with loss="poisson"', lambda: blco.cpd((c, v), 2, solver="mu")),
+            (ValueError, 'solver="mu": only with another loss than squares', lambda: blco.cpd((c, v), 2, solver="mu")),
             (TypeError, "rank: 2.5, expected a whole number from 1, or a range", lambda: blco.cpd((c, v), 2.5)),
             (TypeError, "rank: None, expected", lambda: blco.cpd((c, v), None)),
             (TypeError, "rank: True, expected", lambda: blco.cpd((c, v), True)),
@@ -468,7 +468,7 @@ class TestModel(Module):
         self.assertEqual(places, sorted(places))
         for name in set(inspect.signature(blco.cpd).parameters) - {"x", "rank"}:
             self.assertIn(f"\n    {name}: ", text)
-        self.assertIn('with loss="poisson"', text)
+        self.assertIn('with solver="mu"', text)
 
     def test_messages_in_words_of_python(self):
         for text, expected in {
