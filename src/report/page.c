@@ -87,8 +87,8 @@ static void put_about(FILE *to, const struct page *page)
         [COLUMNS_ANY] = "Columns and weights are those of the model&#8217;s files; the columns "
                         "have no norm in common, so that a weight alone does not tell how large "
                         "its component is.",
-        [COLUMNS_SUM] = "Columns add up to 1; the weight of a component is the sum of its values "
-                        "over all cells.",
+        [COLUMNS_SUM] = ("Columns add up to 1; the weight of a component is the sum of its values "
+                         "over all cells."),
         [COLUMNS_LENGTH] = "Columns have norm 1; the weight of a component is its norm."};
     const char *tensor = page_text_at(page, "tensor", "name");
     const double fit = page_number_at(page, "result", "fit");
