@@ -22,16 +22,7 @@ static bool take_counts(double x)
     return x >= 0;
 }
 
-VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value, uint64_t count,
-                                     double unlisted)
-{
-    for (uint64_t k = 0; k < count; k++) {
-        const struct poisson_term term = poisson_term(value[k], t->m[k], unlisted);
-        t->c[k] = term.c;
-        t->w[k] = term.w;
-        t->q[k] = term.q;
-    }
-}
+LOSS_RATE_TERMS(poisson_term)
 
 VECTOR_CLONES void loss_add_rates(const double *misfit, const double *value, uint64_t count,
                                   double *number)

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/vector_clones.h"
 #include "numerics/poisson_term.h"
 
 #define SMALL 1e-2 /* a rate below which a series gives the variance to more digits */
@@ -24,32 +23,8 @@ static double rate(double mean)
     return mean > 1 ? poisson_truncated_rate(mean) : 0;
 }
 
-VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value, uint64_t count,
-                                     double unlisted)
-{
-    for (uint64_t k = 0; k < count; k++) {
-        const struct poisson_term term = poisson_truncated_term(value[k], t->m[k], unlisted);
-        t->c[k] = term.c;
-        t->w[k] = term.w;
-        t->q[k] = term.q;
-    }
-}
-
-VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, uint64_t count,
-                                     double unlisted, struct loss_sums *sums)
-{
-    double model = 0, misfit = 0;
-#pragma omp simd reduction(+ : model, misfit)
-    for (uint64_t k = 0; k < count; k++) {
-        const double m = t->m[k], known = value[k] == value[k] ? 1 : 0;
-        const double term = poisson_truncated_misfit(known > 0 ? value[k] : 1, m);
-        t->misfit[k] = (known > 0 ? term : 0) - unlisted * m;
-        model += (known - unlisted) * m;
-        misfit += t->misfit[k];
-    }
-    sums->model += model;
-    sums->misfit += misfit;
-}
+LOSS_RATE_TERMS(poisson_truncated_term)
+LOSS_RATE_SUMS(poisson_truncated_misfit)
 
 /* x log s - s - log(1 - exp(-s)) with the best rate s, where 1 - exp(-s) is s / x. */
 static double saturated(double x)
