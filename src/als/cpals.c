@@ -249,7 +249,8 @@ static enum status load_start(struct cpals *run, struct ktensor *k, struct error
     else
         TRY(backend_begin(b, k, error));
     run->momentum.precision = b->precision;
-    run->momentum.fast = problem_has_fast_momentum(&b->options.problem) ? INFINITY : MOMENTUM_FAST;
+    run->momentum.nesterov = problem_by_rows(&b->options.problem);
+    run->momentum.reach = problem_reach(&b->options.problem);
     run->best = (struct best_model){
         .k = k, .by_holdout_error = options->holdout_set && options->early_stop > 0};
     TRY(carried_create(&run->best.carried, b->order, k->rank, error));

@@ -7,18 +7,22 @@
  * 2015).
  *
  * With A the unit columns after a sweep and S those after the sweep before, the previous ones, the
- * next sweep begins with Y = (1 + b) A - b S. Here b = (t - 1) / t', and Nesterov's sequence t' =
- * (1 + sqrt(1 + 4 t^2)) / 2 takes b from 0 towards 1. If a sweep that began with such a Y lowers
- * the objective, it is rejected, and momentum restarts: the next sweep begins with S, as in plain
- * ALS, and t is 1 again. Directions are enough, since a sweep computes the weights anew.
+ * next sweep begins with Y = (1 + b) A - b S. Here b = (t - 1) / t, and t = 1, 2, 3, ... takes b
+ * from 0 towards 1. If a sweep that began with such a Y lowers the objective, it is rejected, and
+ * momentum restarts: the next sweep begins with S, as in plain ALS, and t is 1 again. Directions
+ * are enough, since a sweep computes the weights anew.
  *
  * Momentum is for slow sweeps. ALS often passes several saddle points; a run that leaves one with
- * momentum may end in another, worse optimum than plain ALS. Therefore a sweep that gains more than
- * MOMENTUM_FAST is followed by a plain one, and t is 1 again (tests/als/test_momentum_table.c
- * compares both on a table of tensors). Where unlisted entries are unknown or weigh less, no gain
- * is too fast: there momentum finds the model more often than plain sweeps, which stay slow for a
- * long time far from it. The same holds for Newton steps of counts; with multiplicative ones, such
- * runs ended in worse optima.
+ * much momentum may end in another, worse optimum than plain ALS. Therefore, after a sweep that
+ * gains more than MOMENTUM_FAST, t is at most reach / sqrt(gain); where that is less than 1, a
+ * plain sweep follows, and t is 1 again (tests/als/test_momentum_table.c compares both on a table
+ * of tensors).
+ *
+ * Rows with systems of their own take Nesterov's sequence instead: b = (t - 1) / t' with the next
+ * t' = (1 + sqrt(1 + 4 t^2)) / 2. Their reach is infinite where unlisted entries are unknown or
+ * weigh less, and for Newton steps of counts: there momentum finds the model more often than plain
+ * sweeps, which stay slow for a long time far from it. For multiplicative steps it is 0, since runs
+ * with momentum after fast sweeps ended in worse optima.
  *
  * Components that cancel each other have large weights, and rounding then hides what a sweep has
  * gained (fit_is_blind). Such a fit decides nothing; the fit from the residual does. */
@@ -29,16 +33,18 @@
 
 #include "numerics/fit_terms.h"
 
-#define MOMENTUM_PLAIN_SWEEPS 5    /* with which a run begins                           */
-#define MOMENTUM_FAST         1e-4 /* a sweep that gains more is followed by a plain one */
+#define MOMENTUM_PLAIN_SWEEPS 5    /* with which a run begins                       */
+#define MOMENTUM_FAST         1e-4 /* the gain of a sweep beyond which t is limited */
+#define MOMENTUM_REACH        .06  /* where rows have no systems of their own       */
 
 /* What one sweep leaves to the next. */
 struct momentum {
-    double t;                 /* of Nesterov's sequence                                        */
+    double t;                 /* of the sequence that gives b                                  */
     double objective;         /* after the last accepted sweep (numerics/fit_terms.h) ...      */
     double noise;             /* ... and by how much rounding may have changed the fit then    */
-    double fast;              /* a sweep that gains more is followed by a plain one    */
+    double reach;             /* limits t after fast sweeps (problem_reach)                    */
     enum precision precision; /* of the factor matrices                                */
+    int nesterov;             /* t is Nesterov's sequence                              */
     int sweeps;               /* so far, rejected ones included                        */
     int restarts;             /* sweeps so far that were rejected                      */
     int extrapolated;         /* the next sweep begins with extrapolated factor matrices */
@@ -60,7 +66,7 @@ ROUNDED_FUNCTION int momentum_is_plain(int sweeps)
 /* After so many sweeps without momentum. */
 ROUNDED_FUNCTION struct momentum momentum_start(enum precision precision, int sweeps)
 {
-    struct momentum m = {1, 0, 0, MOMENTUM_FAST, precision, sweeps, 0, 0, 0, 0};
+    struct momentum m = {1, 0, 0, MOMENTUM_REACH, precision, 0, sweeps, 0, 0, 0, 0};
     return m;
 }
 
@@ -75,7 +81,8 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
         return step;
     const double rounding = m->noise + noise, slack = fit_slack(m->precision);
     const double gain = objective - m->objective;
-    const int first_again = m->rejected, fast = gain > m->fast;
+    const double limit = gain > MOMENTUM_FAST ? m->reach / sqrt(gain) : INFINITY; /* of t */
+    const int first_again = m->rejected;
     m->sweeps++;
     m->rejected = m->extrapolated && gain < -(rounding > slack ? rounding : slack);
     if (m->rejected) {
@@ -90,13 +97,12 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
     m->extrapolated = 0;
     step.now = 1;
     step.before = 0;
-    if (fast)
-        m->t = 1;
-    if (momentum_is_plain(m->sweeps) || first_again || fast)
+    m->t = fmax(1.0, fmin(m->t, limit));
+    if (momentum_is_plain(m->sweeps) || first_again || limit < 1)
         return step;
-    const double t = (1 + sqrt(1 + rounded_product(4 * m->t, m->t))) / 2;
-    const double b = (m->t - 1) / t;
-    m->t = t;
+    const double t = m->t;
+    m->t = m->nesterov ? (1 + sqrt(1 + rounded_product(4 * t, t))) / 2 : t + 1;
+    const double b = (t - 1) / (m->nesterov ? m->t : t);
     m->extrapolated = 1;
     step.now = 1 + b;
     step.before = -b;

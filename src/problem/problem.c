@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "numerics/momentum_step.h"
 #include "numerics/poisson_term.h"
 
 #define FADED    1e-4 /* a weight that has faded to this is left out                      */
@@ -69,9 +70,11 @@ int problem_inner(const struct problem *p)
     return p->inner > 1 ? p->inner : 1;
 }
 
-bool problem_has_fast_momentum(const struct problem *p)
+double problem_reach(const struct problem *p)
 {
-    return problem_by_rows(p) && p->solver == SOLVER_NEWTON;
+    if (!problem_by_rows(p))
+        return MOMENTUM_REACH;
+    return p->solver == SOLVER_NEWTON ? INFINITY : 0;
 }
 
 void problem_complete_loss(struct problem *p)

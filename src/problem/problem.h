@@ -106,8 +106,8 @@ bool problem_has_rates(const struct problem *p);
  * an entry that is too small grow only slowly. */
 double problem_keeps(const struct problem *p);
 
-/* Whether momentum may follow sweeps that gain much (numerics/momentum_step.h). */
-bool problem_has_fast_momentum(const struct problem *p);
+/* After a sweep that gains much, momentum's t is at most this / sqrt(gain) (momentum_step.h). */
+double problem_reach(const struct problem *p);
 
 /* Whether each row of a factor matrix has a system of its own, and sweeps make no MTTKRP. */
 bool problem_by_rows(const struct problem *p);

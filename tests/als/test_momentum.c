@@ -401,27 +401,64 @@ static bool rejects(const struct momentum_step *step)
     return step->now == 0 && step->before == 1;
 }
 
-/* After five plain sweeps momentum gathers, until a sweep is fast. */
+/* The b of the step after a sweep that gains so much. */
+static double step_after(struct momentum *m, double gain)
+{
+    struct momentum_step step = momentum_next(m, m->objective + gain, 1e-15);
+    assert_true(is_plain(&step) || goes_beyond(&step));
+    assert_true(fabs(step.now + step.before - 1) < 1e-15);
+    return -step.before;
+}
+
+static void assert_near(double a, double b)
+{
+    if (!(fabs(a - b) < 1e-9))
+        fail_msg("%.15g, expected %.15g", a, b);
+}
+
+/* After five plain sweeps b grows: to .06 / sqrt(gain), as t, after fast sweeps. */
 static void test_decision(void **state)
 {
     (void)state;
     struct momentum m = momentum_start(PRECISION_DOUBLE, 0);
     struct momentum_step step;
-    double objective = 0.1;
-    for (int i = 1; i <= 8; i++) { /* the step after the sixth sweep is one of 0 */
-        step = momentum_next(&m, objective += i < 2 ? 1e-2 : 5e-5, 1e-15);
-        assert_true(i < 7 ? is_plain(&step) : goes_beyond(&step));
-    }
-    step = momentum_next(&m, objective += 2e-4, 1e-15);
-    assert_true(is_plain(&step) && m.t == 1 && m.restarts == 0);
+    double objective;
+    for (int i = 1; i <= 5; i++)
+        assert_near(step_after(&m, 5e-5), 0);
+    for (int t = 1; t <= 8; t++)
+        assert_near(step_after(&m, 5e-5), 1 - 1. / t);
+    assert_near(step_after(&m, 4e-4), 2 / 3.);    /* t = 3 */
+    assert_near(step_after(&m, 9e-5), 3 / 4.);    /* not fast */
+    assert_near(step_after(&m, 9e-4), 1 / 2.);    /* t = 2 */
+    assert_near(step_after(&m, 1.44e-4), 2 / 3.); /* t = 3, where 5 would be allowed */
+    assert_near(step_after(&m, 4e-3), 0);
+    assert_true(m.t == 1 && m.extrapolated == 0 && m.restarts == 0);
     for (int i = 0; i < 3; i++)
-        step = momentum_next(&m, objective += 1e-6, 1e-15);
-    assert_true(goes_beyond(&step) && m.t > 2);
+        step_after(&m, 1e-6);
+    objective = m.objective;
     step = momentum_next(&m, objective - 1e-3, 1e-15);
     assert_true(rejects(&step) && m.rejected && m.restarts == 1 && m.t == 1);
     assert_true(m.objective == objective);
-    step = momentum_next(&m, objective += 1e-6, 1e-15);
-    assert_true(is_plain(&step) && !m.rejected);
+    assert_near(step_after(&m, 1e-6), 0);
+    assert_true(!m.rejected && !m.extrapolated);
+}
+
+/* Where rows have systems of their own, b is of Nesterov's sequence; no gain limits it, or a fast
+ * sweep is followed by a plain one. */
+static void test_decision_of_rows(void **state)
+{
+    (void)state;
+    static const double sequence[] = {1, 1.618033988749895, 2.193527085331054, 2.749791340120445};
+    for (int limited = 0; limited < 2; limited++) {
+        struct momentum m = momentum_start(PRECISION_DOUBLE, 5);
+        m.nesterov = 1;
+        m.reach = limited ? 0 : INFINITY;
+        const double gain = limited ? 9e-5 : 1e-2;
+        for (int i = 0; i < 3; i++)
+            assert_near(step_after(&m, gain), (sequence[i] - 1) / sequence[i + 1]);
+        const double b = step_after(&m, 1.1e-4);
+        assert_true(limited ? b == 0 && m.t == 1 : b > 0.5 && m.t > 3);
+    }
 }
 
 /* Falls that rounding explains are no reason to reject a sweep, but do not add up either. */
@@ -489,6 +526,7 @@ int main(void)
         ON_RANKS_OF(test_room, backend_host, 2),
         ON_RANKS_OF(test_room, backend_host, 3),
         cmocka_unit_test(test_decision),
+        cmocka_unit_test(test_decision_of_rows),
         cmocka_unit_test(test_small_falls),
         cmocka_unit_test(test_blind),
         ON_RANKS_OF(test_many_components, backend_host, 1),

@@ -137,19 +137,18 @@ static inline struct naive_run naive_momentum(const struct coo *x, struct ktenso
             run.fit[i] = run.fit[i - 1];
             continue;
         }
-        const bool fast = objective - last > 1e-4;
+        const double gain = objective - last, limit = gain > 1e-4 ? .06 / sqrt(gain) : INFINITY;
         last = objective > last || !extrapolated ? objective : last;
         naive_copy(&s, k);
         naive_copy(k, &y);
         run.fit[i] = (double)naive_fit(x, k);
-        if (fast)
-            t = 1;
-        extrapolated = i + 1 > 5 && !again && !fast;
+        if (t > limit)
+            t = limit > 1 ? limit : 1;
+        extrapolated = i + 1 > 5 && !again && limit >= 1;
         again = false;
         if (!extrapolated)
             continue;
-        double next = (1 + sqrt(1 + 4 * t * t)) / 2, b = (t - 1) / next;
-        t = next;
+        const double b = 1 - 1 / t++;
         for (int n = 0; n < k->shape.order; n++)
             if (!rules->fixed[n])
                 naive_extrapolate(&y, k, &s, n, b, rules->nonneg[n]);
