@@ -106,8 +106,8 @@ END
 
 @test "components that degenerate, and the ridge that helps" {
     border_rank
-    cpd x.tns -r 2 -i 4000 --tol 0 --nowrite
-    grep -qE '^warning: 1 pair of components degenerates: components 1 and 2 cancel each other \(congruence -0\.9[5-9][0-9]*\), and the product of their weights grew by a factor of 1\.[0-9]+ since iteration 2048; try --ridge 2e-05, or a lower rank$' messages
+    cpd x.tns -r 2 -i 200 --tol 0 --nowrite
+    grep -qE '^warning: 1 pair of components degenerates: components 1 and 2 cancel each other \(congruence -0\.9[5-9][0-9]*\), and the product of their weights grew by a factor of [23]\.[0-9]+ since iteration 128; try --ridge 2e-05, or a lower rank$' messages
     cpd x.tns -r 2 -i 20000 --tol 1e-10 --ridge 2e-05 -o x
     grep -q ', converged (last change ' messages
     run ! grep -q 'degenerate' messages
@@ -132,10 +132,10 @@ END
     needs_mpirun
     border_rank
     told() { grep -E '^fit|^warning: 1 pair|^the residual' messages | sed 's/ (last change.*//; s/ (off by.*//'; }
-    cpd x.tns -r 2 -i 4000 --tol 0 --check-every 1000 --nowrite --backend host
+    cpd x.tns -r 2 -i 200 --tol 0 --check-every 50 --nowrite --backend host
     told >one
     [ "$(wc -l <one)" -eq 3 ]
-    processes 2 "$BLCO" cpd x.tns -r 2 -i 4000 --tol 0 --check-every 1000 --nowrite --backend host 2>messages
+    processes 2 "$BLCO" cpd x.tns -r 2 -i 200 --tol 0 --check-every 50 --nowrite --backend host 2>messages
     told >two
     diff one two
 }

@@ -97,29 +97,29 @@ doubles() { od -A n -v -w8 -t f8 -j 128 "$1" | tr -d ' '; }
         --labels none --labels "1=$DATA/ucb-admissions.mode1.map,3=$DATA/ucb-admissions.mode3.map"
     [ -z "$stderr" ]
     cat >expected <<'END'
-RMSE 41.0791, MAE 30.0489 of 24 residuals
+RMSE 41.0792, MAE 30.041 of 24 residuals
 
 strangest entries
   mode 1    mode 2  mode 3         value   model  residual
-  rejected       1  department F  351.00  253.68    97.317
-  admitted       2  department F   24.00  121.14   -97.135
-  rejected       1  department C  205.00  278.79   -73.793
+  admitted       2  department F   24.00  121.24   -97.240
+  rejected       1  department F  351.00  253.76    97.237
+  rejected       1  department C  205.00  278.87   -73.869
 
 strangest slices of mode 1
   mode 1    residuals  squares    RMSE
-  admitted         12    20340  41.171
-  rejected         12    20160  40.987
+  admitted         12    20340  41.170
+  rejected         12    20160  40.988
 
 strangest slices of mode 2
   mode 2  residuals  squares    RMSE
-       1         12    21747  42.571
-       2         12    18753  39.531
+       1         12    21745  42.568
+       2         12    18755  39.534
 
 strangest slices of mode 3
   mode 3        residuals  squares    RMSE
-  department F          4    21753  73.745
-  department C          4    12185  55.193
-  department E          4     3548  29.781
+  department F          4    21749  73.737
+  department C          4    12190  55.204
+  department E          4     3559  29.830
 END
     diff expected <(echo "$output")
     # the text lines go to a file beside the tables

@@ -66,7 +66,7 @@ END
     holds x.json 'r["findings"][0]["sentence"].startswith("rank 3 is larger than mode 1 (length 2)") and r["files"] == []' \
         'r["options"]["stem"] is None and r["options"]["format"] == []'
     printf '1 1 2 1\n1 2 1 1\n2 1 1 1\n' >border.tns
-    cpd border.tns -r 2 -i 4000 --tol 0 --nowrite --record x.json
+    cpd border.tns -r 2 -i 200 --tol 0 --nowrite --record x.json
     grep -q '^warning: .* degenerate' messages
     holds x.json 'any("degenerate" in f["sentence"] for f in r["findings"]) and r["result"]["degenerate_pairs"] > 0' \
         'r["result"]["most_degenerate"]["congruence"] < -0.95'

@@ -39,7 +39,7 @@ valid() {
         run -0 cpd "$fluorescence" -r 2:4 --starts 4 -i 300 --split-half $mode -q -o f
         [[ $output == *"halves: score, alike"* ]]
         [[ $output =~ " 3  0.927637 "[^$'\n']*" 0.99"[0-9]+", 3 of 3"$'\n' ]]
-        [[ $output =~ " 4  0.928433 "[^$'\n']*", "[0-3]" of 4"$'\n' ]]
+        [[ $output =~ " 4  0.928432 "[^$'\n']*", "[0-3]" of 4"$'\n' ]]
         [[ $output == *"rank 3 is suggested: other starts and both halves find its model again, and it is the largest such rank"* ]]
         [ "$(number suggested f.ranks.json)" = 3 ]
         [ "$(number split_half_alike f.ranks.json | sed -n 2p)" = 3 ]
@@ -71,9 +71,9 @@ valid() {
 }
 
 @test "halves that agree prove nothing for a model that is another one" {
-    run -0 cpd "$fluorescence" -r 3 -q --nowrite --split-half 1 # its start ends in a local optimum
+    run -0 cpd "$fluorescence" -r 3 -i 20 -q --nowrite --split-half 1 # its start is still on a plateau
     [ "$(grep -cE '^ +[123] +0\.99' <<<"$output")" = 3 ]
-    [[ $output == *"warning: 2 of 3 components are not found in both halves of mode 1 "*"; try --starts auto, or a lower rank" ]]
+    [[ $output == *"warning: 3 of 3 components are not found in both halves of mode 1 "*"; try --starts auto, or a lower rank" ]]
 }
 
 @test "the same halves for any order of the file, any format and any number of processes" {
@@ -139,13 +139,13 @@ valid() {
 }
 
 @test "the output of --split-half stays, and --replicate with two parts is the same" {
-    run="-r 3 --starts 3 --split-half 2:7 -q --nowrite"
+    run="-r 3 -i 20 --starts 3 --split-half 2:7 -q --nowrite"
     run -0 cpd "$fluorescence" $run
     [ "$output" = "$(cat <<'END'
                 seed iterations         fit  score
-                   1         50 0.845896036 0.6458  iteration limit
-                   2         24 0.927633366 1.0000  converged
-                   3         18 0.927637204 1.0000  converged, best
+                   1         20 0.841442046 0.6290  iteration limit
+                   2         17 0.927621839 1.0000  converged
+                   3         15 0.927637200 1.0000  converged, best
 1 of 2 other starts lead to the components of the best (score 0.95 or more), the rest to others that fit less
   component     halves     half 1     half 2     mode 1     mode 3
           1     0.9997     0.9999     0.9999     0.9999     0.9997

@@ -69,7 +69,7 @@ END
     grep -qF "fit $shown (explains $explained) after" messages.cpd
     for part in "<th scope=\"row\">Explained</th><td>$explained" "which explains $explained of ucb-admissions.tns." 'Fit is 1 &#8722; ' \
         'Distance to the best fit, ' '<h1>CP model ucb</h1>' '>2 &#215; 2 &#215; 6<' "<strong>$shown</strong>" ', converged; the last one changed the fit by ' \
-        '<h2>Convergence</h2>' '>iteration 1<' '>iteration 13<' '<h3 id="c2">Component 2<span>weight 785.7, explains 39.8 %, 47.3 % lost without it<' \
+        '<h2>Convergence</h2>' '>iteration 1<' '>iteration 12<' '<h3 id="c2">Component 2<span>weight 785.5, explains 39.7 %, 47.3 % lost without it<' \
         '<bdi>department F</bdi>' '<bdi>department</bdi>: all 6 entries' 'Seconds of each stage' 'prefers-color-scheme:dark' '@media print'; do
         grep -qF -- "$part" ucb.html || { echo "not on the page: $part" && return 1; }
     done

@@ -45,17 +45,17 @@ END
     run -0 --separate-stderr "$BLCO" top ucb --labels "$LABELS" -n 3
     [ -z "$stderr" ]
     cat >expected <<'END'
-component 1, weight 863.45, explains 49.6 %, 57.1 % lost without it
+component 1, weight 863.775, explains 49.6 %, 57.2 % lost without it
   admission          gender           department
-  rejected  0.9400   female  0.7850   department C  0.5820
-  admitted  0.3412   male    0.6195   department F  0.5485
+  rejected  0.9399   female  0.7847   department C  0.5820
+  admitted  0.3416   male    0.6199   department F  0.5485
                                       department E  0.4360
 
-component 2, weight 785.695, explains 39.8 %, 47.3 % lost without it
+component 2, weight 785.543, explains 39.7 %, 47.3 % lost without it
   admission          gender           department
-  admitted  0.8313   male    0.9855   department A  0.8115
-  rejected  0.5558   female  0.1698   department B  0.5612
-                                      department D  0.1262
+  admitted  0.8315   male    0.9855   department A  0.8115
+  rejected  0.5555   female  0.1695   department B  0.5613
+                                      department D  0.1258
 END
     diff expected <(echo "$output")
     # the same from each format, and with one thread
