@@ -416,7 +416,7 @@ static void assert_near(double a, double b)
         fail_msg("%.15g, expected %.15g", a, b);
 }
 
-/* After five plain sweeps b grows: to .06 / sqrt(gain), as t, after fast sweeps. */
+/* After five plain sweeps b grows; after a fast sweep, t is at most .06 / sqrt(gain). */
 static void test_decision(void **state)
 {
     (void)state;
@@ -443,8 +443,8 @@ static void test_decision(void **state)
     assert_true(!m.rejected && !m.extrapolated);
 }
 
-/* Where rows have systems of their own, b is of Nesterov's sequence; no gain limits it, or a fast
- * sweep is followed by a plain one. */
+/* Where rows have systems of their own, b follows Nesterov's sequence: of an infinite reach, no
+ * gain limits it; of reach 0, a plain sweep follows each fast one. */
 static void test_decision_of_rows(void **state)
 {
     (void)state;
