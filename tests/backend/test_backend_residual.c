@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "support/backends.h"
 #include "support/naive_components.h"
+#include "support/sanitized.h"
 
 /* ||X - Y||^2 cell by cell, straight from the definition: nothing cancels, so that long double is
  * exact enough. The tensor must have few cells. */
@@ -256,7 +257,8 @@ static void check_components(const struct backend_kind *kind, const struct coo *
     free(explained);
 }
 
-/* Ways in which entries count, ranks above the columns of a lane group, where nonzeros are. */
+/* Ways in which entries count, ranks above the columns of a lane group, where nonzeros are. Under a
+ * sanitizer each tensor has some of these ways. */
 static void test_components(void **state)
 {
     const struct backend_kind *kind = backend_of(state);
@@ -270,6 +272,8 @@ static void test_components(void **state)
             const size_t r = s == 4 ? 1 : (s + (size_t)which) % 6;
             struct backend_options setting = {.problem.rank = ranks[r]};
             struct coo x;
+            if (SANITIZED && which > 0 && (s + (size_t)which) % 3 != 0)
+                continue;
             if (kind->devices && which > 0 && ranks[r] > 64) /* of systems of rows there */
                 setting.problem.rank = 64;
             naive_random_coo(&x, SHAPE(t->order, t->dims), t->nnz, 3, t->skewed);

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/outfile_set.h"
 #include "support/file_systems.h"
+#include "support/sanitized.h"
 
 #define FILES 3
 #define ALL   (FILES + 1) /* with d, which is taken away */
@@ -192,7 +193,10 @@ static enum status fail_to_write(struct error *error)
     return write_set("new", error);
 }
 
-/* Kills the work before each of its calls, and the recovery from each kill before each of its
+/* From one call of a recovery before which it is killed to the next. */
+#define RECOVERY_STEP (SANITIZED ? 23 : 7)
+
+/* Kills the work before each of its calls, and the recovery from each kill before some of its
  * calls: a reader always finds one set whole, and after a recovery the set stands under its names
  * and nothing else is left. */
 static void kill_everywhere(enum status (*work)(struct error *error), int *olds, int *news)
@@ -200,7 +204,7 @@ static void kill_everywhere(enum status (*work)(struct error *error), int *olds,
     bool killed = true;
     for (int k = 0; killed; k++) {
         bool recovering = true;
-        for (int j = k % 7; recovering && killed; j += 7) {
+        for (int j = k % RECOVERY_STEP; recovering && killed; j += RECOVERY_STEP) {
             struct error error = {0};
             write_old();
             killed = run_killed(k, work);

@@ -139,7 +139,7 @@ fiber *next_of(const thread_block &b, unsigned from)
     const bool by_warps = b.index.x % 4 >= 2;
     fiber *next = nullptr;
     for (unsigned k = 0, t = from; k < threads; k++) {
-        t = (t + step) % threads;
+        t = t + step < threads ? t + step : t + step - threads;
         if (b.thread[t].state != RUNS)
             continue;
         if (!by_warps || t / LANES_OF_WARP == from / LANES_OF_WARP)
