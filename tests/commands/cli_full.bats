@@ -17,8 +17,8 @@ jobs_that_fill() {
     "$BLCO" generate x.tns -q --preset uber --scale 0.05
     "$BLCO" convert -q x.tns x.blco
     for ending in blco tns tns.gz; do
-        ($limit && full generate out/y.$ending --preset uber --scale 0.2)
-        ($limit && full generate out/y.$ending --dims 600,500,400 --nnz 500000 --planted-rank 3)
+        ($limit && full generate out/y.$ending --preset uber --scale 0.05)
+        ($limit && full generate out/y.$ending --dims 600,500,400 --nnz 100000 --planted-rank 3)
         ($limit && full convert x.tns out/y.$ending)
         ($limit && full convert x.blco out/y.$ending)
     done

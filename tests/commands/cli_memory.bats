@@ -20,7 +20,7 @@ keeps() {
 
 # table COMMAND...: the command over all limits; the last one has room.
 table() {
-    for limit in 20 40 60 80 100 150 200 300 400; do
+    for limit in 20 40 80 150 400; do
         keeps "$limit" "$@"
     done
     [ "$code" -eq 0 ]

@@ -302,7 +302,7 @@ told() {
     ranks 3 x.tns -r 3 -i 2 -o kept
     mkdir old && cp kept.* old
     names=$(ls)
-    for round in $(seq "$(sanitized && echo 3 || echo 10)"); do
+    for round in $(seq "$(sanitized && echo 3 || echo 6)"); do
         start_job 3 x.tns -r 3 -i 1000000000 --tol 0 -o kept
         told '^blco '
         sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
