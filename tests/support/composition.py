@@ -154,8 +154,8 @@ class Table:
         for row in self.rows:
             if len(row) != 5 + len(self.columns):
                 yield f"{row[:2]}: {len(row)} columns, expected {5 + len(self.columns)}"
-            if listed.count((row[0], row[1])) > 1:
-                yield f"{row[0]} {row[1]}: has two rows"
+            if [other[:4] for other in self.rows].count(row[:4]) > 1:
+                yield f"{row[0]} {row[1]} {row[3]}: has two rows"
 
     def without(self, command, circumstance, text):
         key = command, circumstance, text
