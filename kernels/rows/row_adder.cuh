@@ -168,7 +168,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
 
     __device__ __forceinline__ factors count_of(double x, double m, double h)
     {
-        const struct poisson_term term = term_of_count(a.rules, x, m, h);
+        const struct poisson_term term = poisson_term(a.rules.kind, x, m, h);
         numbers.least = x > 0 ? fmin(numbers.least, x) : numbers.least;
         return {term.c, term.w, term.q};
     }

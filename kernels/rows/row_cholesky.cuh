@@ -115,7 +115,7 @@ template <typename ROOM> struct row_cholesky {
         for (uint32_t k = 0; k < TILE_SIDE; k++) {
             const double pivot = moved(x[k % 2], 4 * k + k / 2);
             const double of_column = moved(x[k % 2], 4 * g + k / 2);
-            const double f = (g > k ? of_column : 0) * inverse(-pivot);
+            const double f = (g > k ? of_column : 0) * row_inverse(-pivot);
             own = g == k ? pivot : own;
 #pragma unroll
             for (uint32_t e = 0; e < 2; e++) {

@@ -76,7 +76,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         const int u = g.mine / groups::BATCHES;
         const double count = __shfl_sync(ALL, x, g.lane_of(k, u));
         const double h = WEIGHED && g.bit_of(there, k, u) ? a.rules.unlisted : 0;
-        const struct poisson_term t = term_of_count(a.rules, count, m, h);
+        const struct poisson_term t = poisson_term(a.rules.kind, count, m, h);
         g.spread(t.c, c);
         if constexpr (WEIGHED)
             g.spread(t.q, of_q);

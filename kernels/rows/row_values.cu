@@ -38,13 +38,6 @@ template <typename T, int GATHERS, int LANES> struct value_sum {
     {
     }
 
-    __device__ __forceinline__ double misfit_of_known() const
-    {
-        return g.a.rules.kind == POISSON_COUNTS    ? poisson_misfit(g.value, m)
-               : g.a.rules.kind == POISSON_CLIPPED ? poisson_clipped_misfit(g.value, m)
-                                                   : poisson_truncated_misfit(g.value, m);
-    }
-
     __device__ __forceinline__ void end_window()
     {
         const int known = row_term_known(g.value);
@@ -54,7 +47,7 @@ template <typename T, int GATHERS, int LANES> struct value_sum {
             model += known * m * m;
             return;
         }
-        misfit += (known ? misfit_of_known() : 0) - g.a.rules.unlisted * m;
+        misfit += (known ? poisson_misfit(g.a.rules.kind, g.value, m) : 0) - g.a.rules.unlisted * m;
         model += (known - g.a.rules.unlisted) * m;
     }
 };

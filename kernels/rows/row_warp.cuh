@@ -1,5 +1,5 @@
-/* What kernels of rows have in common: reductions over a warp, inverses, terms of counts, totals,
- * joins, the thread blocks of a device. */
+/* What kernels of rows have in common: reductions over a warp, inverses, totals, joins, the
+ * thread blocks of a device. */
 #ifndef BLCO_ROW_WARP_CUH
 #define BLCO_ROW_WARP_CUH
 
@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "kernels/rows/row_args.h"
-#include "numerics/poisson_term.h"
 
 constexpr uint32_t ALL = ~0u; /* lanes */
 constexpr int WARP = 32;
@@ -76,35 +75,6 @@ __device__ __forceinline__ unsigned char *block_memory()
     extern unsigned char shared_bytes[];
 #endif
     return shared_bytes;
-}
-
-/* 1 / x, where x is not near the limits of its exponent, to a unit in the last place: a few
- * instructions and no call. */
-__device__ __forceinline__ double inverse(double x)
-{
-    double y;
-#ifdef __CUDA_ARCH__
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-#else
-    y = __hiloint2double(__double2hiint(1 / x), 0); /* as many digits */
-#endif
-    y = fma(fma(-x, y, 1.0), y, y);
-    return fma(fma(-x, y, 1.0), y, y);
-}
-
-/* The terms of a count x where the model has the value m (numerics/poisson_term.h). */
-__device__ __forceinline__ struct poisson_term term_of_count(const row_rules &rules, double x,
-                                                             double m, double h)
-{
-    const double rate = poisson_rate(m);
-    if (rules.kind == POISSON_COUNTS) { /* the same for all lanes */
-        const double of_rate = inverse(rate);
-        return poisson_term_of(x, of_rate, of_rate, 1, h);
-    }
-    const double chance = poisson_chance(rate).one, of_all = inverse(rate * chance);
-    const double of_rate = of_all * chance, of_chance = of_all * rate;
-    const bool clipped = rules.kind == POISSON_CLIPPED;
-    return poisson_term_of(x, clipped ? of_chance : of_rate, of_rate, clipped ? 1 : of_chance, h);
 }
 
 /* 1 / x; 0 where x is not above 0, or so little that 1 / x may be infinite. */

@@ -121,7 +121,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
                 c.down = fma(-step[k], v[k], c.down);
             c.v = e > 0 ? v[e - 1] : 0;
         }
-        c.inverse = of_h > ROW_SINGULAR * whole && (!ZEROS || r < a.rank) ? inverse(of_h) : 0;
+        c.inverse = of_h > ROW_SINGULAR * whole && (!ZEROS || r < a.rank) ? row_inverse(of_h) : 0;
         return c;
     }
 

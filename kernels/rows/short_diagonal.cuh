@@ -115,7 +115,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     {
         const products x = multiply_old();
         const double known = length > 0 ? value : NAN;
-        const struct poisson_term t = term_of_count(a.rules, known, x.model, a.rules.unlisted);
+        const struct poisson_term t = poisson_term(a.rules.kind, known, x.model, a.rules.unlisted);
         const double q = length > 0 && a.rules.weighed ? t.q : 0;
         facts total = {t.c * x.model, q * x.model, t.w * x.size, known > 0 ? known : INFINITY};
         for (int step = 1; step < most; step *= 2) {
@@ -130,7 +130,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         room.q[lane] = q;
         if (is_head()) {
             const double scale = poisson_row_scale(total.counts, x.mass + total.mass);
-            room.row_of[slot] = {scale, inverse(scale), total.trace, 0};
+            room.row_of[slot] = {scale, row_inverse(scale), total.trace, 0};
         }
         __syncwarp();
         return t.w;
@@ -205,8 +205,8 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
             const double gradient = (fixed - x[e].b) * a.rules.count;
             const double down = fma(x[e].b, facts.back, -fixed);
             const double h = fma(facts.trace, common.ridge[e], x[e].h);
-            const double d =
-                poisson_diagonal(down, inverse(h) * (facts.scale * facts.scale), old * facts.scale);
+            const double d = poisson_diagonal(down, row_inverse(h) * (facts.scale * facts.scale),
+                                              old * facts.scale);
             const double violated = fabs(old < gradient ? old : gradient);
             most = violated > most ? violated : most;
             slope = fma(down, d, slope);

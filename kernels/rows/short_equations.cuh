@@ -172,7 +172,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
             const bool there = p < length;
             const int from = there ? first + p : lane;
             const double pivot = __shfl_sync(ALL, k[p], from), of_u = __shfl_sync(ALL, u, from);
-            const double f = there && own != p ? k[p] * inverse(pivot) : 0;
+            const double f = there && own != p ? k[p] * row_inverse(pivot) : 0;
             diagonal = own == p ? pivot : diagonal;
 #pragma unroll
             for (int i = p + 1; i < MOST; i++)
@@ -180,7 +180,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
             u -= f * of_u;
         }
         *least = fmin(*least, diagonal);
-        return u * inverse(diagonal);
+        return u * row_inverse(diagonal);
     }
 
     /* Of the row of slot s, from u. */

@@ -75,74 +75,96 @@ ROUNDED_FUNCTION double poisson_rate(double m)
     return m > POISSON_LEAST_RATE ? m : POISSON_LEAST_RATE;
 }
 
-/* The probabilities of a clipped count. */
-struct poisson_chance {
-    double one, zero; /* 1 - exp(-m), exp(-m) */
+/* The least of m and about 700, where exp(-m) is nothing. */
+ROUNDED_FUNCTION double poisson_bound(double m)
+{
+#ifdef __CUDA_ARCH__ /* a comparison of doubles takes as long as a product; high halves suffice */
+    return __hiloint2double(min(__double2hiint(m), 0x4085e000), __double2loint(m));
+#else
+    return m < 700 ? m : 700;
+#endif
+}
+
+/* exp(-m) and 1 - exp(-m), where the rate is m, 0 or more, are zero / whole and one / whole: to all
+ * digits, without a branch. With m = k log 2 + r, r from -.35 to .35, and C = r coth(r / 2),
+ *
+ *   exp(-r) = (C - r) / (C + r),  1 - exp(-r) = 2 r / (C + r),
+ *
+ * where C is a series in r^2: with the polynomial that equals (C - 2) / r^2 at the zeros of a
+ * Chebyshev polynomial, off by 7e-18. */
+struct poisson_parts {
+    double one, zero, whole;
 };
 
-/* Where the rate is m, 0 or more: to all digits, without a branch. With m = k log 2 + r, r from
- * -.35 to .35, exp(-m) is 2^-k (1 - e), and e = 1 - exp(-r) is a sum of powers of r: with the
- * polynomial that equals (r - e) / r^2 at the zeros of a Chebyshev polynomial, off by 4e-17 of e.
- */
-ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
+ROUNDED_FUNCTION struct poisson_parts poisson_parts(double m)
 {
     const double shift = 0x1.8p52; /* its last bits are whole numbers */
-    const double shifted = (m < 700 ? m : 700) * 1.44269504088896338700 + shift,
-                 k = shifted - shift;
-    const double r =
-        ((m < 700 ? m : 700) - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
-    double sum = 2.51003758422237e-08; /* Horner's rule takes fewest registers */
-    sum = 2.7620075892548164e-07 - r * sum;
-    sum = 2.7557268480289716e-06 - r * sum;
-    sum = 2.480152132234228e-05 - r * sum;
-    sum = 1.9841269863040559e-04 - r * sum;
-    sum = 1.3888888917196736e-03 - r * sum;
-    sum = 8.333333333330065e-03 - r * sum;
-    sum = 4.1666666666624164e-02 - r * sum;
-    sum = 1.6666666666666669e-01 - r * sum;
-    sum = 5.000000000000001e-01 - r * sum;
-    const double e = r - r * r * sum;
+    const double bound = poisson_bound(m), shifted = bound * 1.44269504088896338700 + shift;
+    const double k = shifted - shift;
+    const double r = (bound - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
+    const double z = r * r;
+    double sum = 4.1437411344187316e-08; /* Horner's rule takes fewest registers */
+    sum = -1.6534059504897808e-06 + z * sum;
+    sum = 6.61375647128222e-05 + z * sum;
+    sum = -0.002777777777756372 + z * sum;
+    sum = 0.1666666666666666 + z * sum;
+    const double even = 2 + z * sum;
     uint64_t bits;
     double power; /* 2^-k */
     memcpy(&bits, &shifted, sizeof bits);
     bits = (1023 - (bits & 2047)) << 52;
     memcpy(&power, &bits, sizeof power);
-    const struct poisson_chance chance = {(1 - power) + power * e, power - power * e};
+    struct poisson_parts part;
+    part.whole = even + r;
+    part.zero = power * (even - r);
+    part.one = (1 - power) * part.whole + power * (2 * r);
+    return part;
+}
+
+/* The probabilities of a clipped count. */
+struct poisson_chance {
+    double one, zero; /* 1 - exp(-m), exp(-m) */
+};
+
+ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
+{
+    const struct poisson_parts part = poisson_parts(m);
+    const double inverse = row_inverse(part.whole);
+    const struct poisson_chance chance = {part.one * inverse, part.zero * inverse};
     return chance;
 }
 
-/* inverse: of the rate as it counts; of_one: c where x is 1; weight: of a known entry in q. */
-ROUNDED_FUNCTION struct poisson_term poisson_term_of(double x, double of_one, double inverse,
-                                                     double weight, double h)
+/* *by_rate = 1 / rate, *by_chance = 1 / (1 - exp(-rate)). A host divides once, since that takes
+ * longest; a GPU leaves out what is not used. */
+ROUNDED_FUNCTION void poisson_inverses(double rate, double *by_rate, double *by_chance)
 {
+    const struct poisson_parts part = poisson_parts(rate);
+#ifdef __CUDA_ARCH__
+    *by_rate = row_inverse(rate);
+    *by_chance = row_inverse(part.one) * part.whole;
+#else
+    const double inverse = 1 / (rate * part.one);
+    *by_rate = inverse * part.one;
+    *by_chance = inverse * rate * part.whole;
+#endif
+}
+
+/* What a listed value adds. */
+ROUNDED_FUNCTION struct poisson_term poisson_term(enum poisson_kind kind, double x, double m,
+                                                  double h)
+{
+    const double rate = poisson_rate(m);
     const int known = row_term_known(x);
+    double by_rate, by_chance = 1;
+    if (kind == POISSON_COUNTS)
+        by_rate = row_inverse(rate);
+    else
+        poisson_inverses(rate, &by_rate, &by_chance);
     struct poisson_term t;
-    t.c = known ? x * of_one : 0;
-    t.w = t.c * inverse;
-    t.q = (known ? weight : 0) - h;
+    t.c = known ? x * (kind == POISSON_CLIPPED ? by_chance : by_rate) : 0;
+    t.w = t.c * by_rate;
+    t.q = (known ? (kind == POISSON_TRUNCATED ? by_chance : 1) : 0) - h;
     return t;
-}
-
-ROUNDED_FUNCTION struct poisson_term poisson_term(double x, double m, double h)
-{
-    const double inverse = 1 / poisson_rate(m);
-    return poisson_term_of(x, inverse, inverse, 1, h);
-}
-
-/* Of a clipped count: of_one is the expected count by the rate. */
-ROUNDED_FUNCTION struct poisson_term poisson_clipped_term(double x, double m, double h)
-{
-    const double rate = poisson_rate(m), chance = poisson_chance(rate).one;
-    const double inverse = 1 / (rate * chance); /* of both: a division takes longest */
-    return poisson_term_of(x, inverse * rate, inverse * chance, 1, h);
-}
-
-/* Of a zero-truncated count. */
-ROUNDED_FUNCTION struct poisson_term poisson_truncated_term(double x, double m, double h)
-{
-    const double rate = poisson_rate(m), chance = poisson_chance(rate).one;
-    const double inverse = 1 / (rate * chance);
-    return poisson_term_of(x, inverse * chance, inverse * chance, inverse * rate, h);
 }
 
 /* The most known entries of a short row, which takes the diagonal step: fewer than R, so that its
@@ -229,7 +251,7 @@ ROUNDED_FUNCTION double poisson_excess_plain(double t, double u)
 }
 
 /* m - x - x log(m / x), the deviance of x from the rate m, halved; m where x is 0. */
-ROUNDED_FUNCTION double poisson_misfit(double x, double m)
+ROUNDED_FUNCTION double poisson_count_misfit(double x, double m)
 {
     const double rate = poisson_rate(m);
     return x > 0 ? x * poisson_excess(rate / x, (rate - x) / x) : m;
@@ -274,6 +296,13 @@ ROUNDED_FUNCTION double poisson_truncated_misfit(double x, double m)
     const double excess = best * poisson_excess_plain(ratio, (rate - best) / best);
     const double of_mean = x * poisson_chance(rate).one / rate;
     return excess + (1 + best - x) * poisson_log_plain(ratio) + poisson_log_plain(of_mean);
+}
+
+ROUNDED_FUNCTION double poisson_misfit(enum poisson_kind kind, double x, double m)
+{
+    return kind == POISSON_COUNTS    ? poisson_count_misfit(x, m)
+           : kind == POISSON_CLIPPED ? poisson_clipped_misfit(x, m)
+                                     : poisson_truncated_misfit(x, m);
 }
 
 /* The log-likelihood of a count x whose rate is x itself: x log x - x - log gamma(x + 1); 0 where x

@@ -121,18 +121,18 @@ extern const struct loss loss_squares, loss_poisson, loss_binary, loss_zero_trun
 
 /* Defines make_terms and sum_values, for `terms` and `sum_values` of rates, by the term and the
  * misfit of their kind; macros, since loops become code for vectors only with their arithmetic. */
-#define LOSS_RATE_TERMS(term_of)                                                                   \
+#define LOSS_RATE_TERMS(kind)                                                                      \
     VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value,                \
                                          uint64_t count, double unlisted)                          \
     {                                                                                              \
         for (uint64_t k = 0; k < count; k++) {                                                     \
-            const struct poisson_term term = term_of(value[k], t->m[k], unlisted);                 \
+            const struct poisson_term term = poisson_term(kind, value[k], t->m[k], unlisted);      \
             t->c[k] = term.c;                                                                      \
             t->w[k] = term.w;                                                                      \
             t->q[k] = term.q;                                                                      \
         }                                                                                          \
     }
-#define LOSS_RATE_SUMS(misfit_of)                                                                  \
+#define LOSS_RATE_SUMS(kind)                                                                       \
     VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value,                \
                                          uint64_t count, double unlisted, struct loss_sums *sums)  \
     {                                                                                              \
@@ -140,7 +140,7 @@ extern const struct loss loss_squares, loss_poisson, loss_binary, loss_zero_trun
         _Pragma("omp simd reduction(+ : model, misfit)") for (uint64_t k = 0; k < count; k++)      \
         {                                                                                          \
             const double m = t->m[k], known = value[k] == value[k] ? 1 : 0;                        \
-            const double term = misfit_of(known > 0 ? value[k] : 1, m);                            \
+            const double term = poisson_misfit(kind, known > 0 ? value[k] : 1, m);                 \
             t->misfit[k] = (known > 0 ? term : 0) - unlisted * m;                                  \
             model += (known - unlisted) * m;                                                       \
             misfit += t->misfit[k];                                                                \

@@ -21,8 +21,8 @@ static double rate(double p)
     return -log1p(-p);
 }
 
-LOSS_RATE_TERMS(poisson_clipped_term)
-LOSS_RATE_SUMS(poisson_clipped_misfit)
+LOSS_RATE_TERMS(POISSON_CLIPPED)
+LOSS_RATE_SUMS(POISSON_CLIPPED)
 
 /* The likelihood of the values themselves is 1. */
 static double perfect(double x)

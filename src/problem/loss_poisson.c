@@ -22,7 +22,7 @@ static bool take_counts(double x)
     return x >= 0;
 }
 
-LOSS_RATE_TERMS(poisson_term)
+LOSS_RATE_TERMS(POISSON_COUNTS)
 
 VECTOR_CLONES void loss_add_rates(const double *misfit, const double *value, uint64_t count,
                                   double *number)
@@ -81,13 +81,13 @@ static double residual(double value, double model)
     if (isnan(value - model))
         return value - model;
     const double rate = poisson_rate(model);
-    return copysign(sqrt(2 * poisson_misfit(value, rate)), value - rate);
+    return copysign(sqrt(2 * poisson_count_misfit(value, rate)), value - rate);
 }
 
 /* log(exp(-m) m^a / gamma(a + 1)), from the misfit, so that nothing cancels where a is near m. */
 static double log_density(double a, double m)
 {
-    return poisson_perfect(a) - poisson_misfit(a, m);
+    return poisson_perfect(a) - poisson_count_misfit(a, m);
 }
 
 /* log(exp(z^2) erfc(z)), z >= 0: by a continued fraction where erfc(z) may become too small. */
@@ -117,7 +117,7 @@ static double log_near_tail(double a, double m, enum tail tail)
         {-1.0 / 540, -1.0 / 288, 1.0 / 378, -9.9022633744855967e-4, 2.0576131687242798e-4,
          -4.0187757201646090e-7, -1.8098550334489978e-5, 7.6491609160811101e-6},
         {25.0 / 6048, -139.0 / 51840, 1.0 / 1296, 2.0093878600823045e-6, -1.0736653226365161e-4}};
-    const double misfit = poisson_misfit(a, m), root = sqrt(misfit);
+    const double misfit = poisson_count_misfit(a, m), root = sqrt(misfit);
     const double eta = copysign(sqrt(2 * misfit / a), m - a);
     double skewed = 0;
     for (int k = 2; k >= 0; k--) {
@@ -219,7 +219,7 @@ const struct loss loss_poisson = {
     .terms = make_terms,
     .add_numbers = loss_add_rates,
     .sum_values = sum_values,
-    .misfit = poisson_misfit,
+    .misfit = poisson_count_misfit,
     .perfect = poisson_perfect,
     .saturated = saturated,
     .null_deviance = null_deviance,

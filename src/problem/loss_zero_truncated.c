@@ -23,8 +23,8 @@ static double rate(double mean)
     return mean > 1 ? poisson_truncated_rate(mean) : 0;
 }
 
-LOSS_RATE_TERMS(poisson_truncated_term)
-LOSS_RATE_SUMS(poisson_truncated_misfit)
+LOSS_RATE_TERMS(POISSON_TRUNCATED)
+LOSS_RATE_SUMS(POISSON_TRUNCATED)
 
 /* x log s - s - log(1 - exp(-s)) with the best rate s, where 1 - exp(-s) is s / x. */
 static double saturated(double x)

@@ -33,14 +33,14 @@ static void test_misfit(void **state)
                 if (u <= -1)
                     continue;
                 const long double expected = misfit(x, u);
-                const double found = poisson_misfit(x, x * (1 + u));
+                const double found = poisson_count_misfit(x, x * (1 + u));
                 if (!(fabsl(found / expected - 1) < 1e-14L))
                     fail_msg("x %g, u %g: %.17g, expected %.17Lg", x, u, found, expected);
             }
-    assert_true(poisson_misfit(5, 5) == 0);
-    assert_true(poisson_misfit(0, 5) == 5);
-    assert_true(poisson_misfit(0, 0) == 0);
-    assert_true(isfinite(poisson_misfit(3, 0)) && poisson_misfit(3, 0) > 600);
+    assert_true(poisson_count_misfit(5, 5) == 0);
+    assert_true(poisson_count_misfit(0, 5) == 5);
+    assert_true(poisson_count_misfit(0, 0) == 0);
+    assert_true(isfinite(poisson_count_misfit(3, 0)) && poisson_count_misfit(3, 0) > 600);
 }
 
 /* Computed with 50 digits, of 1e300 with 800. */
@@ -72,12 +72,13 @@ static void test_perfect(void **state)
 static void test_terms(void **state)
 {
     (void)state;
-    const struct poisson_term all = poisson_term(6, 4, 1), listed = poisson_term(6, 4, 0);
+    const struct poisson_term all = poisson_term(POISSON_COUNTS, 6, 4, 1),
+                              listed = poisson_term(POISSON_COUNTS, 6, 4, 0);
     assert_true(all.c == 1.5 && all.w == 0.375 && all.q == 0);
     assert_true(listed.c == 1.5 && listed.w == 0.375 && listed.q == 1);
-    const struct poisson_term unknown = poisson_term(NAN, 4, 1);
+    const struct poisson_term unknown = poisson_term(POISSON_COUNTS, NAN, 4, 1);
     assert_true(unknown.c == 0 && unknown.w == 0 && unknown.q == -1);
-    const struct poisson_term impossible = poisson_term(3, 0, 1);
+    const struct poisson_term impossible = poisson_term(POISSON_COUNTS, 3, 0, 1);
     assert_true(isfinite(impossible.c) && isfinite(impossible.w));
 }
 

@@ -67,14 +67,12 @@ INLINE void sum_each(vec *x, double *m)
 #endif
 }
 
-/* c (SIMD_WIDTH), which comes as m, becomes that of poisson_term: x / m, or 0 of an unknown x. */
-INLINE void divide(const double *value, double *c)
+/* c (SIMD_WIDTH), which comes as m, becomes that of poisson_term of counts. */
+INLINE void count_terms(const double *value, double *c)
 {
-    const vec x = load(value), m = load(c), zero = {0};
-    const vec_bits plain = (vec_bits)(m > POISSON_LEAST_RATE), known = (vec_bits)(x == x);
-    const vec rate =
-        (vec)((plain & (vec_bits)m) | (~plain & (vec_bits)(zero + POISSON_LEAST_RATE)));
-    store(c, (vec)(known & (vec_bits)(x * (1 / rate))));
+#pragma omp simd
+    for (int u = 0; u < SIMD_WIDTH; u++)
+        c[u] = poisson_term(POISSON_COUNTS, value[u], c[u], 0).c;
 }
 
 /* What a kernel reads. */
@@ -173,7 +171,7 @@ INLINE void sum_rates(const struct host_products *p, const struct host_products_
         sum_each(sum, c);
         if (left < SIMD_WIDTH)
             memcpy(value, x->value + k, left * sizeof *value);
-        divide(left < SIMD_WIDTH ? value : x->value + k, c);
+        count_terms(left < SIMD_WIDTH ? value : x->value + k, c);
         EACH_NONZERO
         for (uint64_t u = 0; u < SIMD_WIDTH; u++)
             EACH_VECTOR(v, vectors)

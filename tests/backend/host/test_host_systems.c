@@ -83,7 +83,7 @@ static long double expect(const struct case_of_rows *p, uint64_t i)
     }
     const double value = p->x->value[i];
     const struct row_term s = row_term(value, (double)m, p->unlisted);
-    const struct poisson_term c = poisson_term(value, (double)m, p->unlisted);
+    const struct poisson_term c = poisson_term(POISSON_COUNTS, value, (double)m, p->unlisted);
     const bool counts = p->rates;
     for (uint64_t r = 0; r < p->rank; r++) {
         to->b[r] += (counts ? c.c : s.c) * z[r];
@@ -96,7 +96,7 @@ static long double expect(const struct case_of_rows *p, uint64_t i)
     to->known += value == value;
     to->misfit += s.misfit;
     to->least = loss_least((double)to->least, value);
-    return (value == value ? poisson_misfit(value, (double)m) : 0) - p->unlisted * m;
+    return (value == value ? poisson_count_misfit(value, (double)m) : 0) - p->unlisted * m;
 }
 
 /* Of G, or of Y'Y. */
