@@ -1,8 +1,7 @@
 /* Sorts, selections, scans and sums of whole arrays. Device pointers only; nothing of src/ is known
  * here. All launchers are asynchronous and return the launch's error. With temporary NULL only
  * *temporary_bytes is set. */
-#ifndef BLCO_ARRAYS_H
-#define BLCO_ARRAYS_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stddef.h>
@@ -46,5 +45,4 @@ cudaError_t arrays_sum_squares(void *temporary, size_t *temporary_bytes, const d
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* Norms of columns, and Grams of columns that are divided by them. */
-#ifndef BLCO_COLUMN_NORM_CUH
-#define BLCO_COLUMN_NORM_CUH
+#pragma once
 
 #include <cstdint>
 
@@ -21,5 +20,3 @@ static __device__ __forceinline__ double unit_gram(double gram, uint64_t i, uint
     const double first = i < j ? norm_i : norm_j, second = i < j ? norm_j : norm_i;
     return norm_i == 0 || norm_j == 0 ? 0.0 : gram / first / second;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Every sum over rows has two stages, thread blocks and then their partial results in a fixed
  * order, so results repeat bit for bit on one device. Asynchronous; the launch's error is returned.
  */
-#ifndef BLCO_DENSE_APPLY_H
-#define BLCO_DENSE_APPLY_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -64,5 +63,4 @@ cudaError_t dense_apply(const struct dense_apply_args *args, enum precision prec
 
 #ifdef __cplusplus
 }
-#endif
 #endif

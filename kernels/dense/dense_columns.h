@@ -1,8 +1,7 @@
 /* Statistics of the columns of a factor matrix: the entry of largest magnitude and the sum of
  * squares of each, or the sum alone. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. Results repeat bit for bit on one device. */
-#ifndef BLCO_DENSE_COLUMNS_H
-#define BLCO_DENSE_COLUMNS_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -52,5 +51,4 @@ cudaError_t dense_column_sums(const struct dense_column_sums_args *args, enum pr
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -3,8 +3,7 @@
  * other arrays are double. Device pointers only; nothing of src/ is known here. Asynchronous; the
  * launch's error is returned. S, norms and Grams stay where *halt is not 0. Sums over rows repeat
  * bit for bit on one device. */
-#ifndef BLCO_DENSE_EXTRAPOLATE_H
-#define BLCO_DENSE_EXTRAPOLATE_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -67,5 +66,4 @@ cudaError_t dense_extrapolated_norms(const struct dense_extrapolate_args *args, 
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* R x R matrices of ALS on the device: the inverse of V, unit columns, the model's norm. All are
  * double, full, leading dimension R. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
-#ifndef BLCO_DENSE_INVERSE_H
-#define BLCO_DENSE_INVERSE_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -88,5 +87,4 @@ cudaError_t dense_model(const struct dense_modes *modes, const double *inner,
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,7 +1,6 @@
 /* Products over the modes, entry by entry: of Grams, and of what undoes column norms. The loads of
  * some modes at a time do not wait for each other. */
-#ifndef BLCO_DENSE_MODES_CUH
-#define BLCO_DENSE_MODES_CUH
+#pragma once
 
 #include "kernels/dense/dense_modes.h"
 
@@ -46,5 +45,3 @@ static __device__ __forceinline__ double scale(const dense_modes &modes, uint32_
     }
     return product;
 }
-
-#endif

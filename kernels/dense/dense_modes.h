@@ -1,6 +1,5 @@
 /* Grams and norms of all modes, for kernels. dense_modes.cuh has device code for them. */
-#ifndef BLCO_DENSE_MODES_H
-#define BLCO_DENSE_MODES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ struct dense_modes {
     const double *gram[MAX_ORDER]; /* (R x R) each            */
     const double *norm[MAX_ORDER]; /* (R) each; 0 counts as 1 */
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* Momentum on the GPU (numerics/momentum_step.h): the decision on the next sweep. All arrays are
  * double. Device pointers only; nothing of src/ is known here. Asynchronous; the launch's error is
  * returned. Nothing is done where *halt is not 0. */
-#ifndef BLCO_DENSE_MOMENTUM_H
-#define BLCO_DENSE_MOMENTUM_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -40,5 +39,4 @@ cudaError_t dense_momentum_decide(const struct dense_momentum_fit *fit, struct d
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* The update of a nonnegative factor matrix (numerics/nonneg.h): one pass over its rows and
  * M's, which keeps rows in registers. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
-#ifndef BLCO_DENSE_NONNEG_H
-#define BLCO_DENSE_NONNEG_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -40,5 +39,4 @@ cudaError_t dense_nonneg(const struct dense_nonneg_args *args, enum precision pr
 
 #ifdef __cplusplus
 }
-#endif
 #endif

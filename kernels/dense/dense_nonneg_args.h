@@ -1,6 +1,5 @@
 /* What a pass over the rows of a nonnegative factor matrix works on. */
-#ifndef BLCO_DENSE_NONNEG_ARGS_H
-#define BLCO_DENSE_NONNEG_ARGS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ struct dense_nonneg_args {
     double *inner;
     const int *halt; /* nothing is done where this is not 0; may be NULL           */
 };
-
-#endif

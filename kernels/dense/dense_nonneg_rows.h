@@ -1,7 +1,6 @@
 /* The kernels of dense_nonneg. Implemented in dense_nonneg_tiles.cu (rows of up to 64 entries, by
  * matrix instructions) and dense_nonneg_wide.cu (longer ones, by sums over lanes). */
-#ifndef BLCO_DENSE_NONNEG_ROWS_H
-#define BLCO_DENSE_NONNEG_ROWS_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -33,5 +32,3 @@ cudaError_t dense_nonneg_tiles(const struct dense_nonneg_args *args, enum precis
                                const struct dense_streams *streams);
 cudaError_t dense_nonneg_wide(const struct dense_nonneg_args *args, enum precision precision,
                               cudaStream_t stream);
-
-#endif

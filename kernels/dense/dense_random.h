@@ -1,7 +1,6 @@
 /* Rows of random numbers: the random start, made where it is needed. Device pointers only; nothing
  * of src/ is known here. Asynchronous; the launch's error is returned. */
-#ifndef BLCO_DENSE_RANDOM_H
-#define BLCO_DENSE_RANDOM_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -31,5 +30,4 @@ cudaError_t dense_random(const struct dense_random_args *args, enum precision pr
 
 #ifdef __cplusplus
 }
-#endif
 #endif

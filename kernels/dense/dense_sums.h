@@ -1,8 +1,7 @@
 /* Sums over rows in ALS: the inner products of two factor matrices, and the second stage of every
  * such sum, in which the thread blocks' partial results are added in a fixed order. Device pointers
  * only; nothing of src/ is known here. Asynchronous; the launch's error is returned. */
-#ifndef BLCO_DENSE_SUMS_H
-#define BLCO_DENSE_SUMS_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -56,5 +55,4 @@ cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t strea
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,10 +1,7 @@
 /* 16 bytes of a row of a factor matrix, as an array that loops can index. */
-#ifndef BLCO_DENSE_VECTOR_CUH
-#define BLCO_DENSE_VECTOR_CUH
+#pragma once
 
 template <typename Real> struct alignas(16) vector {
     static constexpr int LENGTH = 16 / sizeof(Real);
     Real x[LENGTH];
 };
-
-#endif

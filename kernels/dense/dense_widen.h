@@ -1,7 +1,6 @@
 /* A factor matrix of floats as one of doubles. Device pointers only; asynchronous; the launch's
  * error is returned. */
-#ifndef BLCO_DENSE_WIDEN_H
-#define BLCO_DENSE_WIDEN_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -17,5 +16,4 @@ cudaError_t dense_widen_rows(const float *from, uint64_t from_ld, double *to, ui
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,7 +1,6 @@
 /* Loads that stay where they are written. The compiler moves other loads after the branches that
  * need them; in a short kernel they would then wait for each other. */
-#ifndef BLCO_EARLY_LOAD_CUH
-#define BLCO_EARLY_LOAD_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -19,5 +18,3 @@ static __device__ __forceinline__ int early_load(const int *from)
     asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(x) : "l"(from));
     return x;
 }
-
-#endif

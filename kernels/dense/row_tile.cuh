@@ -7,8 +7,7 @@
  * every four of a row; output columns: rows g and g + 8 of an operand are columns 2g and 2g + 1 of
  * 16 columns; rows of the tile: the k-th and (k + 4)-th inner index of the Gram are rows 2k and
  * 2k + 1. */
-#ifndef BLCO_ROW_TILE_CUH
-#define BLCO_ROW_TILE_CUH
+#pragma once
 
 #include "kernels/dense/dense_sums.h"
 #include "kernels/dense/dense_vector.cuh"
@@ -195,5 +194,3 @@ __device__ void leave_partial(double *sum, double *partial, const double (&gram)
     for (int i = (int)threadIdx.x; i < T::PARTIAL; i += (int)blockDim.x)
         partial[(uint64_t)blockIdx.x * T::PARTIAL + (uint64_t)i] = sum[i];
 }
-
-#endif

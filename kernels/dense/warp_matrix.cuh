@@ -1,7 +1,6 @@
 /* A matrix product in double, spread over a warp: one instruction where the device has it,
  * otherwise smaller instructions or shuffles. */
-#ifndef BLCO_WARP_MATRIX_CUH
-#define BLCO_WARP_MATRIX_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -60,5 +59,3 @@ __device__ __forceinline__ void multiply_add(double (&c)[4], double a0, double a
     }
 #endif
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Kernels that measure how fast the GPU can copy, gather random rows of 16-byte vectors, and add to
  * random rows atomically. Device pointers only; nothing of src/ is known here. Asynchronous; the
  * launch's error is returned. */
-#ifndef BLCO_PEAK_RATES_H
-#define BLCO_PEAK_RATES_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -36,5 +35,4 @@ cudaError_t peak_atomic(struct peak_rows *r, cudaStream_t stream);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,7 +1,6 @@
 /* The nonzeros of a chunk: read straight from global memory, or sorted by output row in shared
  * memory. */
-#ifndef BLCO_CHUNK_NONZEROS_CUH
-#define BLCO_CHUNK_NONZEROS_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -129,5 +128,3 @@ __device__ void sort_by_row(shared_chunk<T, GATHERS> chunk, chunk_sort::TempStor
         }
     __syncthreads();
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The chunks into which blocks of nonzeros are cut, and the rows of M that no chunk has or that
  * only one has. Device pointers only. */
-#ifndef BLCO_CHUNKS_H
-#define BLCO_CHUNKS_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -54,5 +53,4 @@ cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors, const uint32_t 
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* MTTKRP on the device: one kernel for every order, rank, ordering and conflict resolution, and the
  * steps before and after it. Implemented in mttkrp.cu and mttkrp_steps.cu. Device pointers only;
  * nothing of src/ is known here. */
-#ifndef BLCO_MTTKRP_H
-#define BLCO_MTTKRP_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -53,5 +52,4 @@ cudaError_t mttkrp_tuple_products(void *product, const struct mttkrp_tuples *tup
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* The arguments of an MTTKRP kernel. All arrays are in device memory. */
-#ifndef BLCO_MTTKRP_ARGS_H
-#define BLCO_MTTKRP_ARGS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ struct mttkrp_args {
 
 /* Most nonzeros in a chunk of MTTKRP_SORTED. */
 #define MTTKRP_SORTED_CHUNK 2048
-
-#endif

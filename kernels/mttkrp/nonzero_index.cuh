@@ -1,6 +1,5 @@
 /* The index of a nonzero, and the coordinates in it. */
-#ifndef BLCO_NONZERO_INDEX_CUH
-#define BLCO_NONZERO_INDEX_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ __device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, index_word
         word = f.word ? index.word[1] : word;
     return (static_cast<uint32_t>(word >> f.shift) & f.mask) | base;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The row of M to which a nonzero contributes. */
-#ifndef BLCO_OUTPUT_ROW_CUH
-#define BLCO_OUTPUT_ROW_CUH
+#pragma once
 
 #include "kernels/mttkrp/mttkrp_args.h"
 
@@ -15,5 +14,3 @@ __device__ inline uint32_t output_base(const mttkrp_args &a, const mttkrp_chunk 
 {
     return a.base ? a.base[static_cast<uint64_t>(c.block) * MAX_ORDER + a.output.mode] : 0;
 }
-
-#endif

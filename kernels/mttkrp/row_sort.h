@@ -1,7 +1,6 @@
 /* Sorts nonzeros by output row, so that MTTKRP takes the nonzeros of a row together. Device
  * pointers only. */
-#ifndef BLCO_ROW_SORT_H
-#define BLCO_ROW_SORT_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -36,5 +35,4 @@ cudaError_t row_sort_launch(const struct row_sort *s, struct mttkrp_args *args, 
 
 #ifdef __cplusplus
 }
-#endif
 #endif

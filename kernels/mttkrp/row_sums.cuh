@@ -1,6 +1,5 @@
 /* Sums a run of nonzeros in the registers of a lane group, and adds or stores the sums in M. */
-#ifndef BLCO_ROW_SUMS_CUH
-#define BLCO_ROW_SUMS_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -97,5 +96,3 @@ template <typename V, int LANES> struct row_sums {
         }
     }
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Which nonzeros of a chunk a lane group works on, and where it finds a coordinate of one. */
-#ifndef BLCO_TILE_RUNS_CUH
-#define BLCO_TILE_RUNS_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ __device__ __forceinline__ uint32_t coordinate(const mttkrp_field &f, INDEX inde
 {
     return static_cast<uint32_t>(index >> f.shift) & f.mask;
 }
-
-#endif

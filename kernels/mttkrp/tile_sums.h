@@ -1,7 +1,6 @@
 /* The partial sums of tiles: how many there are, whose they are, and the second pass, which adds
  * them. Device pointers only. */
-#ifndef BLCO_TILE_SUMS_H
-#define BLCO_TILE_SUMS_H
+#pragma once
 
 #include "kernels/mttkrp/tiles.h"
 
@@ -28,5 +27,4 @@ cudaError_t tile_sums_add(const struct tiles_args *args, cudaStream_t stream);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

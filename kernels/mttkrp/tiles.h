@@ -5,8 +5,7 @@
  * are gathered from global memory. A row of M then has a sum for each block; these partial sums are
  * stored, and a second pass (tile_sums.h) adds them in a fixed order, so that M always has the
  * same bits. Device pointers only. */
-#ifndef BLCO_TILES_H
-#define BLCO_TILES_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -51,5 +50,4 @@ cudaError_t tiles_launch(const struct tiles_args *args, cudaStream_t stream);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* Packs sorted nonzeros on the device, byte for byte as the host does: segments of groups
  * (packed_group.h). Device pointers only; nothing of src/ is known here. All launchers are
  * asynchronous and return the launch's error. */
-#ifndef BLCO_PACK_H
-#define BLCO_PACK_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -47,5 +46,4 @@ cudaError_t pack_write(const struct pack_args *args, uint64_t first, uint64_t co
 
 #ifdef __cplusplus
 }
-#endif
 #endif

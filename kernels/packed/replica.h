@@ -2,8 +2,7 @@
  * batches: nonzeros of consecutive rows of mode n, sorted along that ordering's line. Device
  * pointers only; nothing of src/ is known here. All launchers are asynchronous and return the
  * launch's error. */
-#ifndef BLCO_REPLICA_H
-#define BLCO_REPLICA_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stddef.h>
@@ -64,5 +63,4 @@ cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, void *line[2]
 
 #ifdef __cplusplus
 }
-#endif
 #endif

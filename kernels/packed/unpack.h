@@ -1,6 +1,5 @@
 /* Decodes packed nonzeros on the device. Device pointers only; nothing of src/ is known here. */
-#ifndef BLCO_UNPACK_H
-#define BLCO_UNPACK_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -51,5 +50,4 @@ cudaError_t unpack_coordinates_launch(const struct unpack_coordinates_args *args
 
 #ifdef __cplusplus
 }
-#endif
 #endif

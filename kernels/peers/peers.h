@@ -1,7 +1,6 @@
 /* Numbers in the memory of several GPUs, which one of them reads. Device pointers only;
  * asynchronous; the launch's error is returned. */
-#ifndef BLCO_PEERS_H
-#define BLCO_PEERS_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdbool.h>
@@ -33,5 +32,4 @@ cudaError_t peers_gather(const struct peer_arrays *arrays, void *to, cudaStream_
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,7 +1,6 @@
 /* The values of a model at coordinates. Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
-#ifndef BLCO_MODEL_VALUES_H
-#define BLCO_MODEL_VALUES_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -29,5 +28,4 @@ cudaError_t model_values(const struct model_values_args *args, cudaStream_t stre
 
 #ifdef __cplusplus
 }
-#endif
 #endif

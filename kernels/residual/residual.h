@@ -2,8 +2,7 @@
  * digits of a double (double_double.h); and a pass, in doubles, for what each component explains.
  * Device pointers only; nothing of src/ is known here.
  * Asynchronous; the launch's error is returned. */
-#ifndef BLCO_RESIDUAL_H
-#define BLCO_RESIDUAL_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -68,5 +67,4 @@ cudaError_t residual_gram(const void *a, uint64_t rows, uint32_t vectors, uint32
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* Sums the system of a row, b and G of numerics/row_term.h, by the warps of a thread block: from
  * batches of 8 nonzeros in the layout of the matrix instructions. Each warp has blocks of its own
  * (row_tiles); all of them find the values of all nonzeros. Runs are added by row_run_adder. */
-#ifndef BLCO_ROW_ADDER_CUH
-#define BLCO_ROW_ADDER_CUH
+#pragma once
 
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_batches.cuh"
@@ -336,5 +335,3 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         numbers.size = warp_sum(numbers.size) / TIMES;
     }
 };
-
-#endif

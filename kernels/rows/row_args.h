@@ -1,7 +1,6 @@
 /* What the kernels of rows are given, and what they give back; they are declared in row_systems.h.
  */
-#ifndef BLCO_ROW_ARGS_H
-#define BLCO_ROW_ARGS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -89,5 +88,3 @@ struct row_systems_args {
 #define ROW_SHORT_EQUATIONS 16
 #define ROW_SHORT_DESCENT   8
 #define ROW_SHORT_DIAGONAL  16 /* ... or take the diagonal step of counts */
-
-#endif

@@ -2,8 +2,7 @@
  * that they gather are copied into one of two stages in shared memory, without passing through
  * registers. Or window by window, where a run begins (row_run). All warps of a thread block read
  * the same, and share the copies. */
-#ifndef BLCO_ROW_BATCHES_CUH
-#define BLCO_ROW_BATCHES_CUH
+#pragma once
 
 #include <cuda_pipeline_primitives.h>
 #include <math.h>
@@ -293,5 +292,3 @@ template <typename T, int COLUMNS> struct row_batches {
         return {k < count ? value : NAN, count};
     }
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The Cholesky factor of a row's H (numerics/row_term.h), by a warp: matrix instructions multiply
  * tiles of 8 x 8, and one column of tiles is found after the other. */
-#ifndef BLCO_ROW_CHOLESKY_CUH
-#define BLCO_ROW_CHOLESKY_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -274,5 +273,3 @@ template <typename ROOM> struct row_cholesky {
         return warp_sum(value);
     }
 };
-
-#endif

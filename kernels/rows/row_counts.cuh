@@ -1,7 +1,6 @@
 /* Improves a row of a model of counts (numerics/poisson_term.h), by a warp. The steps are those of
  * host_row_counts.c. */
-#ifndef BLCO_ROW_COUNTS_CUH
-#define BLCO_ROW_COUNTS_CUH
+#pragma once
 
 #include "kernels/rows/row_solve.cuh"
 #include "numerics/poisson_term.h"
@@ -124,5 +123,3 @@ template <int COLUMNS> struct row_improver : row_solver<COLUMNS> {
             a[k] += d[k];
     }
 };
-
-#endif

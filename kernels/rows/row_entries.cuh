@@ -1,6 +1,5 @@
 /* Neighbouring entries of a row, which are loaded and stored together. */
-#ifndef BLCO_ROW_ENTRIES_CUH
-#define BLCO_ROW_ENTRIES_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ __device__ __forceinline__ void copy_vector(void *to, const void *from)
     *static_cast<uint4 *>(to) = *static_cast<const uint4 *>(from);
 #endif
 }
-
-#endif

@@ -2,8 +2,7 @@
  * model's values there. A lane has ENTRIES components. A group reads windows of as many nonzeros as
  * it has lanes, and takes them in batches of AT_ONCE, whose rows are gathered together. The old row
  * stays in registers until the nonzeros have another one. */
-#ifndef BLCO_ROW_GROUPS_CUH
-#define BLCO_ROW_GROUPS_CUH
+#pragma once
 
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_entries.cuh"
@@ -361,5 +360,3 @@ auto group_kernel(enum precision precision, uint32_t rank, int gathers)
     return precision == PRECISION_SINGLE ? group_kernel_by_gathers<KERNEL, float>(rank, gathers)
                                          : group_kernel_by_gathers<KERNEL, double>(rank, gathers);
 }
-
-#endif

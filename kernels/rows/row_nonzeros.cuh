@@ -1,6 +1,5 @@
 /* Nonzeros and their coordinates, as struct mttkrp_args has them. */
-#ifndef BLCO_ROW_NONZEROS_CUH
-#define BLCO_ROW_NONZEROS_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -67,5 +66,3 @@ __device__ __forceinline__ uint32_t coordinate_at(const mttkrp_field &f,
 {
     return coordinate<ANY>(f, index, base ? __ldg(base + f.mode) : 0);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * their products change lanes for the matrix instructions. Through shared memory, as batches go
  * (row_batches), the same numbers pass L1 twice as often. If two warps work together, each reads
  * the rows of half of a step's nonzeros. */
-#ifndef BLCO_ROW_RUN_CUH
-#define BLCO_ROW_RUN_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -155,5 +154,3 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
             }
     }
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Adds the runs of a row (row_run) to its system. */
-#ifndef BLCO_ROW_RUN_ADDER_CUH
-#define BLCO_ROW_RUN_ADDER_CUH
+#pragma once
 
 #include "kernels/rows/row_adder.cuh"
 #include "kernels/rows/row_run.cuh"
@@ -186,5 +185,3 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
             add_run_of<3>();
     }
 };
-
-#endif

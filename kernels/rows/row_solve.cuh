@@ -1,7 +1,6 @@
 /* Solves the system of a row (numerics/row_term.h), by a warp. The steps are those of
  * host_row_squares.c. */
-#ifndef BLCO_ROW_SOLVE_CUH
-#define BLCO_ROW_SOLVE_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -211,5 +210,3 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
         return changed;
     }
 };
-
-#endif

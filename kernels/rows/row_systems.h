@@ -6,8 +6,7 @@
  * nonzeros), row_multiply.cu (rows that need no G), row_values.cu (a pass that only finds the
  * model's values) and row_steps.cu (the steps before and after them). Device pointers only; nothing
  * of src/ is known here. Asynchronous; the launch's error is returned. */
-#ifndef BLCO_ROW_SYSTEMS_H
-#define BLCO_ROW_SYSTEMS_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -125,5 +124,4 @@ cudaError_t row_lift_zeros(const struct row_lift_args *args, cudaStream_t stream
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,7 +1,6 @@
 /* Half of G = sum of w z z', in tiles of 8 x 8 that warps sum in registers by matrix instructions.
  * An instruction takes two tiles below each other, 16 x 8. */
-#ifndef BLCO_ROW_TILES_CUH
-#define BLCO_ROW_TILES_CUH
+#pragma once
 
 #include <type_traits>
 
@@ -59,5 +58,3 @@ template <int BLOCKS, int K = 0, typename F> __device__ __forceinline__ void eac
         each_tile_pair<BLOCKS, K + 1>(f);
     }
 }
-
-#endif

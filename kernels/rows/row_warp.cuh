@@ -1,7 +1,6 @@
 /* What kernels of rows have in common: reductions over a warp, inverses, totals, joins, the
  * thread blocks of a device. */
-#ifndef BLCO_ROW_WARP_CUH
-#define BLCO_ROW_WARP_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 #include <float.h>
@@ -118,5 +117,3 @@ inline cudaError_t blocks_of_device(row_kernel *kernel, int threads, uint32_t by
         *blocks = static_cast<uint32_t>(processors) * static_cast<uint32_t>(each);
     return code;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Short rows that are nonnegative: one coordinate after the other, by a lane for each row. */
-#ifndef BLCO_SHORT_DESCENT_CUH
-#define BLCO_SHORT_DESCENT_CUH
+#pragma once
 
 #include "kernels/rows/short_tiles.cuh"
 #include "kernels/rows/short_window.cuh"
@@ -272,5 +271,3 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         return true;
     }
 };
-
-#endif

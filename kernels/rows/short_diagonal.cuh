@@ -1,8 +1,7 @@
 /* Short rows of counts that take the diagonal step (numerics/poisson_term.h). One lane per nonzero
  * computes the model's value, and how far the step moves it. Lane groups find the entries of
  * the step, a row at a time each. All is in units of `unit`: z is multiplied by it. */
-#ifndef BLCO_SHORT_DIAGONAL_CUH
-#define BLCO_SHORT_DIAGONAL_CUH
+#pragma once
 
 #include <cuda_pipeline_primitives.h>
 
@@ -304,5 +303,3 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         return true;
     }
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Short rows where unlisted entries are unknown and there is a ridge, or are zeros of a weight: an
  * equation for each nonzero of a row. */
-#ifndef BLCO_SHORT_EQUATIONS_CUH
-#define BLCO_SHORT_EQUATIONS_CUH
+#pragma once
 
 #include "kernels/rows/short_tiles.cuh"
 #include "kernels/rows/short_window.cuh"
@@ -274,5 +273,3 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         return true;
     }
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Matrix instructions on rows (WARP x R) in the room of a window. */
-#ifndef BLCO_SHORT_TILES_CUH
-#define BLCO_SHORT_TILES_CUH
+#pragma once
 
 #include "kernels/rows/row_tiles.cuh"
 
@@ -52,5 +51,3 @@ template <int COLUMNS> struct short_tiles {
                          right[1]);
     }
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* Rows of few nonzeros. A warp takes 32 consecutive nonzeros, a window, and solves the short rows
  * that lie in it as a whole, all at once, in shared memory: their systems need no matrix of R x R.
  */
-#ifndef BLCO_SHORT_WINDOW_CUH
-#define BLCO_SHORT_WINDOW_CUH
+#pragma once
 
 #include "kernels/rows/row_args.h"
 #include "kernels/rows/row_nonzeros.cuh"
@@ -309,5 +308,3 @@ template <int COLUMNS_OF> struct short_window {
                 x[e] = fma(weight[i], z[i * LD + r + e], x[e]);
     }
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* Nonzeros in pieces of neighbouring lines, so that they are sorted in less room than all at once.
  * Device pointers only; nothing of src/ is known here. Launchers are asynchronous and return the
  * launch's error. */
-#ifndef BLCO_LINE_PIECES_H
-#define BLCO_LINE_PIECES_H
+#pragma once
 
 #include "numerics/bit_move.h"
 #include "kernels/tensor/select.h"
@@ -38,5 +37,4 @@ cudaError_t line_pieces_select(const struct line_pieces_nonzeros *x, uint32_t fi
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -2,8 +2,7 @@
  * src/ is known here. All launchers are asynchronous and return the launch's error; n may be 0.
  * Arrays of positions have 4 or 8 bytes an entry (position_size); with position_size 0, position is
  * ignored, and position i is i. */
-#ifndef BLCO_LINEARISE_H
-#define BLCO_LINEARISE_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -50,5 +49,4 @@ cudaError_t linearise_flag_coordinates(const struct linearise_coordinates *x, co
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* Selects the nonzeros of a rank's part from decoded nonzeros of the whole tensor. Device pointers
  * only; nothing of src/ is known here. All launchers are asynchronous and return the launch's
  * error; the numbers of nonzeros may be 0. */
-#ifndef BLCO_PART_H
-#define BLCO_PART_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -39,5 +38,4 @@ cudaError_t part_renumber(uint32_t *index, uint64_t n, const uint32_t *place, cu
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -2,8 +2,7 @@
  * the counts become places, and each tile writes its own. A type S of a selection has `__device__
  * bool has(uint64_t i)`, whether nonzero i is selected (also for i beyond the last nonzero), and
  * `__device__ void put(uint64_t i, uint64_t at)`, which writes nonzero i to place `at`. */
-#ifndef BLCO_SELECT_CUH
-#define BLCO_SELECT_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ __global__ void __launch_bounds__(SELECT_THREADS)
         at += all;
     }
 }
-
-#endif

@@ -1,7 +1,4 @@
 /* The part of selecting nonzeros (select.cuh) that callers use. */
-#ifndef BLCO_SELECT_H
-#define BLCO_SELECT_H
+#pragma once
 
 #define SELECT_TILE 1024 /* nonzeros that are counted together */
-
-#endif

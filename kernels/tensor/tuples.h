@@ -2,8 +2,7 @@
  * tuple's key is its place among all possible tuples of its modes, the last mode counting fastest;
  * the tuples that nonzeros have are numbered by ascending key. Device pointers only; all launchers
  * are asynchronous and return the launch's error. */
-#ifndef BLCO_TUPLES_H
-#define BLCO_TUPLES_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -92,5 +91,4 @@ cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t stream);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

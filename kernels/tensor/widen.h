@@ -1,7 +1,6 @@
 /* Widens lines and values, which crossed the bus in fewer bytes, to 64 bits. Device pointers only;
  * asynchronous; the launch's error is returned. */
-#ifndef BLCO_WIDEN_H
-#define BLCO_WIDEN_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -25,5 +24,4 @@ cudaError_t widen_values(const void *narrow, int bytes, double *value, uint64_t 
 
 #ifdef __cplusplus
 }
-#endif
 #endif

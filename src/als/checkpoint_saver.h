@@ -1,8 +1,7 @@
 /* Saves checkpoints while ALS runs: decides when one is due, and writes it. One rank copies its
  * state, and a thread writes the copy while the iterations go on. Of several ranks, rank 0 writes
  * the rows of all before the next iteration begins. */
-#ifndef BLCO_CHECKPOINT_SAVER_H
-#define BLCO_CHECKPOINT_SAVER_H
+#pragma once
 
 #include <signal.h>
 
@@ -73,5 +72,3 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
 
 /* Waits for the thread, if there is one. */
 void saver_close(struct saver *s);
-
-#endif

@@ -26,8 +26,7 @@
  * random signs, with other signs for each column of the longer of the two, so that an MTTKRP gives
  * R independent parts of a probe. The estimate has no bias, and the spread of the probes gives its
  * standard error. The closer G is to T, the smaller the error: where G = T, each probe gives 0. */
-#ifndef BLCO_CORE_CONSISTENCY_H
-#define BLCO_CORE_CONSISTENCY_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -112,5 +111,3 @@ void core_mean_add(struct core_mean *m, double x);
 
 /* The standard error of the mean of two numbers or more. */
 double core_mean_error(const struct core_mean *m);
-
-#endif

@@ -1,7 +1,6 @@
 /* CP-ALS: the CP decomposition by alternating least squares (Carroll & Chang 1970, Harshman 1970;
  * BLCO paper, Algorithm 1). */
-#ifndef BLCO_CPALS_H
-#define BLCO_CPALS_H
+#pragma once
 
 #include <signal.h>
 
@@ -119,5 +118,3 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
  * the sweep before. */
 void fit_trust_note(struct fit_trust *t, const struct backend_fit *fit, double change,
                     enum precision precision);
-
-#endif

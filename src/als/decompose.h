@@ -1,7 +1,6 @@
 /* Decomposes a rank's part of a tensor: makes the runs of ALS that are asked for, one after the
  * other, and collects the rows of each model from the ranks. */
-#ifndef BLCO_DECOMPOSE_H
-#define BLCO_DECOMPOSE_H
+#pragma once
 
 #include "als/runs.h"
 #include "backend/backend.h"
@@ -67,5 +66,3 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
  * calls it. STATUS_MEMORY; errors of backend_load, backend_mttkrp and symmetric_eigen. */
 enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
                         struct progress *progress, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* What a user should know about options and a result besides its fit: a list that terminal, record
  * and page show. The functions find_in_... and blco cpd add to it; the manual blco-cpd(1) explains
  * every sentence. */
-#ifndef BLCO_FINDINGS_H
-#define BLCO_FINDINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ void find_in_starts(struct findings *f, const struct starts *starts, uint64_t en
 
 /* Whether the replicates of the tensor lead to the same components. */
 void find_in_replication(struct findings *f, const struct replication *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* Fit, held-out error and time of each iteration of a run; in a run of more than FIT_TRACE_MOST
  * iterations, of every second, fourth, ... iteration. */
-#ifndef BLCO_FIT_TRACE_H
-#define BLCO_FIT_TRACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void fit_trace_swap(struct fit_trace *a, struct fit_trace *b);
 
 /* Accepts an empty one. */
 void fit_trace_free(struct fit_trace *trace);
-
-#endif

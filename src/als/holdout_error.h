@@ -1,6 +1,5 @@
 /* How well a model predicts the entries that were held out (struct holdout_set). */
-#ifndef BLCO_HOLDOUT_ERROR_H
-#define BLCO_HOLDOUT_ERROR_H
+#pragma once
 
 #include "backend/backend.h"
 #include "ranks/holdout_places.h"
@@ -35,5 +34,3 @@ enum status holdout_error_find(struct holdout_error *e, struct backend *b,
  */
 enum status holdout_error_size(double *size, const struct holdout_set *set, struct comm *c,
                                struct error *error);
-
-#endif

@@ -7,8 +7,7 @@
  * best model of this rank, or the way to it is very long: such components are called degenerate and
  * are not meaningful on their own (J. B. Kruskal, R. A. Harshman, M. E. Lundy: How 3-MFA data can
  * cause degenerate PARAFAC solutions, among other relationships, Multiway Data Analysis, 1989). */
-#ifndef BLCO_MODEL_HEALTH_H
-#define BLCO_MODEL_HEALTH_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -61,5 +60,3 @@ enum status weight_history_note(struct weight_history *h, struct backend *b, int
  * STATUS_MEMORY; errors of backend_gram. */
 enum status model_health(struct model_health *health, struct backend *b,
                          const struct weight_history *history, int iteration, struct error *error);
-
-#endif

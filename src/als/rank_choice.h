@@ -1,6 +1,5 @@
 /* Suggests one of several ranks R, by the models that were found with each. */
-#ifndef BLCO_RANK_CHOICE_H
-#define BLCO_RANK_CHOICE_H
+#pragma once
 
 #include "als/replication.h"
 
@@ -76,5 +75,3 @@ struct rank_choice rank_choose(const struct rank_outcome *outcome, int count);
 /* Returns the rank that rank_choose suggests, or 0; text (RANK_CHOICE_TEXT) = a sentence with the
  * suggestion and its reasons. */
 uint64_t rank_suggestion(const struct rank_outcome *outcome, int count, char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * application of PARAFAC to a small sample problem, demonstrating preprocessing, orthogonality
  * constraints, and split-half diagnostic techniques*, in Research Methods for Multimode Data
  * Analysis, Praeger, 1984). With two parts the replicates are the halves of split-half analysis. */
-#ifndef BLCO_REPLICATION_H
-#define BLCO_REPLICATION_H
+#pragma once
 
 #include "als/runs.h"
 #include "ranks/rank_tensor.h"
@@ -66,5 +65,3 @@ enum status replication_compare(struct replication *s, struct runs *runs,
 
 /* Accepts an empty one. */
 void replication_free(struct replication *s);
-
-#endif

@@ -2,8 +2,7 @@
  * came out of each, and what they say together. In order there are runs that each try a ridge
  * (--ridge auto), the starts on the tensor, and as many starts on each of its replicates
  * (--replicate, --split-half). What has come out decides which run is the next one. */
-#ifndef BLCO_RUNS_H
-#define BLCO_RUNS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -169,5 +168,3 @@ int starts_found(const struct starts *s);
 bool starts_complete(const struct starts *s);
 
 struct starts_agreement starts_agreement(const struct starts *s);
-
-#endif

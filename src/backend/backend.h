@@ -5,8 +5,7 @@
  *
  * Besides the errors that a function names, a GPU can cause STATUS_MEMORY and STATUS_INTERNAL in
  * every function that returns a status. */
-#ifndef BLCO_BACKEND_H
-#define BLCO_BACKEND_H
+#pragma once
 
 #include "backend/backend_kind.h"
 #include "backend/operation_times.h"
@@ -230,5 +229,3 @@ enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, dou
 
 /* Frees all that the backend owns. Accepts a closed or zeroed *b. */
 void backend_close(struct backend *b);
-
-#endif

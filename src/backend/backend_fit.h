@@ -1,7 +1,6 @@
 /* The fit, and its error, from the terms that every backend has at the end of an iteration, or from
  * the residual; with momentum, also the decision on the next sweep. */
-#ifndef BLCO_BACKEND_FIT_H
-#define BLCO_BACKEND_FIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ void backend_residual_free(struct backend_residual *r);
 enum status backend_residual_fit(struct backend_residual *r, struct comm *c,
                                  enum precision precision, struct backend_fit *fit,
                                  struct error *error);
-
-#endif

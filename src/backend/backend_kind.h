@@ -1,7 +1,6 @@
 /* A kind of backend: what it does without a tensor, how it is opened, and the operations of an open
  * one. Callers use backend.h; only backend.c and backend_model.c call the operations. */
-#ifndef BLCO_BACKEND_KIND_H
-#define BLCO_BACKEND_KIND_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -266,5 +265,3 @@ void backend_wake_end(struct backend_wake *w);
 /* Makes the device ready and waits for it; for the host backend, does nothing. Errors of `wake` in
  * struct backend_kind. */
 enum status backend_wake_now(const struct backend_kind *kind, int device, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* What an open backend solves. The seam owns it, and the backend reads it where it stands, so that
  * what changes between sweeps or runs (weights of unlisted entries, ridges) need not be passed on.
  */
-#ifndef BLCO_BACKEND_PROBLEM_H
-#define BLCO_BACKEND_PROBLEM_H
+#pragma once
 
 #include "numerics/row_rules.h"
 #include "problem/problem.h"
@@ -32,5 +31,3 @@ double backend_penalty(const struct backend_problem *p, int mode, double sum, do
 /* The same from the weights (R) themselves. */
 double backend_penalty_of(const struct backend_problem *p, int mode, const double *lambda,
                           double counted);
-
-#endif

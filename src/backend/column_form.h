@@ -1,7 +1,6 @@
 /* The form in which a model leaves a backend: its columns have unit length, then get another order
  * and a divisor each, and entries that are no more than rounding become 0. */
-#ifndef BLCO_COLUMN_FORM_H
-#define BLCO_COLUMN_FORM_H
+#pragma once
 
 #include "model/ktensor_arrange.h"
 #include "numerics/precision.h"
@@ -34,5 +33,3 @@ struct column_form column_form_of(const struct model_form *form, int n, const do
 /* to (columns) = a row (columns) of this precision, in this form. */
 void column_form_row(const struct column_form *form, const void *row, enum precision precision,
                      uint64_t columns, double *to);
-
-#endif

@@ -1,7 +1,6 @@
 /* How long the operations of a backend take. An operation is timed by the host's clock where it is
  * done when its call returns, otherwise between two events in the backend's queue. */
-#ifndef BLCO_OPERATION_TIMES_H
-#define BLCO_OPERATION_TIMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ void operation_add(struct operation_clock *c, enum operation op, int mode);
 
 /* Waits for the queue, books what is in it, and puts event 0 at its end. */
 enum status operation_wait(struct operation_clock *c, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the functions of the seam keep of an open backend, for src/backend/backend*.c alone. */
-#ifndef BLCO_SEAM_H
-#define BLCO_SEAM_H
+#pragma once
 
 #include "backend/backend_kind.h"
 #include "backend/operation_times.h"
@@ -28,5 +27,3 @@ struct seam {
     struct last_operation last;
     struct floors floors;
 };
-
-#endif

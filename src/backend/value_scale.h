@@ -1,8 +1,7 @@
 /* Tensors whose values have squares or products beyond the range of numbers: a backend works on
  * such a tensor divided by a power of two, which changes no digit, and the weights are multiplied
  * by it in the end. CP-ALS is linear in the tensor, so factor matrices and fit stay the same. */
-#ifndef BLCO_VALUE_SCALE_H
-#define BLCO_VALUE_SCALE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ enum status value_scale_apply(struct coo *scaled, int *exponent, const struct co
 /* x[0..count) *= 2^exponent; exponent 0 leaves x unread. STATUS_NUMERICAL where a result is not
  * finite. */
 enum status value_scale_undo(double *x, uint64_t count, int exponent, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* A clock for measuring how long something takes; and, in words, how long some work took and how
  * fast it was. */
-#ifndef BLCO_CLOCK_H
-#define BLCO_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ const char *pace(double amount, const char *unit, double seconds, char *text);
 
 /* The same for bytes: " in 1.23 s, 456 MB/s of text", where `of` is " of text". */
 const char *pace_bytes(uint64_t bytes, const char *of, double seconds, char *text);
-
-#endif

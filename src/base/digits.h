@@ -1,6 +1,5 @@
 /* Decimal digits eight at a time, in one 64-bit word. */
-#ifndef BLCO_DIGITS_H
-#define BLCO_DIGITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ static inline int digits_upto_eight(const char *text, uint64_t *value)
     *value = word;
     return count;
 }
-
-#endif

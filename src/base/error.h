@@ -1,6 +1,5 @@
 /* What went wrong: a status, which is also the exit status, and one sentence for the user. */
-#ifndef BLCO_ERROR_H
-#define BLCO_ERROR_H
+#pragma once
 
 enum status {
     STATUS_OK = 0,
@@ -48,5 +47,3 @@ enum status error_append(struct error *error, const char *format, ...)
         if ((call) != STATUS_OK)                                                                   \
             goto label;                                                                            \
     } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* Maps a whole regular file into memory, read-only, and guards against files that become shorter
  * while they are mapped. */
-#ifndef BLCO_FILEMAP_H
-#define BLCO_FILEMAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ void filemap_close(struct filemap *map);
  * standard error and ends the process with `status`; elsewhere SIGBUS does what it did. Only main
  * calls this. */
 void map_guard_install(const char *program, int status);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads regular files by position into memory of the program's own. Such a copy stays as it was
  * judged, whatever others do to the file meanwhile; a map would change under its reader. */
-#ifndef BLCO_INFILE_H
-#define BLCO_INFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ int infile_read_bytes(int fd, void *bytes, size_t size, uint64_t offset);
 /* The whole file at `path` in a new array, aligned as of memory_array, that the caller frees with
  * memory_free; NULL on failure. STATUS_INPUT, STATUS_MEMORY. */
 char *infile_whole(const char *path, size_t *size, struct error *error);
-
-#endif

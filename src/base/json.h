@@ -1,7 +1,6 @@
 /* Writes JSON (RFC 8259) into memory: names and values in the order of the calls, indented, numbers
  * with the fewest digits that read back exactly. After the first failure calls do nothing. */
-#ifndef BLCO_JSON_H
-#define BLCO_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void json_end(struct json *j);
 
 /* Frees the text; accepts a zeroed one. */
 void json_free(struct json *j);
-
-#endif

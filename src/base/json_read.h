@@ -1,8 +1,7 @@
 /* Reads JSON (RFC 8259) by the library Jansson. Its functions take NULL for a value that is not
  * there, and json_string_value returns NULL for what is not a string, so that a chain of look-ups
  * needs no check before its end. */
-#ifndef BLCO_JSON_READ_H
-#define BLCO_JSON_READ_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ double json_number_of(const json_t *value);
 /* The same of a member of an object, and its text; NULL where it is none. */
 double json_number_at(const json_t *object, const char *name);
 const char *json_text_at(const json_t *object, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Arithmetic of whole numbers. */
-#ifndef BLCO_LEAST_H
-#define BLCO_LEAST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ static inline uint64_t even_cut(uint64_t n, int k, int parts)
     const uint64_t part = (uint64_t)k, all = (uint64_t)parts;
     return n / all * part + n % all * part / all;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory that this process may take, and sizes of caches, as the system reports them. */
-#ifndef BLCO_MACHINE_H
-#define BLCO_MACHINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ uint64_t memory_limits_process(void);
 /* The number after `key` in a file of "key value" text lines, or the file's first number where key
  * is empty; UINT64_MAX where there is none, as in a missing file or before the word "max". */
 uint64_t system_number(const char *path, const char *key);
-
-#endif

@@ -1,7 +1,6 @@
 /* Arrays whose size is checked for overflow, and a hook by which tests let the k-th allocation
  * fail. Every array of the program is allocated here and freed by memory_free. */
-#ifndef BLCO_MEMORY_H
-#define BLCO_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ int memory_hook_fired(void);
 /* For allocators of other memory, such as a GPU's: counts an allocation; true if the hook lets it
  * fail. */
 int memory_hook_fails(void);
-
-#endif

@@ -4,8 +4,7 @@
  * Measured against std::from_chars and std::to_chars of the C++ library, ns a number, ours /
  * theirs: parsing counts 4.3 / 6.3, values such as 2.37 6.5 / 7.1, 17 digits 19 / 13, denormals 243
  * / 16; printing the fewest digits 24-31 / 34-44. from_chars also refuses "+1". */
-#ifndef BLCO_NUMBER_H
-#define BLCO_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ const char *number_size(uint64_t bytes, char *text);
 
 /* `bytes`, which is 0 or more, as a whole number; UINT64_MAX where it does not fit. */
 uint64_t number_whole(double bytes);
-
-#endif

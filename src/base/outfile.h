@@ -1,7 +1,6 @@
 /* Output files that appear whole or not at all: written in the folder of the final name, without a
  * name or under a temporary one, then synced and renamed. */
-#ifndef BLCO_OUTFILE_H
-#define BLCO_OUTFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ struct outfile_extent {
  * file. The first error of any thread wins, and the threads leave the rest. STATUS_OUTPUT. */
 enum status outfile_write_extents(const struct outfile_extent *extents, int count,
                                   struct error *error);
-
-#endif

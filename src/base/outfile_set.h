@@ -18,8 +18,7 @@
  * names are to be renamed, and files that are gone are to lose their names. After the text line
  * "back", which follows a failure, the old files count. In the end the log is emptied. The process
  * that takes the lock next finishes what a killed process has begun. */
-#ifndef BLCO_OUTFILE_SET_H
-#define BLCO_OUTFILE_SET_H
+#pragma once
 
 #include <stddef.h>
 
@@ -67,5 +66,3 @@ enum status outfile_set_replace(struct stem_lock *lock, struct outfile *files, i
  * `log` is the stem's log (stem_lock_read). The caller frees *path. STATUS_MEMORY. */
 enum status outfile_set_find(char **path, const char *log, const char *stem, const char *suffix,
                              struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* Pages of arrays that a program writes later: the system clears a page when it is first written,
  * which takes longer than writing a large array. Additional threads write to the pages while the
  * program waits for something else. */
-#ifndef BLCO_PAGE_TOUCH_H
-#define BLCO_PAGE_TOUCH_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,5 +40,3 @@ void page_touch_now(struct page_touch *p);
 
 /* Ends the threads, whether they are done or not. Accepts one that was not started. */
 void page_touch_end(struct page_touch *p);
-
-#endif

@@ -2,8 +2,7 @@
  * place; elsewhere a text line at the end of each stage, and within a long stage one after 10
  * seconds and more at intervals that double, up to 10 minutes. Control characters are
  * shown as printable() shows them. A NULL progress, or a quiet one, shows nothing. */
-#ifndef BLCO_PROGRESS_H
-#define BLCO_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -55,5 +54,3 @@ void progress_note(struct progress *p, const char *format, ...)
 
 /* Clears an unfinished text line; to be called before anything else is printed. */
 void progress_clear(struct progress *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parallel stable radix sort of 64-bit keys that each carry 64 bits along. */
-#ifndef BLCO_RADIX_SORT_H
-#define BLCO_RADIX_SORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ struct sort_keys {
  * leaves `to` undefined. */
 enum status radix_sort_moved(const struct sort_keys *keys, struct pairs from, struct pairs to,
                              uint64_t n, struct error *error);
-
-#endif

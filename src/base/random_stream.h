@@ -3,8 +3,7 @@
  * random_stream_at begins a stream, random_next draws from a stream, and random_mix is the step
  * that both use. Numbers choose the stream, so what a thread draws depends on its part of the work
  * alone. random_unit.h turns draws into numbers of the unit interval. */
-#ifndef BLCO_RANDOM_STREAM_H
-#define BLCO_RANDOM_STREAM_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ static inline double random_normal(uint64_t seed, uint64_t high, uint64_t low)
     double radius = sqrt(-2 * log(random_inner(word[0])));
     return radius * cos(2 * acos(-1) * random_uniform(word[1]));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Libraries that are loaded when they are first needed: a program that does not need a library runs
  * without it. */
-#ifndef BLCO_SHARED_LIBRARY_H
-#define BLCO_SHARED_LIBRARY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void *shared_library_open(const struct shared_library *library, struct error *er
  * whose pointer is then NULL; NULL where it has all of them. */
 const char *shared_library_bind(void *library, const struct library_function *functions,
                                 size_t count);
-
-#endif

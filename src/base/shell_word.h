@@ -1,6 +1,5 @@
 /* Words of command lines that a user may copy from a message or a page into a shell. */
-#ifndef BLCO_SHELL_WORD_H
-#define BLCO_SHELL_WORD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  * letters, digits and a few marks only, else in single quotes, or as $'...' where a character
  * cannot be shown (utf8.h). "..." where the word has no room. Returns word. */
 const char *shell_word(const char *text, char *word, size_t size);
-
-#endif

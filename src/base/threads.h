@@ -1,8 +1,7 @@
 /* The threads of OpenMP. A constructor sets how long an idle thread looks for work before it
  * sleeps: a few times as long as sleeping and waking take, because a busy machine has other work
  * for the core. OMP_WAIT_POLICY and GOMP_SPINCOUNT override it. */
-#ifndef BLCO_THREADS_H
-#define BLCO_THREADS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -19,5 +18,3 @@ enum status threads_check_first(struct error *error);
 /* Loads the library that a thread needs to end, OpenMP's too. Otherwise a thread that ends when
  * memory or files have run out would abort the program. STATUS_MEMORY. */
 enum status threads_can_end(struct error *error);
-
-#endif

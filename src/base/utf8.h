@@ -1,6 +1,5 @@
 /* Characters in UTF-8 (RFC 3629), and which of them can be shown. */
-#ifndef BLCO_UTF8_H
-#define BLCO_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ const char *printable(const char *text, char *copy, size_t size);
 /* The bytes of the longest beginning of `text` that ends with a whole character and has no more
  * than `most` characters. `text` is a copy made by printable(). */
 size_t printable_cut(const char *text, size_t most);
-
-#endif

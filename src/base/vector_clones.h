@@ -1,7 +1,6 @@
 /* VECTOR_CLONES before a function of plain loops compiles it once more for each of the longer
  * vectors of x86 processors; the loader takes the version that suits the processor. */
-#ifndef BLCO_VECTOR_CLONES_H
-#define BLCO_VECTOR_CLONES_H
+#pragma once
 
 #include <stdint.h> /* any header of the C library: it defines __GLIBC__ */
 
@@ -12,6 +11,4 @@
 #define VECTOR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define VECTOR_CLONES
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* Words that stand for values: in options, help, messages and records. */
-#ifndef BLCO_WORDS_H
-#define BLCO_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void words_append(char *list, size_t size, const char *word);
 /* Appends all words, with `between` between them, but `last` before the last one. */
 void words_list(char *list, size_t size, const struct word *words, const char *between,
                 const char *last);
-
-#endif

@@ -1,7 +1,6 @@
 /* Measures, on one backend, MTTKRP of every mode with every conflict resolution, and ALS
  * iterations. Every result is verified before it is timed. Implemented in bench_run.c. */
-#ifndef BLCO_BENCH_H
-#define BLCO_BENCH_H
+#pragma once
 
 #include <stdio.h>
 
@@ -166,5 +165,3 @@ void bench_table(FILE *stream, const struct bench_result *r);
 /* Prints the grid, the measurements of each rank, and the predictions of the model. order: of the
  * tensor. */
 void bench_table_ranks(FILE *stream, const struct bench_ranks *ranks, int order);
-
-#endif

@@ -1,7 +1,6 @@
 /* Some rows of M straight from the definition of MTTKRP, in double precision, to verify MTTKRP: one
  * pass over the nonzeros, in pieces, from memory or from their .blco file. */
-#ifndef BLCO_BENCH_REFERENCE_H
-#define BLCO_BENCH_REFERENCE_H
+#pragma once
 
 #include "backend/backend.h"
 #include "ranks/rank_tensor.h"
@@ -37,5 +36,3 @@ double bench_tolerance(enum precision precision, enum conflict conflict, uint64_
 
 /* Accepts an empty *f. */
 void bench_reference_free(struct bench_reference *f);
-
-#endif

@@ -1,8 +1,7 @@
 /* Checkpoints: the state of an ALS run in a file, from which another run resumes. The file has the
  * rows of the whole tensor, whatever the number of ranks. Implemented in checkpoint_read.c
  * and checkpoint_write.c. */
-#ifndef BLCO_CHECKPOINT_H
-#define BLCO_CHECKPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -309,5 +308,3 @@ enum status checkpoint_output_end(struct checkpoint_output *o, struct error *err
 
 /* Leaves the file to the caller; accepts a zeroed one. */
 void checkpoint_output_free(struct checkpoint_output *o);
-
-#endif

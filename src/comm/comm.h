@@ -5,8 +5,7 @@
  * comm_abort: every operation of the other ranks, even one that already waits, then returns that
  * rank's status and reason, or the engine ends the other processes. An operation that finds no
  * memory aborts by itself. Implemented in comm.c and comm_threads.c. */
-#ifndef BLCO_COMM_H
-#define BLCO_COMM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -149,5 +148,3 @@ typedef enum status comm_work(struct comm *c, void *context, struct error *error
  * error is that of the lowest rank that has a message. STATUS_MEMORY also where a thread cannot be
  * started. */
 enum status comm_run_team(int size, comm_work *work, void *context, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* How engines add the ranks' numbers: always in the order of the ranks, so that a sum has the same
  * bits on every rank and on every engine. */
-#ifndef BLCO_COMM_ADD_H
-#define BLCO_COMM_ADD_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -25,5 +24,3 @@ static inline void comm_add_up(double *to, void *const *array, int size, uint64_
         memcpy(to + done, total, length * sizeof *total);
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The interface of the plugin blco-mpi.so: one object, comm_plugin. The plugin uses functions of
  * the program and must be of the same version. Implemented in comm_mpi.c. */
-#ifndef BLCO_COMM_PLUGIN_H
-#define BLCO_COMM_PLUGIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ struct comm_plugin {
 };
 
 extern const struct comm_plugin comm_plugin __attribute__((visibility("default")));
-
-#endif

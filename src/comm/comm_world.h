@@ -1,8 +1,7 @@
 /* The processes that a launcher (mpirun, srun) has started to work together. Their number is in the
  * environment; MPI itself is in a plugin, the shared object blco-mpi.so, so that a process without
  * others never loads MPI. */
-#ifndef BLCO_COMM_WORLD_H
-#define BLCO_COMM_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ enum status comm_world(struct comm **c, double patience, struct error *error);
  * process. A process that does not print waits half a second here unless comm_world has succeeded,
  * because a launcher may end all processes as soon as one fails. */
 bool comm_world_tells(struct error *error);
-
-#endif

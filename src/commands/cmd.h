@@ -1,6 +1,5 @@
 /* The commands of the program. Implemented in cmd.c, and in cmd_*.c, a file for each command. */
-#ifndef BLCO_CMD_H
-#define BLCO_CMD_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ const struct command *command_find(const char *name, struct error *error);
 
 /* Prints what `blco --help` prints. */
 void command_usage(FILE *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of a command are to it: no output may be an input, or another output. */
-#ifndef BLCO_FILE_ROLES_H
-#define BLCO_FILE_ROLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -72,5 +71,3 @@ enum status file_roles_check(struct file_roles *f, struct error *error);
 
 /* Accepts an empty *f. */
 void file_roles_free(struct file_roles *f);
-
-#endif

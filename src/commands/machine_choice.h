@@ -1,6 +1,5 @@
 /* Which backend and which GPUs a command works on. */
-#ifndef BLCO_MACHINE_CHOICE_H
-#define BLCO_MACHINE_CHOICE_H
+#pragma once
 
 #include "backend/backend_kind.h"
 #include "commands/options/cmd_common.h"
@@ -28,5 +27,3 @@ enum status machine_choose_again(struct machine_choice *c, const struct error *w
  * to do meanwhile. *kind is NULL on failure; why_not may be NULL. */
 enum status machine_choose_now(struct cmd_common *common, const struct backend_kind **kind,
                                struct error *why_not, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Entries of a tensor's file, some at a time, and where they are in a model: the file may be larger
  * than memory, unless it is CSV. */
-#ifndef BLCO_MODEL_ENTRIES_H
-#define BLCO_MODEL_ENTRIES_H
+#pragma once
 
 #include "commands/options/cmd_common.h"
 #include "formats/names/name_match.h"
@@ -55,5 +54,3 @@ const struct labels *model_entries_names(const struct model_entries *e);
 
 /* Accepts an empty one. */
 void model_entries_close(struct model_entries *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* The entries of a tensor's file beside a model: its values there, and how far those of the file
  * are from them. */
-#ifndef BLCO_MODEL_RESIDUALS_H
-#define BLCO_MODEL_RESIDUALS_H
+#pragma once
 
 #include "commands/model_entries.h"
 #include "report/residuals.h"
@@ -54,5 +53,3 @@ struct residual_view model_residuals_view(const struct model_residuals *m);
 
 /* Frees what was opened and found; what the caller has set stays. Accepts a zeroed one. */
 void model_residuals_free(struct model_residuals *m);
-
-#endif

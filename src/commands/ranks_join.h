@@ -1,7 +1,6 @@
 /* How the processes that a launcher has started begin to work together: they meet, and compare what
  * each of them was asked for. */
-#ifndef BLCO_RANKS_JOIN_H
-#define BLCO_RANKS_JOIN_H
+#pragma once
 
 #include "comm/comm.h"
 #include "commands/options/cli.h"
@@ -46,5 +45,3 @@ struct rank_request rank_split(const struct cmd_common *common, const struct bac
  * and of device_comm_init. */
 enum status rank_meet(struct device_comm **devices, const struct backend_kind *kind,
                       const struct rank_place *place, struct comm *c, struct error *error);
-
-#endif

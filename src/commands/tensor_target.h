@@ -1,7 +1,6 @@
 /* The file that a command writes a tensor, or a model's values, to: an existing file is replaced
  * only where the user says so, and never the file that the command reads. */
-#ifndef BLCO_TENSOR_TARGET_H
-#define BLCO_TENSOR_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -82,5 +81,3 @@ enum status tensor_maps_commit(struct tensor_maps *m, struct error *error);
 
 /* Deletes what was not committed, and frees the names. Accepts zeros. */
 void tensor_maps_free(struct tensor_maps *m);
-
-#endif

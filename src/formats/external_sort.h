@@ -1,8 +1,7 @@
 /* Sorts entries into alto order, cleans them as coo_clean() does, and writes them to a .blco file.
  * Entries that memory does not hold are sorted piece by piece, spilled to a file on disk, and
  * merged (external merge sort). */
-#ifndef BLCO_EXTERNAL_SORT_H
-#define BLCO_EXTERNAL_SORT_H
+#pragma once
 
 #include "base/outfile.h"
 #include "base/progress.h"
@@ -60,5 +59,3 @@ enum status external_sort_write(struct external_sort *s, struct coo *last,
 
 /* Deletes the spill file. Accepts an empty *s. */
 void external_sort_free(struct external_sort *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* Tensor files of every format: FROSTT text and CSV, plain or gzip, .blco, and NumPy arrays. Their
  * contents show which format they have; of CSV the name or an option may say so as well, of NumPy
  * arrays the name does. */
-#ifndef BLCO_TENSOR_FILE_H
-#define BLCO_TENSOR_FILE_H
+#pragma once
 
 #include "base/progress.h"
 #include "formats/blco/blco_pieces.h"
@@ -80,5 +79,3 @@ enum status tensor_writer_commit(struct tensor_writer *w, struct line_writer_rep
 
 /* Deletes a file that was not committed. Accepts an empty *w. */
 void tensor_writer_free(struct tensor_writer *w);
-
-#endif

@@ -2,8 +2,7 @@
  * arguments give the same tensor whatever the number of threads.
  *
  * Implemented in generate_spec.c, generate_skewed.c and generate_planted.c. */
-#ifndef BLCO_GENERATE_H
-#define BLCO_GENERATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -161,5 +160,3 @@ static inline uint64_t permutation_apply(const struct permutation *p, uint64_t x
     } while (x >= p->length);
     return x;
 }
-
-#endif

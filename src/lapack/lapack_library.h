@@ -1,8 +1,7 @@
 /* LAPACK and OpenBLAS, loaded when they are first needed: OpenBLAS starts its threads when it is
  * loaded, which may never return under a limit of memory. It is loaded with one thread, because
  * blco has threads of its own. */
-#ifndef BLCO_LAPACK_LIBRARY_H
-#define BLCO_LAPACK_LIBRARY_H
+#pragma once
 
 #include <lapacke.h>
 
@@ -26,5 +25,3 @@ const struct lapack_library *lapack_library(struct error *error);
 
 void lapack_library_enter(void);
 void lapack_library_leave(void);
-
-#endif

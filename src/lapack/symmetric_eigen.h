@@ -1,6 +1,5 @@
 /* Eigenvalues and eigenvectors of a small symmetric matrix. */
-#ifndef BLCO_SYMMETRIC_EIGEN_H
-#define BLCO_SYMMETRIC_EIGEN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@
  * eigenvectors. STATUS_NUMERICAL where LAPACK finds none, STATUS_MEMORY; errors of lapack_library.
  */
 enum status symmetric_eigen(double *v, uint64_t n, double *w, struct error *error);
-
-#endif

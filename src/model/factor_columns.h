@@ -1,7 +1,6 @@
 /* Operations on the columns of a tall row-major matrix, by all OpenMP threads. Results do not
  * depend on the number of threads. */
-#ifndef BLCO_FACTOR_COLUMNS_H
-#define BLCO_FACTOR_COLUMNS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ void factor_columns_multiply(const double *a, uint64_t rows, uint64_t rank, cons
  * permutation. `buffer` is scratch, a row for each thread (omp_get_max_threads() x R). */
 void factor_columns_rearrange(double *a, uint64_t rows, uint64_t rank, const uint64_t *from,
                               const double *divisor, double *buffer);
-
-#endif

@@ -1,7 +1,6 @@
 /* A fit for people: with the digits that are known, and never rounded to 1; and the share that a
  * model of this fit explains. */
-#ifndef BLCO_FIT_TEXT_H
-#define BLCO_FIT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ const char *fit_text(double fit, double noise, int digits, char *text);
  * "all but 3.1e-09 of ..." where that would round to 100 %, "nothing of ..." below 0. Returns text.
  */
 const char *fit_share_text(double fit, bool counts, char *text);
-
-#endif

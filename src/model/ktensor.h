@@ -1,7 +1,6 @@
 /* The CP model (Kruskal tensor): X ~ sum over r of lambda[r] A_1(:,r) o A_2(:,r) o ... o A_N(:,r),
  * o being the outer product. Implemented in ktensor.c and ktensor_arrange.c. */
-#ifndef BLCO_KTENSOR_H
-#define BLCO_KTENSOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -129,5 +128,3 @@ void carried_copy(struct carried *to, const struct carried *from, int order, uin
 
 /* Accepts an empty one. */
 void carried_free(struct carried *c);
-
-#endif

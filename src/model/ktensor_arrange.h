@@ -1,6 +1,5 @@
 /* Arranging a model of which only some rows are here, such as the rows of one of several ranks. */
-#ifndef BLCO_KTENSOR_ARRANGE_H
-#define BLCO_KTENSOR_ARRANGE_H
+#pragma once
 
 #include "model/factor_columns.h"
 #include "model/ktensor.h"
@@ -53,5 +52,3 @@ void arrangement_take(struct arrangement *a, struct ktensor *k);
 
 /* Accepts an empty one. */
 void arrangement_free(struct arrangement *a);
-
-#endif

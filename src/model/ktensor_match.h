@@ -1,6 +1,5 @@
 /* Which components of two models belong together, and how alike they are. */
-#ifndef BLCO_KTENSOR_MATCH_H
-#define BLCO_KTENSOR_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ enum status ktensor_score(const struct ktensor *a, const struct ktensor *b, int 
  * problems, Computing 38, 1987). The sum is the largest up to rounding. STATUS_MEMORY. */
 enum status assignment_solve(const double *score, uint64_t rows, uint64_t columns, uint64_t *column,
                              struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Moving bits from one 64-bit word to another, the same code on the host and on the device. Every
  * change of layout (coordinates to a line, a line to an index) is a table of such moves. */
-#ifndef BLCO_BIT_MOVE_H
-#define BLCO_BIT_MOVE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ BIT_MOVE_FUNCTION uint64_t bit_move_apply(struct bit_move m, uint64_t from)
 {
     return (from << m.rotation | from >> ((64 - m.rotation) & 63)) & m.mask;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Powers of two that bring a column near one: its largest entry, so that no sum of squares
  * overflows or underflows, or its norm. Multiplying by them rounds nothing. The same on the host
  * and on the device. */
-#ifndef BLCO_COLUMN_SCALE_H
-#define BLCO_COLUMN_SCALE_H
+#pragma once
 
 #include <math.h>
 
@@ -29,5 +28,3 @@ COLUMN_FUNCTION double column_unit_scale(double v)
     frexp(v, &doubled);
     return ldexp(1.0, -(doubled >= 0 ? doubled / 2 : -((1 - doubled) / 2)));
 }
-
-#endif

@@ -2,8 +2,7 @@
  * the host and on the device. A number is the sum of two doubles, of which `low` is what rounding
  * took from `high` (T. J. Dekker: A floating-point technique for extending the available precision,
  * Numerische Mathematik 18, 1971). Relative errors are a few times 2^-104. */
-#ifndef BLCO_DOUBLE_DOUBLE_H
-#define BLCO_DOUBLE_DOUBLE_H
+#pragma once
 
 #ifdef __CUDACC__
 #define DOUBLE_DOUBLE_FUNCTION     static __host__ __device__ __forceinline__
@@ -85,5 +84,3 @@ DOUBLE_DOUBLE_FUNCTION struct double_double dd_weighed_misfit(double x, struct d
     struct double_double off = dd_add(m, minus);
     return x == x ? dd_add(dd_product(off, off), as_unlisted) : as_unlisted;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* How fibers are counted by a sample. The nonzeros of a fiber along a mode agree in all other
  * coordinates. These are hashed; one hash in 2^skipped marks a bit of a map. How many bits are
  * marked says how many fibers there are, about (plan/tile_choice.h). */
-#ifndef BLCO_FIBER_SAMPLE_H
-#define BLCO_FIBER_SAMPLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ RANDOM_FUNCTION uint32_t fiber_bit(uint64_t hash)
 {
     return (uint32_t)(hash >> (64 - FIBER_MAP_BITS));
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The fit of a model, how much rounding may have changed it, and the objective, from the terms that
  * are there at the end of an iteration: the same code, and the same bits, on the host and on the
  * device. */
-#ifndef BLCO_FIT_TERMS_H
-#define BLCO_FIT_TERMS_H
+#pragma once
 
 #include <float.h>
 #include <math.h>
@@ -128,5 +127,3 @@ ROUNDED_FUNCTION double fit_slack(enum precision precision)
 {
     return precision == PRECISION_SINGLE ? FIT_SLACK_SINGLE : FIT_SLACK_DOUBLE;
 }
-
-#endif

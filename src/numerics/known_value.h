@@ -1,6 +1,5 @@
 /* Values of entries that may be unknown, which are NaN. */
-#ifndef BLCO_KNOWN_VALUE_H
-#define BLCO_KNOWN_VALUE_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -15,5 +14,3 @@ static inline double known_value(double value)
     memcpy(&value, &bits, sizeof value);
     return value;
 }
-
-#endif

@@ -26,8 +26,7 @@
  *
  * Components that cancel each other have large weights, and rounding then hides what a sweep has
  * gained (fit_is_blind). Such a fit decides nothing; the fit from the residual does. */
-#ifndef BLCO_MOMENTUM_STEP_H
-#define BLCO_MOMENTUM_STEP_H
+#pragma once
 
 #include <math.h>
 
@@ -108,5 +107,3 @@ ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double o
     step.before = -b;
     return step;
 }
-
-#endif

@@ -28,8 +28,7 @@
  * The weights of a model that was only loaded say nothing yet. Therefore the first update first
  * multiplies each row b of B by the alpha that fits the row m of M best: alpha = m b' / (b V b'),
  * or 0 where that is negative. */
-#ifndef BLCO_NONNEG_H
-#define BLCO_NONNEG_H
+#pragma once
 
 #include <float.h>
 #include <math.h>
@@ -68,5 +67,3 @@ static inline void nonneg_floors(const struct nonneg_update *u, uint64_t rank, d
         floor[r] = u->diagonal[r] >= DBL_MIN ? least_entry * fmax(fabs(u->lambda[r]), least) : 0;
     }
 }
-
-#endif

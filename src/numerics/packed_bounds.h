@@ -2,8 +2,7 @@
  * same code on the host and on the device. It adds to each coordinate what its mode's length lacks
  * to a power of two; a coordinate that is beyond the length then carries out of its place. A carry
  * into another place does no harm: the coordinate that it comes from is beyond already. */
-#ifndef BLCO_PACKED_BOUNDS_H
-#define BLCO_PACKED_BOUNDS_H
+#pragma once
 
 #include "numerics/packed_group.h"
 
@@ -40,5 +39,3 @@ PACKED_FUNCTION int packed_mode_beyond(const struct packed_layout *l, const uint
     }
     return 0;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * The group's bytes are 32-bit words: fields of low_bits bits, from the lowest bit of the first
  * word on; from the next whole word on the values' fields of value_bits bits; from the next whole
  * word on the bit vector of upper_words words. */
-#ifndef BLCO_PACKED_GROUP_H
-#define BLCO_PACKED_GROUP_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -132,5 +131,3 @@ struct packed_layout {
 struct packed_spread {
     uint64_t nibble[PACKED_NIBBLES][16][PACKED_WORDS];
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* How many bytes nonzeros take at most when they are packed: in segments, each with the table of
  * its groups and then the groups themselves (packed_group.h). */
-#ifndef BLCO_PACKED_SIZE_H
-#define BLCO_PACKED_SIZE_H
+#pragma once
 
 #include "numerics/packed_group.h"
 
@@ -44,5 +43,3 @@ static inline uint64_t packed_size_at_most(int line_bits, uint64_t nnz, uint64_t
     return nnz * (low + 64) / 8 + groups * (4 + 64 + blco_group_stride(line_bits)) +
            (full + (rest > 0)) * BLCO_SEGMENT_ALIGN;
 }
-
-#endif

@@ -34,8 +34,7 @@
  * Journal on Matrix Analysis and Applications 33, 2012), fix the components of such rows before the
  * others have formed: where most rows were short, runs from the same starts ended .1 to .5 nats a
  * nonzero lower in likelihood. */
-#ifndef BLCO_POISSON_TERM_H
-#define BLCO_POISSON_TERM_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -327,5 +326,3 @@ ROUNDED_FUNCTION double poisson_perfect(double x)
     const double of_y = -series * z - log(2 * 3.14159265358979323846 * y) / 2;
     return y == x ? of_y : of_y + log(product) - (y * log(y) - y) + (x * log(x) - x);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The precision of the entries of factor matrices and of the values of nonzeros, on the host and on
  * the device, in C and CUDA C++. */
-#ifndef BLCO_PRECISION_H
-#define BLCO_PRECISION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ static inline uint64_t precision_bytes(enum precision precision)
 {
     return precision == PRECISION_SINGLE ? sizeof(float) : sizeof(double);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Counter-based random numbers: random_words computes any of them alone, without state, on any
  * thread or device. random_unit.h turns words into numbers of the unit interval. */
-#ifndef BLCO_RANDOM_COUNTER_H
-#define BLCO_RANDOM_COUNTER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ RANDOM_FUNCTION void random_model_words(uint64_t seed, int n, uint64_t pair, uin
 {
     random_words(seed, (uint64_t)n << 56 | pair, row, word);
 }
-
-#endif

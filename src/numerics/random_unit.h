@@ -1,7 +1,6 @@
 /* Random bits to real numbers of the unit interval: random_uniform and random_inner, for the words
  * of random_counter.h and of random_stream.h. The same bits on the host and on the device. */
-#ifndef BLCO_RANDOM_UNIT_H
-#define BLCO_RANDOM_UNIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ RANDOM_FUNCTION double random_inner(uint64_t bits)
 {
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* For code that is to give the same bits on the host and on the device: what marks its functions,
  * and products that no compiler fuses with a later sum. */
-#ifndef BLCO_ROUNDED_H
-#define BLCO_ROUNDED_H
+#pragma once
 
 #ifdef __CUDACC__
 #define ROUNDED_FUNCTION static __host__ __device__ __forceinline__
@@ -18,5 +17,3 @@ ROUNDED_FUNCTION double rounded_product(double a, double b)
     return a * b;
 #endif
 }
-
-#endif

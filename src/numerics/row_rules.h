@@ -1,7 +1,6 @@
 /* How the rows of a mode are solved, for host and device code: what the problem asks (the seam's
  * backend_problem.h makes it), and what follows for an entry. */
-#ifndef BLCO_ROW_RULES_H
-#define BLCO_ROW_RULES_H
+#pragma once
 
 #include <math.h>
 
@@ -54,5 +53,3 @@ ROUNDED_FUNCTION double prox(double wanted, double old, struct prox_rule rule)
     const double least = (rule.keeps - 1) * old;
     return wanted > least ? wanted : least;
 }
-
-#endif

@@ -14,8 +14,7 @@
  *
  * with c = v x - (v - h) m and w = v - h. Near a minimum, where d is small, rounding changes d by
  * little of d, not of a. */
-#ifndef BLCO_ROW_TERM_H
-#define BLCO_ROW_TERM_H
+#pragma once
 
 #include <math.h>
 
@@ -113,5 +112,3 @@ ROUNDED_FUNCTION struct component_term component_term_of(double x, double m, dou
     t.lost = rates ? 0 : 2 * xy - w * y * (2 * m - y);
     return t;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The number of thread blocks of a launch. */
-#ifndef BLCO_THREAD_BLOCKS_CUH
-#define BLCO_THREAD_BLOCKS_CUH
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ inline unsigned thread_blocks(uint64_t items, uint64_t per_block, uint64_t most 
     uint64_t blocks = (items + per_block - 1) / per_block;
     return static_cast<unsigned>(blocks < most ? blocks : most);
 }
-
-#endif

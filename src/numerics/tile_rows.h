@@ -1,6 +1,5 @@
 /* How rows of factor matrices fill a tile in the shared memory of a multiprocessor. */
-#ifndef BLCO_TILE_ROWS_H
-#define BLCO_TILE_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ static inline uint32_t tile_rows(uint64_t vectors)
 {
     return TILE_BYTES / (tile_panel(vectors) * VECTOR_BYTES);
 }
-
-#endif

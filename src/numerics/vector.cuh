@@ -1,6 +1,5 @@
 /* 16-byte vectors of double or float: the unit in which rows of factor matrices are moved. */
-#ifndef BLCO_VECTOR_CUH
-#define BLCO_VECTOR_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -68,5 +67,3 @@ __device__ __forceinline__ void atomic_add(float4 *to, float4 a)
     atomicAdd(&to->w, a.w);
 #endif
 }
-
-#endif

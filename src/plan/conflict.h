@@ -1,7 +1,6 @@
 /* Conflict resolution: how the additions of several threads to the same row of M are kept apart,
  * and which resolution each mode gets (BLCO paper, section 5). */
-#ifndef BLCO_CONFLICT_H
-#define BLCO_CONFLICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ enum conflict conflict_on_alto(enum conflict c);
  * CONFLICT_REGISTER. */
 void conflict_assign(enum conflict *conflict, const struct shape *shape, int replicas,
                      enum conflict on_alto, uint64_t short_mode);
-
-#endif

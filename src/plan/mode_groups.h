@@ -11,8 +11,7 @@
  * on the factors of the other groups only, so P serves all modes of the group, one after the other.
  * Where tuples are few against nonzeros, N passes over the nonzeros become one pass per group, and
  * a pass gathers one row per group instead of one per mode. */
-#ifndef BLCO_MODE_GROUPS_H
-#define BLCO_MODE_GROUPS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -103,5 +102,3 @@ enum status mode_groups_apply(struct grouped_tensor *grouped, const struct mode_
 
 /* Frees what *g owns; accepts an empty *g. */
 void grouped_tensor_free(struct grouped_tensor *g);
-
-#endif

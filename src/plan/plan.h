@@ -3,8 +3,7 @@
  * request says what the user wants and what the machine has; a plan is the decision and never
  * changes; struct backend_built says what was built after all. Implemented in plan.c
  * and plan_describe.c. */
-#ifndef BLCO_PLAN_H
-#define BLCO_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -164,5 +163,3 @@ void plan_describe(const struct plan *plan, const struct mode_groups *groups, ch
 /* Says in text[0..size) what does not fit where, for a plan that does not fit: "factors of 12.3 GB
  * do not fit into the 8.00 GB of memory that may be used". */
 void plan_obstacle(const struct plan *plan, char *text, uint64_t size);
-
-#endif

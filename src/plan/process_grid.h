@@ -2,8 +2,7 @@
  * Karypis: A medium-grained algorithm for distributed sparse tensor factorization, IPDPS 2016):
  * mode n is cut into parts[n] ranges of rows, and a rank has the nonzeros whose every coordinate
  * lies in its ranges. These are an ordinary tensor, of the lengths of the ranges. */
-#ifndef BLCO_PROCESS_GRID_H
-#define BLCO_PROCESS_GRID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ int process_grid_rank(const struct process_grid *g, const uint32_t *index);
 
 /* "2x2x1" into text[0..size). */
 void process_grid_name(const int *parts, int order, char *text, uint64_t size);
-
-#endif

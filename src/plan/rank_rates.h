@@ -1,8 +1,7 @@
 /* How fast ranks work and exchange rows, from recorded measurements and, for networks, from
  * assumptions (rank_rates.c). A grid of ranks is chosen by these where nothing has been measured.
  */
-#ifndef BLCO_RANK_RATES_H
-#define BLCO_RANK_RATES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ struct rank_machine {
  * sweeps took between half and twice the seconds that follow. */
 void rank_rates(struct grid_request *request, const struct shape *shape,
                 const struct rank_machine *machine);
-
-#endif

@@ -1,8 +1,7 @@
 /* When it pays to build replicas of a streamed tensor, an ordering `mode n` for each mode (building
  * replicas takes about as long as a few sweeps, and makes later sweeps shorter), and in which
  * pieces a replica is built from another ordering. */
-#ifndef BLCO_REPLICA_CHOICE_H
-#define BLCO_REPLICA_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ uint32_t replica_pieces_begin(const struct replica_pieces *p, uint64_t i);
  * ascending. Returns how many there are. */
 uint64_t replica_pieces_batches(const struct replica_pieces *p, uint64_t i,
                                 const struct batch_rows *batches, uint64_t *list);
-
-#endif

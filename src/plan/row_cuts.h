@@ -1,6 +1,5 @@
 /* Cuts the rows of a mode into ranges of consecutive rows with about as many nonzeros each. */
-#ifndef BLCO_ROW_CUTS_H
-#define BLCO_ROW_CUTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ uint64_t row_cuts_longest(const uint64_t *cut, int parts);
 /* The range that has the row; if empty ranges begin at the row, too, the last one that begins
  * there. */
 int row_cuts_range(const uint64_t *cut, int parts, uint64_t row);
-
-#endif

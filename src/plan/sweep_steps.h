@@ -3,8 +3,7 @@
  * mode groups (mode_groups.h), the orderings are those of the reduced tensor, which has a mode for
  * each group, and the tuples of a group of several modes are a small tensor. A backend only
  * executes the steps. */
-#ifndef BLCO_SWEEP_STEPS_H
-#define BLCO_SWEEP_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ void sweep_changed(struct sweep *s, int mode);
 
 /* From now on no table counts as current. */
 void sweep_restart(struct sweep *s);
-
-#endif

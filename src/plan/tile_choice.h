@@ -1,7 +1,6 @@
 /* Whether MTTKRP of a mode works in tiles of shared memory (kernels/mttkrp/tiles.h) or of the L2
  * cache, and on which. */
-#ifndef BLCO_TILE_CHOICE_H
-#define BLCO_TILE_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -102,5 +101,3 @@ bool fiber_choice_open(int order, const bool *ordered, const struct tile *tile);
  * mode, the number of fibers along it. */
 int fiber_lowest(int mode, const struct tile *tile, const struct shape *shape,
                  const double *fibers);
-
-#endif

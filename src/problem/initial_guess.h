@@ -1,6 +1,5 @@
 /* What a run starts from. */
-#ifndef BLCO_INITIAL_GUESS_H
-#define BLCO_INITIAL_GUESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ void ktensor_drop_signs(struct ktensor *k, int n);
 
 /* Replaces each of a[0..count) by its magnitude. */
 void entries_drop_signs(double *a, uint64_t count);
-
-#endif

@@ -2,8 +2,7 @@
  * nothing else names a loss. Implemented in loss.c (the table), loss_squares.c, loss_poisson.c,
  * loss_binary.c and loss_zero_truncated.c; the arithmetic that GPUs share is in numerics/row_term.h
  * and numerics/poisson_term.h. */
-#ifndef BLCO_LOSS_H
-#define BLCO_LOSS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -171,5 +170,3 @@ const struct loss *loss_of_word(const char *word);
 
 /* Whether a number, from a file, is a loss. */
 bool loss_is_known(unsigned number);
-
-#endif

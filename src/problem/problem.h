@@ -1,6 +1,5 @@
 /* What the user asks of a decomposition, decided once. */
-#ifndef BLCO_PROBLEM_H
-#define BLCO_PROBLEM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -152,5 +151,3 @@ const char *problem_word(const struct problem *p, const struct problem_choice *c
 
 /* text = what --unlisted takes for *u: zero, unknown or a number. Returns text. */
 const char *unlisted_text(const struct unlisted *u, char text[UNLISTED_TEXT]);
-
-#endif

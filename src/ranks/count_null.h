@@ -1,7 +1,6 @@
 /* The simplest model of a tensor of counts, with which a fit compares: it is for a Poisson
  * likelihood what the norm is for squares. */
-#ifndef BLCO_COUNT_NULL_H
-#define BLCO_COUNT_NULL_H
+#pragma once
 
 #include "formats/blco/blco_file.h"
 #include "problem/loss.h"
@@ -34,5 +33,3 @@ struct count_weights {
 enum status count_null_find(struct count_null *null, const struct coo *x,
                             const struct blco_file *file, const struct rank_rows *rows,
                             const struct count_weights *w, struct error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * mode, with its other indices given. Entries that are known to be there are left out, held-out
  * ones too, as the field of knowledge graphs does (the filtered setting of A. Bordes et al.,
  * NeurIPS 2013). An entry counts half where the model has the same value. */
-#ifndef BLCO_HOLDOUT_PLACES_H
-#define BLCO_HOLDOUT_PLACES_H
+#pragma once
 
 #include "comm/comm.h"
 #include "model/ktensor.h"
@@ -44,5 +43,3 @@ enum status holdout_places_score(struct place_scores *s, const struct holdout_pl
 
 /* Accepts an empty one. */
 void holdout_places_free(struct holdout_places *p);
-
-#endif

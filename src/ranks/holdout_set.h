@@ -1,6 +1,5 @@
 /* Takes entries out of a tensor, to test models with them. */
-#ifndef BLCO_HOLDOUT_SET_H
-#define BLCO_HOLDOUT_SET_H
+#pragma once
 
 #include "ranks/rank_tensor.h"
 #include "tensor/holdout.h"
@@ -15,5 +14,3 @@
  * out; STATUS_MEMORY; failures of other ranks. The caller closes *t. */
 enum status holdout_set_take(struct rank_tensor *t, const struct holdout *h, bool unlisted,
                              struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* A model that is spread over the ranks, each of which has some rows: arranges it, and brings the
  * rows to rank 0: all of them into one model, or those that rank 0 asks for, while it writes files.
  */
-#ifndef BLCO_MODEL_COLLECT_H
-#define BLCO_MODEL_COLLECT_H
+#pragma once
 
 #include "model/ktensor_arrange.h"
 #include "ranks/rank_rows.h"
@@ -58,5 +57,3 @@ enum status model_arrange_together(struct ktensor *part, const struct ktensor_ro
  * Every rank of `comm`, a struct comm, calls it. STATUS_MEMORY, and failures of other ranks. */
 enum status model_columns_together(void *comm, struct column *column, uint64_t count,
                                    struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sends each nonzero to the rank that is to have it. */
-#ifndef BLCO_NONZERO_EXCHANGE_H
-#define BLCO_NONZERO_EXCHANGE_H
+#pragma once
 
 #include "ranks/rank_rows.h"
 #include "ranks/share.h"
@@ -21,5 +20,3 @@ enum status nonzero_exchange(struct share *s, const struct process_grid *g, stru
  * ranks see. STATUS_MEMORY. */
 enum status nonzero_exchange_mode(struct coo *taken, const struct rank_rows *r, int n,
                                   const struct coo *x, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The census of a tensor, from the shares of all ranks; all get the same. */
-#ifndef BLCO_RANK_CENSUS_H
-#define BLCO_RANK_CENSUS_H
+#pragma once
 
 #include "ranks/share.h"
 #include "tensor/coo_census.h"
@@ -16,5 +15,3 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
 /* count (rows) = the sums over all ranks, which call this together, each with the status that it
  * has. STATUS_MEMORY, and failures of other ranks, which all see. */
 enum status rank_census_sum(struct comm *c, uint64_t *count, uint64_t rows, struct error *error);
-
-#endif

@@ -16,8 +16,7 @@
  * stripe, except for a few common rows at the beginning of each stripe. Or ranks keep their ranges
  * of one mode, where no other rank has nonzeros, and all rows of the other modes are common
  * (row_deal_kept). */
-#ifndef BLCO_RANK_ROWS_H
-#define BLCO_RANK_ROWS_H
+#pragma once
 
 #include "comm/comm.h"
 #include "plan/process_grid.h"
@@ -111,5 +110,3 @@ enum status rank_rows_reduce_scatter(const struct rank_rows *r, int n, double *m
  * other ranks have solved. Errors of comm_allgatherv. */
 enum status rank_rows_allgather(const struct rank_rows *r, int n, double *a, uint64_t rank,
                                 struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* The tensor that ranks decompose: each rank has the nonzeros of its part of the grid. A rank alone
  * has the whole tensor; among several, no rank ever has it. */
-#ifndef BLCO_RANK_TENSOR_H
-#define BLCO_RANK_TENSOR_H
+#pragma once
 
 #include "comm/comm.h"
 #include "formats/blco/blco_file.h"
@@ -150,5 +149,3 @@ uint64_t holdout_set_bytes(int order, uint64_t count);
 
 /* Accepts an empty one. */
 void holdout_set_free(struct holdout_set *set);
-
-#endif

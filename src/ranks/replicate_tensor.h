@@ -1,8 +1,7 @@
 /* A replicate of a tensor: the entries in the slices that are not in the part that it leaves out
  * (slice_parts.h). It has the lengths and the rows of the whole tensor; the slices of that part are
  * empty. */
-#ifndef BLCO_REPLICATE_TENSOR_H
-#define BLCO_REPLICATE_TENSOR_H
+#pragma once
 
 #include "ranks/rank_tensor.h"
 #include "tensor/slice_parts.h"
@@ -21,5 +20,3 @@ enum status replicate_tensor_take(struct rank_tensor *replicate, const struct ra
 
 /* Accepts an empty one. */
 void replicate_tensor_free(struct rank_tensor *replicate);
-
-#endif

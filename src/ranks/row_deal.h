@@ -11,8 +11,7 @@
  *
  * Rows with about the same number of nonzeros are cut into one range for each rank, because rows
  * near each other often need the same rows of the other modes. */
-#ifndef BLCO_ROW_DEAL_H
-#define BLCO_ROW_DEAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t ro
 
 /* Accepts an empty one. */
 void row_deal_free(struct row_deal *d);
-
-#endif

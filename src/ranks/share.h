@@ -1,8 +1,7 @@
 /* A rank's share of a tensor: the nonzeros that it reads, before each goes to the rank that owns
  * it. They are in pieces, which can be freed one by one while their nonzeros are sent. The shares
  * of all ranks together are the tensor. */
-#ifndef BLCO_SHARE_H
-#define BLCO_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void share_free_piece(struct share *s, size_t piece);
 
 /* Accepts an empty one. */
 void share_free(struct share *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* A rank's share of a file. Every rank reads its share of a file that has shares (a regular file of
  * plain text, NumPy arrays, a .blco file). Others are read by rank 0 alone, which deals out the
  * entries of each piece evenly. A rank alone reads all. */
-#ifndef BLCO_SHARE_READ_H
-#define BLCO_SHARE_READ_H
+#pragma once
 
 #include "formats/tensor_file.h"
 #include "ranks/share.h"
@@ -25,5 +24,3 @@ enum status share_read(struct share *s, struct comm *c, struct tensor_reader *r,
  * the number of nonzeros that all ranks have read. Likewise. */
 enum status share_sample_blco(struct share *s, struct comm *c, const struct blco_file *f,
                               uint64_t every, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* The mean of a tensor's known entries, and shrunken means of its slices: the simplest model of
  * ratings. `blco cpd --values center:MODES` takes them off before it decomposes what is left, and
  * held-out errors are compared with theirs. */
-#ifndef BLCO_SLICE_MEANS_H
-#define BLCO_SLICE_MEANS_H
+#pragma once
 
 #include "model/ktensor.h"
 #include "problem/problem.h"
@@ -69,5 +68,3 @@ enum status slice_means_split(struct slice_means *m, struct ktensor *k, struct e
 
 /* Accepts an empty one. */
 void slice_means_free(struct slice_means *m);
-
-#endif

@@ -2,8 +2,7 @@
  * environment, tensor, options, and what was built. They tell apart the numbers of different
  * invocations. Only those variables of the environment are recorded that change how fast blco is.
  * Failures stay in the struct json. */
-#ifndef BLCO_RUN_RECORD_H
-#define BLCO_RUN_RECORD_H
+#pragma once
 
 #include "backend/backend.h"
 #include "base/json.h"
@@ -45,5 +44,3 @@ enum status run_record_write(struct json *j, struct outfile *file, struct error 
 
 /* name[0..size) = the model name of the machine's processors, from /proc/cpuinfo, or "unknown". */
 void run_record_processor(char *name, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * (Y. Benjamini, Y. Hochberg: *Controlling the false discovery rate*, Journal of the Royal
  * Statistical Society B 57, 1995). Only the smallest p-values are kept. All are natural logarithms,
  * so that those that no double has keep their order. */
-#ifndef BLCO_ADJUSTED_P_H
-#define BLCO_ADJUSTED_P_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ uint64_t p_values_alarms(const struct p_values *p, double level);
 
 /* Accepts a zeroed one. */
 void p_values_free(struct p_values *p);
-
-#endif

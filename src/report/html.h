@@ -1,6 +1,5 @@
 /* Text from outside the program (labels, names of files), and numbers, as HTML. */
-#ifndef BLCO_HTML_H
-#define BLCO_HTML_H
+#pragma once
 
 #include <stdio.h>
 
@@ -32,5 +31,3 @@ void html_number_of(FILE *to, const struct number_column *c, double x);
 /* Writes a number of a column of a table with the decimals of that column (decimals_show); NaN and
  * infinities as html_number does. */
 void html_decimals(FILE *to, double x, int decimals);
-
-#endif

@@ -1,7 +1,6 @@
 /* How a page shows a mode: a short one as bars of all entries; a long one whose indices have an
  * order, as times have, as a line; any other by its strongest entries. */
-#ifndef BLCO_MODE_VIEW_H
-#define BLCO_MODE_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -86,5 +85,3 @@ enum status mode_views_make(struct mode_view view[MAX_ORDER], const struct ktens
 
 /* Accepts views that are all zero. */
 void mode_views_free(struct mode_view view[MAX_ORDER]);
-
-#endif

@@ -1,8 +1,7 @@
 /* The page of a model: one HTML file without others, for screens of any width, light or dark, for
  * paper, and for screen readers. page.c puts it together from the parts (page_parts.h). The text is
  * valid XML, too. */
-#ifndef BLCO_PAGE_H
-#define BLCO_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,5 +44,3 @@ enum status page_ranks_check(const json_t *file, const char *path, struct error 
 /* Writes the page; failures of writing stay in the stream. STATUS_MEMORY. Implemented in
  * page_ranks.c. */
 enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct error *error);
-
-#endif

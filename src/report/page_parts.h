@@ -1,8 +1,7 @@
 /* The parts of a page. A part leaves out what the record lacks. Failures of writing stay in the
  * stream. Implemented in page_style.c, page_run.c, page_convergence.c, page_entries.c,
  * page_components.c and page_residuals.c. */
-#ifndef BLCO_PAGE_PARTS_H
-#define BLCO_PAGE_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -129,5 +128,3 @@ struct plot_scale page_line_range(const struct page *page, int n, uint64_t r);
 
 /* *line = the plot of component r in mode n without title and about; *line may not be copied. */
 void page_line_make(struct page_line *line, const struct page *page, int n, uint64_t r);
-
-#endif

@@ -1,7 +1,6 @@
 /* Plots as inline SVG: axes, lines and bars. Colours and strokes come from the page's style, by the
  * classes plot, axis, grid, line, area, and of overlaid lines the classes of plot_key. */
-#ifndef BLCO_PLOT_H
-#define BLCO_PLOT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -109,5 +108,3 @@ void plot_overlay(FILE *to, const struct plot_line *frame, const struct plot_ove
 
 /* Writes a piece of overlaid line number k, for a legend. */
 void plot_key(FILE *to, int k);
-
-#endif

@@ -1,7 +1,6 @@
 /* How far a model is from given values: sums of its residuals, of all entries and of each slice,
  * the strangest entries, and, of counts, the strangest ones that are not listed. */
-#ifndef BLCO_RESIDUALS_H
-#define BLCO_RESIDUALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -174,5 +173,3 @@ enum status prediction_file_commit(struct prediction_file *f, struct error *erro
 
 /* Deletes a file that was not committed. Accepts a zeroed one whose array.fd is -1. */
 void prediction_file_free(struct prediction_file *f);
-
-#endif

@@ -1,8 +1,7 @@
 /* The rows of a factor matrix in an order that makes similar rows neighbours, and a tree of ranges
  * of these rows with the least and the largest entry of each column: from them follows how large a
  * model's values can be over many cells at once. */
-#ifndef BLCO_ROW_TREE_H
-#define BLCO_ROW_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ enum status row_tree_create(struct row_tree *t, const double *a, uint64_t rows, 
 
 /* Accepts an empty one. */
 void row_tree_free(struct row_tree *t);
-
-#endif

@@ -1,7 +1,6 @@
 /* A table of entries or slices: indices or their labels, and numbers; columns are as wide as their
  * widest cell. And how all tables show indices and numbers. */
-#ifndef BLCO_TEXT_TABLE_H
-#define BLCO_TEXT_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ const char *decimals_show(double x, int decimals, char text[DECIMALS_ROOM]);
 
 /* Whether all digits are 0 with so many decimals. */
 bool decimals_vanish(double x, int decimals);
-
-#endif

@@ -1,6 +1,5 @@
 /* The strongest entries of each component in a mode, by which people name a component. */
-#ifndef BLCO_TOP_ENTRIES_H
-#define BLCO_TOP_ENTRIES_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -56,5 +55,3 @@ void top_print(FILE *stream, const struct top_view *view);
 
 /* Adds the same to the object that is open, with whole labels and all digits. */
 void top_put_json(struct json *j, const struct top_view *view);
-
-#endif

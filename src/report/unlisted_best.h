@@ -8,8 +8,7 @@
  * entry is left out, another one is divided, and a small one computed, TILE x ROW_GROUP entries at
  * a time. Each entry that is large enough is computed once more as ktensor_value does, so that
  * neither the number of threads nor the order of the search changes the result. */
-#ifndef BLCO_UNLISTED_BEST_H
-#define BLCO_UNLISTED_BEST_H
+#pragma once
 
 #include "base/progress.h"
 #include "model/ktensor.h"
@@ -55,5 +54,3 @@ enum status unlisted_best_of_each(const struct ktensor *k, struct unlisted_slice
 
 /* Accepts an empty one. */
 void unlisted_best_free(struct unlisted_best *best);
-
-#endif

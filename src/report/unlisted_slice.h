@@ -1,8 +1,7 @@
 /* Which entries of a slice a tensor lists. A slice has the entries with given indices in some
  * modes.
  */
-#ifndef BLCO_UNLISTED_SLICE_H
-#define BLCO_UNLISTED_SLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ bool unlisted_slice_lists(const struct unlisted_slice *s, const uint32_t *index)
 
 /* Accepts a zeroed one. */
 void unlisted_slice_free(struct unlisted_slice *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* Small tensors of which the answers are known. The caller frees each with coo_free; it is empty on
  * failure. Errors: STATUS_MEMORY. */
-#ifndef BLCO_KNOWN_TENSORS_H
-#define BLCO_KNOWN_TENSORS_H
+#pragma once
 
 #include "model/ktensor.h"
 #include "tensor/coo.h"
@@ -40,5 +39,3 @@ long double naive_fit(const struct coo *x, const struct ktensor *k);
 
 /* ||A - B|| / ||B|| of a (n) and b (n), or ||A|| where B is zero. */
 long double naive_relative_error(const double *a, const long double *b, uint64_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* The self-test: runs the checks that this machine can run, and writes a text line or a JSON object
  * for each. */
-#ifndef BLCO_SELFTEST_H
-#define BLCO_SELFTEST_H
+#pragma once
 
 #include "base/json.h"
 #include "selftest/selftest_checks.h"
@@ -38,5 +37,3 @@ enum status selftest_run_rank(struct selftest *t, const struct selftest_place *p
 /* STATUS_INTERNAL where a check has failed, or where none was run; STATUS_MEMORY where a check
  * found no memory. */
 enum status selftest_verdict(const struct selftest *t, struct error *error);
-
-#endif

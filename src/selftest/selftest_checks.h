@@ -1,7 +1,6 @@
 /* The checks: each finds out whether known answers come out at a place. Implemented in
  * check_files.c, check_mttkrp.c and check_runs.c; what a place does in selftest_place.c. */
-#ifndef BLCO_SELFTEST_CHECKS_H
-#define BLCO_SELFTEST_CHECKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,5 +112,3 @@ selftest_function check_runs;
 /* ALS that stops and resumes from its checkpoint ends like ALS that does not stop; on the host with
  * the same bits. */
 selftest_function check_resume;
-
-#endif

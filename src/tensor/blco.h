@@ -1,8 +1,7 @@
 /* The BLCO tensor: nonzeros sorted along the line of an ordering and cut into blocks (Nguyen et
  * al.: Efficient, out-of-memory sparse MTTKRP on massively parallel architectures, ICS 2022,
  * section 4). */
-#ifndef BLCO_BLCO_H
-#define BLCO_BLCO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error
 
 /* Frees the arrays and empties *b; accepts an empty one. */
 void blco_free(struct blco *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* The coordinate tensor (COO): what a reader produces and every other form is built from.
  * Implemented in coo.c and coo_clean.c. */
-#ifndef BLCO_COO_H
-#define BLCO_COO_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -180,5 +179,3 @@ void norm_sum_add(struct norm_sum *s, const double *value, uint64_t count);
 
 /* The sum of squares of all values so far. */
 double norm_sum_total(const struct norm_sum *s);
-
-#endif

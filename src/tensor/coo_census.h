@@ -1,7 +1,6 @@
 /* The numbers of a tensor from which a grid of ranks is chosen: how many nonzeros each row of each
  * mode has, and some of the nonzeros, evenly spread. */
-#ifndef BLCO_COO_CENSUS_H
-#define BLCO_COO_CENSUS_H
+#pragma once
 
 #include "tensor/coo.h"
 
@@ -23,5 +22,3 @@ enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t stride, 
 
 /* Accepts an empty one. */
 void coo_census_free(struct coo_census *c);
-
-#endif

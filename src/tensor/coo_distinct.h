@@ -1,6 +1,5 @@
 /* Whether coordinates are distinct, found out without sorting. */
-#ifndef BLCO_COO_DISTINCT_H
-#define BLCO_COO_DISTINCT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
  * STATUS_MEMORY. */
 enum status coo_distinct(const struct coo *x, uint64_t at_once, bool *distinct,
                          struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Statistics of a tensor's nonzeros, as `blco info` prints them. */
-#ifndef BLCO_COO_STATISTICS_H
-#define BLCO_COO_STATISTICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ enum status coo_pieces_statistics(const struct coo_pieces *pieces, uint64_t memo
  * a tensor of `nnz` nonzeros: 8 for each index, or, where there are many more indices than
  * nonzeros, up to 64 for each index that occurs (if the classes have equally many of these). */
 uint64_t slice_counts_bytes(uint64_t length, uint64_t nnz, int bits);
-
-#endif

@@ -1,7 +1,6 @@
 /* Recognises a tensor without its nonzeros: order, lengths, number of nonzeros, and a sum of hashes
  * that depends neither on the order of the nonzeros nor on how ranks have divided them. */
-#ifndef BLCO_FINGERPRINT_H
-#define BLCO_FINGERPRINT_H
+#pragma once
 
 #include "tensor/coo.h"
 
@@ -18,5 +17,3 @@ struct fingerprint {
  * from 0, m = 0x9e3779b97f4a7c15, and mix is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast
  * splittable pseudorandom number generators, OOPSLA 2014). */
 uint64_t fingerprint_hash(const struct coo *x, const uint64_t *first);
-
-#endif

@@ -1,8 +1,7 @@
 /* Which entries a run leaves out to test its model with them: held-out entries. The choice depends
  * on the coordinates in the whole tensor and on a seed alone, so that it is the same for any order
  * of the entries and any number of ranks. */
-#ifndef BLCO_HOLDOUT_H
-#define BLCO_HOLDOUT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ uint64_t holdout_choose(const struct holdout *h, const struct coo *x, const uint
 /* coordinate (order) = the k-th of a sequence of random coordinates of a tensor of this shape. */
 void holdout_draw(const struct holdout *h, const struct shape *shape, uint64_t k,
                   uint32_t *coordinate);
-
-#endif

@@ -1,6 +1,5 @@
 /* The names of a tensor's modes, as "user" or "hour", and how its entries were made of a table. */
-#ifndef BLCO_MODE_NAMES_H
-#define BLCO_MODE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool mode_names_any(const struct mode_names *names);
 /* Adds "modes", the names of the first `order` modes, to the object that is open, if there are any.
  */
 void mode_names_put(struct json *j, const struct mode_names *names, int order);
-
-#endif

@@ -7,8 +7,7 @@
  * ((index[field[n].word] >> field[n].shift) & field[n].mask), where base[n], stored once per block,
  * holds the bits of mode n above the cut. (BLCO paper, section 4: the linearised index is
  * re-encoded so that decoding is a shift and a mask.) */
-#ifndef BLCO_ORDERING_H
-#define BLCO_ORDERING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -168,5 +167,3 @@ static inline struct row_range row_range_both(struct row_range a, struct row_ran
  * each, from <= to). Lines whose coordinates are beyond a mode's length count too. */
 struct row_range row_range_of_lines(const struct ordering *o, int mode, const uint64_t *from,
                                     const uint64_t *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* The shape of a tensor: its order and the lengths of its modes. */
-#ifndef BLCO_SHAPE_H
-#define BLCO_SHAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ struct part part_all(const struct shape *whole);
 
 /* part->here with length 1 instead of 0, so that a part without rows is a tensor as well. */
 struct shape part_shape(const struct part *part);
-
-#endif

@@ -1,8 +1,7 @@
 /* Parts of a tensor, each of which one replicate leaves out: each slice of one mode is in one of
  * them. The choice depends on the index of the slice and on a seed alone, so that it is the same
  * for any order of the entries and any number of ranks. */
-#ifndef BLCO_SLICE_PARTS_H
-#define BLCO_SLICE_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ static inline int slice_part(const struct slice_parts *s, int division, uint64_t
     }
     return (int)part;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Changes the values of a tensor before it is decomposed. Unknown entries stay unknown, and zeros
  * stay zero. */
-#ifndef BLCO_VALUE_CHANGE_H
-#define BLCO_VALUE_CHANGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -62,5 +61,3 @@ enum status value_change_all(const struct value_rule *rule, struct coo *x, struc
 
 /* Accepts zeros. */
 void value_change_free(struct value_change *c);
-
-#endif

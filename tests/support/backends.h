@@ -1,7 +1,6 @@
 /* What the tests that run on every backend share: the backend that a test is about, the tensor in
  * its memory or flowing to it, and the list of tests. Include it after cmocka.h. */
-#ifndef BLCO_BACKENDS_H
-#define BLCO_BACKENDS_H
+#pragma once
 
 #include <math.h>
 
@@ -122,5 +121,3 @@ static inline void create_model(struct ktensor *k, const struct coo *x, uint64_t
 #test "_" #kind, test, NULL, NULL, (void *)&kind                                           \
     }
 #define ON_ALL(test) ON(test, backend_host), ON(test, backend_cuda)
-
-#endif

@@ -1,7 +1,6 @@
 /* For tests of .blco files: writing a tensor's file in one call, and checking what is read.
  * Include it after cmocka.h and scratch.h. */
-#ifndef BLCO_BLCO_FILES_H
-#define BLCO_BLCO_FILES_H
+#pragma once
 
 #include "base/memory.h"
 #include "formats/blco/blco_file.h"
@@ -114,5 +113,3 @@ static inline struct blco_file_segment *segment_of(char *bytes)
 {
     return (struct blco_file_segment *)(void *)(bytes + header_of(bytes)->directory_offset);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Checkpoints of made-up states: written, read back, refused. Include it after cmocka.h. */
-#ifndef BLCO_CHECKPOINT_EXAMPLES_H
-#define BLCO_CHECKPOINT_EXAMPLES_H
+#pragma once
 
 #include <string.h>
 
@@ -198,5 +197,3 @@ static inline void assert_refused(const char *path, const char *why)
         fail_msg("%s; expected: %s", error.message, why);
     memory_hook_set(-1);
 }
-
-#endif

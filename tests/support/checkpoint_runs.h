@@ -1,6 +1,5 @@
 /* Runs that save checkpoints and go on from them. Include it after cmocka.h. */
-#ifndef BLCO_CHECKPOINT_RUNS_H
-#define BLCO_CHECKPOINT_RUNS_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -77,5 +76,3 @@ static inline void assert_near(const struct ktensor *a, const struct ktensor *b,
     IN_FOLDER_OF(test, backend_host, 1), IN_FOLDER_OF(test, backend_host, 2),                      \
         IN_FOLDER_OF(test, backend_host, 3), IN_FOLDER_OF(test, backend_cuda, 1),                  \
         IN_FOLDER_OF(test, backend_cuda, 2)
-
-#endif

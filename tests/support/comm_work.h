@@ -1,7 +1,6 @@
 /* Work for the tests of communicators, for every operation and every engine. A rank returns only
  * whether everything was right, so that ranks can be threads as well as processes. */
-#ifndef BLCO_COMM_WORK_H
-#define BLCO_COMM_WORK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -274,5 +273,3 @@ static bool large(struct comm *c)
     comm_finalize(part);
     return right;
 }
-
-#endif

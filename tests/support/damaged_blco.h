@@ -1,7 +1,6 @@
 /* For tests of damaged .blco files: a file that has every part, correcting the checksums after a
  * change, and the refusal. Include it after cmocka.h. */
-#ifndef BLCO_DAMAGED_BLCO_H
-#define BLCO_DAMAGED_BLCO_H
+#pragma once
 
 #include <isa-l/crc64.h>
 
@@ -49,5 +48,3 @@ static inline void sign(char *bytes, size_t size)
     h->header_crc = 0;
     h->header_crc = crc64_ecma_refl(0, (uint8_t *)bytes, BLCO_PAGE);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The example tensors of data/, for tests. Include it after cmocka.h. */
-#ifndef BLCO_DATA_TENSORS_H
-#define BLCO_DATA_TENSORS_H
+#pragma once
 
 #include "support/tensor_reads.h"
 
@@ -12,5 +11,3 @@ static inline void read_data_tensor(struct coo *x, const char *path)
     if (read_path(x, path, &options, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Small tensors that are hard for ALS: without a best model, with components that cancel each
  * other, with saddle points, with many optima. Include it after cmocka.h. */
-#ifndef BLCO_DEGENERATE_TENSORS_H
-#define BLCO_DEGENERATE_TENSORS_H
+#pragma once
 
 #include <math.h>
 
@@ -170,5 +169,3 @@ static inline uint64_t degenerate_tensor(struct coo *x, int number)
         return 3 + below(&s, 8);
     }
 }
-
-#endif

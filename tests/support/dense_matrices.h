@@ -1,7 +1,6 @@
 /* Dense matrices for tests of the host's dense steps, and the expected results. Include it after
  * cmocka.h. */
-#ifndef BLCO_DENSE_MATRICES_H
-#define BLCO_DENSE_MATRICES_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -108,5 +107,3 @@ static inline enum status solve(double *v, const double *m, double *a, uint64_t 
     memory_free(inner);
     return error->status;
 }
-
-#endif

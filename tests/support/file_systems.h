@@ -1,7 +1,6 @@
 /* Failing file systems, for the tests of output files. Include it after cmocka.h, in one source
  * file of a program. */
-#ifndef BLCO_FILE_SYSTEMS_H
-#define BLCO_FILE_SYSTEMS_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,5 +165,3 @@ static inline int next_file_system(void)
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, scratch_remove)
-
-#endif

@@ -1,6 +1,5 @@
 /* For fuzz targets: bytes as a file, and what a reader of tensors leaves. */
-#ifndef BLCO_FUZZED_H
-#define BLCO_FUZZED_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,5 +30,3 @@ static inline void fuzzed_check(enum status status, const struct coo *x, const s
             if (x->index[n][i] >= x->shape.dims[n])
                 abort();
 }
-
-#endif

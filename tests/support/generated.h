@@ -1,6 +1,5 @@
 /* Synthetic tensors for tests. Include it after cmocka.h. */
-#ifndef BLCO_GENERATED_H
-#define BLCO_GENERATED_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ static inline bool same_tensor(const struct coo *x, const struct coo *y)
         same = memcmp(x->index[n], y->index[n], x->nnz * sizeof *x->index[n]) == 0;
     return same;
 }
-
-#endif

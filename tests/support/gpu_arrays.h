@@ -1,7 +1,6 @@
 /* Host and device arrays, and comparisons, for tests that need a GPU. Include it after
  * cmocka.h. */
-#ifndef BLCO_GPU_ARRAYS_H
-#define BLCO_GPU_ARRAYS_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <math.h>
@@ -111,5 +110,3 @@ static inline void near(const double *x, const long double *expected, uint64_t n
             fail_msg("entry %llu of %llu: %.17g, expected %.17Lg of at most %Lg",
                      (unsigned long long)i, (unsigned long long)n, x[i], expected[i], largest);
 }
-
-#endif

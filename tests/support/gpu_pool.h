@@ -2,8 +2,7 @@
  * device: open_device and close_device are the set-up and tear-down of such tests. Include it after
  * cmocka.h.
  */
-#ifndef BLCO_GPU_POOL_H
-#define BLCO_GPU_POOL_H
+#pragma once
 
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_staging.h"
@@ -37,5 +36,3 @@ static inline void upload_coo(struct device_coo *d, const struct coo *x)
     struct error error = {0};
     ok(device_coo_upload(d, x, &staging, &pool, &error), &error);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Limits of a machine that cost no time to measure, for tests of measurements. */
-#ifndef BLCO_KNOWN_RATES_H
-#define BLCO_KNOWN_RATES_H
+#pragma once
 
 #include "backend/backend_kind.h"
 
@@ -15,5 +14,3 @@ static inline enum status known_rates(const struct shape *shape,
         rates->gather_bytes_per_second[n] = rates->atomic_rows_per_second[n] = 1e9;
     return STATUS_OK;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Coordinates encoded and decoded bit by bit, one nonzero at a time, as the comment at the top of
  * ordering.h says. */
-#ifndef BLCO_LINES_H
-#define BLCO_LINES_H
+#pragma once
 
 #include <string.h>
 
@@ -35,5 +34,3 @@ static inline void decode_nonzero(const struct blco *b, uint64_t block, uint64_t
     uint64_t index[2] = {b->index[0][i], b->index[1] ? b->index[1][i] : 0};
     decode_index(&b->ordering, index, b->block[block].base, coordinate);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A model cut into the parts of several ranks. Include it after cmocka.h. */
-#ifndef BLCO_MODEL_PARTS_H
-#define BLCO_MODEL_PARTS_H
+#pragma once
 
 #include <string.h>
 
@@ -50,5 +49,3 @@ static inline void model_parts_free(struct model_part *part, int size)
     for (int k = 0; k < size; k++)
         ktensor_free(&part[k].k);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Models for tests, and their files in the scratch folder. */
-#ifndef BLCO_MODELS_H
-#define BLCO_MODELS_H
+#pragma once
 
 #include <string.h>
 
@@ -106,5 +105,3 @@ static inline void assert_bytes(const char *name, const char *expected, size_t s
     assert_int_equal(scratch_read(scratch_path(name), bytes, sizeof bytes), size);
     assert_memory_equal(bytes, expected, size);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A tensor, a model, and their MTTKRPs by the oracle. Include it after cmocka.h. */
-#ifndef BLCO_MTTKRP_CASE_H
-#define BLCO_MTTKRP_CASE_H
+#pragma once
 
 #include <math.h>
 
@@ -40,5 +39,3 @@ static inline void free_case(struct mttkrp_case *q)
     ktensor_free(&q->k);
     coo_free(&q->x);
 }
-
-#endif

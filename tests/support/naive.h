@@ -1,6 +1,5 @@
 /* The oracle of the tests (selftest/known_tensors.h), and random tensors for it. */
-#ifndef BLCO_NAIVE_H
-#define BLCO_NAIVE_H
+#pragma once
 
 #include "selftest/known_tensors.h"
 
@@ -14,5 +13,3 @@ uint64_t naive_random(uint64_t *state);
 /* v (R x R) = the Hadamard product of the Grams of all modes but `mode`, plus the ridge on its
  * diagonal. */
 void naive_v(const struct ktensor *k, int mode, double ridge, long double *v);
-
-#endif

@@ -1,7 +1,6 @@
 /* The oracle of what components explain: sums over all cells, straight from the definition
  * (numerics/row_term.h). The tensor must have few cells. */
-#ifndef BLCO_NAIVE_COMPONENTS_H
-#define BLCO_NAIVE_COMPONENTS_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,5 +93,3 @@ static inline void make_component_case(int which, struct coo *x, struct problem 
         else /* floats have them */
             x->value[i] = (double)(float)x->value[i];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The oracle of CSV: a reader that goes through the text byte by byte. */
-#ifndef BLCO_NAIVE_CSV_H
-#define BLCO_NAIVE_CSV_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -79,5 +78,3 @@ static inline void naive_csv_free(struct naive_field *field, size_t size, int co
         free(field[i].text);
     free(field);
 }
-
-#endif

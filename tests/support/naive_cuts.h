@@ -1,6 +1,5 @@
 /* Cutting a mode's rows into ranges by plain passes over all rows. */
-#ifndef BLCO_NAIVE_CUTS_H
-#define BLCO_NAIVE_CUTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline uint64_t naive_cut(const uint64_t *count, uint64_t length, int par
     naive_cover(count, length, parts, least, cut);
     return least;
 }
-
-#endif

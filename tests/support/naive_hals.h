@@ -1,7 +1,6 @@
 /* The oracle of nonnegative updates: HALS by its definition (numerics/nonneg.h), in long double.
  * Include it after cmocka.h. */
-#ifndef BLCO_NAIVE_HALS_H
-#define BLCO_NAIVE_HALS_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -57,5 +56,3 @@ static inline void naive_hals(long double *b, const long double *m, const long d
         }
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The oracle of accelerated ALS: sweeps by their definition, in long double, and another
  * implementation of the sequence of numerics/momentum_step.h. Include it after cmocka.h. */
-#ifndef BLCO_NAIVE_MOMENTUM_H
-#define BLCO_NAIVE_MOMENTUM_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -157,5 +156,3 @@ static inline struct naive_run naive_momentum(const struct coo *x, struct ktenso
     ktensor_free(&s);
     return run;
 }
-
-#endif

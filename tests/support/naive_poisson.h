@@ -1,7 +1,6 @@
 /* The oracle of runs with a Poisson loss (numerics/poisson_term.h), in long double: columns of
  * 1-norm 1, and for each row the sums b, q and G. */
-#ifndef BLCO_NAIVE_POISSON_H
-#define BLCO_NAIVE_POISSON_H
+#pragma once
 
 #include "support/naive_rows.h"
 
@@ -269,5 +268,3 @@ static inline void naive_poisson_update(struct naive_rows *m, const struct coo *
     naive_rows_unlink(&l);
     free(s);
 }
-
-#endif

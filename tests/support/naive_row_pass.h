@@ -1,7 +1,6 @@
 /* The oracle of a pass of the kernels of rows: each row by itself, in long double, by the
  * definitions of numerics/row_term.h and poisson_term.h. Include it after cmocka.h. */
-#ifndef BLCO_NAIVE_ROW_PASS_H
-#define BLCO_NAIVE_ROW_PASS_H
+#pragma once
 
 #include "support/naive_poisson.h"
 #include "support/row_cases.h"
@@ -180,5 +179,3 @@ static inline void naive_row_counts(const struct row_pass *p, uint32_t row, stru
         x->a[r] = a[r] * p->unit[r];
     free(s);
 }
-
-#endif

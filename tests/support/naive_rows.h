@@ -1,7 +1,6 @@
 /* The oracle of runs in which each row of a factor matrix has its own system (numerics/row_term.h):
  * ALS by rows in long double, by Gaussian elimination on H a = sum of v x z, or by HALS. */
-#ifndef BLCO_NAIVE_ROWS_H
-#define BLCO_NAIVE_ROWS_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -278,5 +277,3 @@ static inline long double naive_rows_misfit(const struct naive_rows *m, const st
     }
     return sum;
 }
-
-#endif

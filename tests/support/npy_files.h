@@ -1,6 +1,5 @@
 /* NumPy array files for tests. Include it after cmocka.h and support/scratch.h. */
-#ifndef BLCO_NPY_FILES_H
-#define BLCO_NPY_FILES_H
+#pragma once
 
 #include <inttypes.h>
 
@@ -77,5 +76,3 @@ static inline const char *npy_write_coo(const struct coo *x, const char *index_t
     snprintf(path, sizeof path, "%s,%s", scratch_path("c.npy"), scratch_path("v.npy"));
     return path;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Doubles as bits and as text, for the tests of numbers. Include it after cmocka.h. */
-#ifndef BLCO_NUMBER_TEXT_H
-#define BLCO_NUMBER_TEXT_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -47,5 +46,3 @@ static inline void assert_same(double a, double b, const char *text)
     if (bits_of(a) != bits_of(b))
         fail_msg("%.17g and %.17g differ: '%s'", a, b, text);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Options set one by one, as a command line sets them. */
-#ifndef BLCO_TEST_OPTIONS_H
-#define BLCO_TEST_OPTIONS_H
+#pragma once
 
 #include <string.h>
 
@@ -25,5 +24,3 @@ static inline enum status option_give(const struct cli_section *sections, void *
     return o ? o->set(o, (char *)settings + o->at, text, error)
              : error_set(error, STATUS_INTERNAL, "no option %s", name);
 }
-
-#endif

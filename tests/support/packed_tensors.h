@@ -1,7 +1,6 @@
 /* Packed tensors for tests: lengths, values in every form, and what they decode to. Include it
  * after cmocka.h. */
-#ifndef BLCO_PACKED_TENSORS_H
-#define BLCO_PACKED_TENSORS_H
+#pragma once
 
 #include <string.h>
 
@@ -143,5 +142,3 @@ static inline void naive_unpack(const struct packed_layout *l, const struct pack
         group->value[i] = packed_value(g, power, packed_field(value, i, g->value_bits));
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Requests for plans, and what holds for every plan. Include it after cmocka.h. */
-#ifndef BLCO_PLAN_REQUESTS_H
-#define BLCO_PLAN_REQUESTS_H
+#pragma once
 
 #include "numerics/packed_size.h"
 #include "plan/plan.h"
@@ -110,5 +109,3 @@ static inline void check_sums(const struct plan *p)
     else
         check_in_memory(p);
 }
-
-#endif

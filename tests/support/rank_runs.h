@@ -1,7 +1,6 @@
 /* ALS runs, for tests: on one rank alone, or on several ranks that are threads, which begin with
  * shares of a tensor in memory. Include it after cmocka.h. */
-#ifndef BLCO_RANK_RUNS_H
-#define BLCO_RANK_RUNS_H
+#pragma once
 
 #include <string.h>
 
@@ -302,6 +301,4 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
         ON_RANKS_OF(test, backend_host, 7), ON_RANKS_OF(test, backend_cuda, 1),                    \
         ON_RANKS_OF(test, backend_cuda, 2), ON_RANKS_OF(test, backend_cuda, 3),                    \
         ON_RANKS_OF(test, backend_cuda, 4)
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* Tensors that the threads of a test open together, as ranks do. Include it after cmocka.h. */
-#ifndef BLCO_RANK_TENSORS_H
-#define BLCO_RANK_TENSORS_H
+#pragma once
 
 #include "base/memory.h"
 #include "ranks/rank_tensor.h"
@@ -86,5 +85,3 @@ static inline char *text_with_duplicates(int lines)
 }
 
 #define ON_DISK(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-
-#endif

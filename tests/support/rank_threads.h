@@ -1,7 +1,6 @@
 /* Ranks that are threads, for tests: each does the same work on its end of a communicator. Include
  * it after cmocka.h. */
-#ifndef BLCO_RANK_THREADS_H
-#define BLCO_RANK_THREADS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -70,5 +69,3 @@ static inline void assert_all_well(const struct error *error, int ranks)
         if (error[k].status != STATUS_OK)
             fail_msg("rank %d of %d: %s", k, ranks, error[k].message);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A pass of the kernels of rows (kernels/rows/row_systems.h) over a small tensor, in the memory of
  * the host. Include it after cmocka.h. */
-#ifndef BLCO_ROW_CASES_H
-#define BLCO_ROW_CASES_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -332,5 +331,3 @@ static inline void row_case_close(struct row_pass *p)
     free(p->part);
     free(p);
 }
-
-#endif

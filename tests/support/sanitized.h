@@ -1,7 +1,6 @@
 /* Whether this build has a sanitizer: what is freed then stays for a while, and all takes ten times
  * as long. */
-#ifndef BLCO_SANITIZED_H
-#define BLCO_SANITIZED_H
+#pragma once
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -23,5 +22,3 @@
 /* Of allocations that fail in turn. What is left undone then has nothing to do with threads, so
  * that their sanitizer need not see every one. */
 #define ALLOCATION_STEP (SANITIZED_THREADS ? 23 : 1)
-
-#endif

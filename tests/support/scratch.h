@@ -1,6 +1,5 @@
 /* A temporary folder for the files of one test. */
-#ifndef BLCO_SCRATCH_H
-#define BLCO_SCRATCH_H
+#pragma once
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -80,5 +79,3 @@ static inline long scratch_read(const char *path, char *bytes, size_t room)
     fclose(file);
     return (long)size;
 }
-
-#endif

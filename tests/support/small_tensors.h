@@ -1,6 +1,5 @@
 /* Small tensors with known answers. Include it after cmocka.h. */
-#ifndef BLCO_SMALL_TENSORS_H
-#define BLCO_SMALL_TENSORS_H
+#pragma once
 
 #include "tensor/coo.h"
 
@@ -28,5 +27,3 @@ static inline void border_rank_tensor(struct coo *x)
     for (uint32_t n = 0; n < 3; n++)
         add_nonzero(x, (const uint32_t[]){n == 0, n == 1, n == 2}, 1);
 }
-
-#endif

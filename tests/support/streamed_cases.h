@@ -1,7 +1,6 @@
 /* Tensors that are streamed to a GPU, with factor matrices there, and the expected MTTKRPs. Include
  * it after cmocka.h. */
-#ifndef BLCO_STREAMED_CASES_H
-#define BLCO_STREAMED_CASES_H
+#pragma once
 
 #include <math.h>
 
@@ -147,5 +146,3 @@ static inline void set_conflicts(struct streaming *t, int order, int which)
         t->sorted[n] = t->conflict[n] == CONFLICT_REGISTER && which >= 4;
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs in which a GPU streams the tensor, beside those that have it in memory. Include it after
  * cmocka.h, and support/rank_runs.h. */
-#ifndef BLCO_STREAMED_RUNS_H
-#define BLCO_STREAMED_RUNS_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -69,5 +68,3 @@ static inline void make_streamed_case(struct coo *x, int which)
     const struct tensor_case *t = &cases[which];
     naive_random_coo(x, SHAPE(t->order, t->dims), t->nnz, 3 + (uint64_t)which, t->skewed);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* For tests: a tensor file read whole, uncleaned. */
-#ifndef BLCO_TENSOR_READS_H
-#define BLCO_TENSOR_READS_H
+#pragma once
 
 #include "formats/tensor_file.h"
 
@@ -36,5 +35,3 @@ static inline enum status read_path(struct coo *x, const char *path,
     struct tensor_reader r = {.path = path, .tns = options};
     return read_whole(x, NULL, &r, error);
 }
-
-#endif

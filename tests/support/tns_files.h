@@ -1,7 +1,6 @@
 /* For tests of the text reader: files in a folder of their own, gzip, and the oracle, a parser that
  * reads each text line with sscanf. Include it after cmocka.h. */
-#ifndef BLCO_TNS_FILES_H
-#define BLCO_TNS_FILES_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -167,5 +166,3 @@ static inline int remove_folder(void **state)
     unlink(path);
     return rmdir(folder);
 }
-
-#endif

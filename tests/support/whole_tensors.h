@@ -1,6 +1,5 @@
 /* Tensors of a rank alone, for tests. Include it after cmocka.h. */
-#ifndef BLCO_WHOLE_TENSORS_H
-#define BLCO_WHOLE_TENSORS_H
+#pragma once
 
 #include "ranks/rank_tensor.h"
 
@@ -48,5 +47,3 @@ static inline void close_whole(struct whole *w)
     comm_finalize(w->self);
     w->self = NULL;
 }
-
-#endif

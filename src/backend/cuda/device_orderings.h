@@ -1,7 +1,6 @@
 /* From nonzeros to the orderings of a sweep: in device memory, with mode groups or without, or
  * packed in host memory, from where they are streamed. */
-#ifndef BLCO_DEVICE_ORDERINGS_H
-#define BLCO_DEVICE_ORDERINGS_H
+#pragma once
 
 #include "backend/backend_kind.h"
 #include "backend/cuda/runtime/device_memory.h"
@@ -47,5 +46,3 @@ enum status device_orderings_build(struct device_orderings *o, const struct tens
 
 /* Waits for the device. Accepts an empty one. */
 void device_orderings_free(struct device_orderings *o);
-
-#endif

@@ -1,7 +1,6 @@
 /* Collective operations of an iteration, of ranks with a GPU each, queued like all other work. With
  * one rank nothing is queued. */
-#ifndef BLCO_DEVICE_RANKS_H
-#define BLCO_DEVICE_RANKS_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -67,5 +66,3 @@ enum status device_ranks_wait(struct device_ranks *r, cudaStream_t stream, struc
  * stream is empty; a rank that is alone does not wait. Errors of device_ranks_wait. */
 enum status device_ranks_before_wait(struct device_ranks *r, cudaStream_t stream,
                                      struct error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * unlisted entries do not count as listed ones do, or because values are counts. Each mode has an
  * ordering of its own, in device memory or, on one GPU, streamed; several GPUs sum the systems of
  * common rows. */
-#ifndef BLCO_DEVICE_ROW_UPDATE_H
-#define BLCO_DEVICE_ROW_UPDATE_H
+#pragma once
 
 #include "backend/cuda/device_state.h"
 #include "numerics/fit_terms.h"
@@ -41,5 +40,3 @@ enum status device_row_update_sums(struct device_state *s, int mode, struct erro
 /* *fit from s->result. */
 enum status device_row_update_fit(const struct device_state *s, int mode, struct backend_fit *fit,
                                   struct error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * (the steps of an iteration), device_row_update.c (those where each row has its own system),
  * device_momentum.c (the start of the next one) and device_residual.c (the residual, values at
  * coordinates, terms of entries, and what components explain). */
-#ifndef BLCO_DEVICE_STATE_H
-#define BLCO_DEVICE_STATE_H
+#pragma once
 
 #include "backend/backend_kind.h"
 #include "backend/cuda/dense/device_dense.h"
@@ -267,5 +266,3 @@ enum status device_state_wait(struct device_state *s, struct error *error);
 
 /* Queues the MTTKRP of `mode`, into s->sweep.factors.m. */
 enum status device_state_queue_mttkrp(struct device_state *s, int mode, struct error *error);
-
-#endif

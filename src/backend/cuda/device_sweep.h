@@ -1,8 +1,7 @@
 /* The MTTKRPs of a sweep on the device, as sweep_steps.h decides them: from one ordering for each
  * mode group, with shared partial products, or from one for each mode, or from alto; or from
  * streamed orderings in host memory. */
-#ifndef BLCO_DEVICE_SWEEP_H
-#define BLCO_DEVICE_SWEEP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -52,5 +51,3 @@ void device_sweep_changed(struct device_sweep *s, int mode);
 /* From now on factor matrices have this precision and so many vectors a row, for which there is
  * room; the fastest kernel variants are found anew. */
 void device_sweep_set_precision(struct device_sweep *s, enum precision precision, uint32_t vectors);
-
-#endif

@@ -2,8 +2,7 @@
  * matrices, in panels that stay in cache. All is computed in double precision, even for entries in
  * single. How the rows are cut does not depend on the number of threads, nor do the results.
  * Matrices are row-major. Errors: STATUS_MEMORY. */
-#ifndef BLCO_HOST_DENSE_H
-#define BLCO_HOST_DENSE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ enum status host_dense_update(const struct host_dense_inverse *inverse,
 /* Multiplies column r of A (rows x R) by scale[r]. */
 void host_dense_scale_columns(void *a, uint64_t rows, uint64_t rank, enum precision precision,
                               const double *scale);
-
-#endif

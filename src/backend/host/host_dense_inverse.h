@@ -1,6 +1,5 @@
 /* The pseudoinverse V^+ of a small symmetric matrix, in the form that rows are multiplied by. */
-#ifndef BLCO_HOST_DENSE_INVERSE_H
-#define BLCO_HOST_DENSE_INVERSE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ void host_dense_inverse_scale(struct host_dense_inverse *p, const double *row,
 
 /* Accepts an empty *p. */
 void host_dense_inverse_free(struct host_dense_inverse *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* Products of tall and thin matrices. Implemented in host_dense.c and, for each SIMD
  * width, in host_dense_simd.c. */
-#ifndef BLCO_HOST_DENSE_SIMD_H
-#define BLCO_HOST_DENSE_SIMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ static inline struct host_dense_product host_dense_gram_product(double *g, const
 /* C (rows x R) = X (rows x R) T (R x R). */
 void host_dense_times_square(const double *x, const double *t, double *c, uint64_t rows,
                              uint64_t rank);
-
-#endif

@@ -1,7 +1,6 @@
 /* Entries of factor matrices, M and arrays made from them on the host: doubles or floats. Arrays do
  * not overlap. */
-#ifndef BLCO_HOST_ENTRIES_H
-#define BLCO_HOST_ENTRIES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ void host_entries_zero(void *to, uint64_t n, enum precision precision);
 /* to (n entries) += from (n entries); *= from. */
 void host_entries_add(void *to, const void *from, uint64_t n, enum precision precision);
 void host_entries_multiply(void *to, const void *from, uint64_t n, enum precision precision);
-
-#endif

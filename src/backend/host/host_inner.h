@@ -1,7 +1,6 @@
 /* The inner product of two vectors of doubles. In a function with VECTOR_CLONES it has the longest
  * vectors of the processor. */
-#ifndef BLCO_HOST_INNER_H
-#define BLCO_HOST_INNER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ static inline double host_inner(const double *x, const double *y, uint64_t count
         sum += x[i] * y[i];
     return sum;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* MTTKRP on the host: M = X_(n) (Khatri-Rao product of the other modes' factors), for any order,
  * rank and ordering, by all OpenMP threads. All arrays but M are prepared once, when the tensor is
  * built; host_mttkrp itself allocates nothing and cannot fail. */
-#ifndef BLCO_HOST_MTTKRP_H
-#define BLCO_HOST_MTTKRP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -67,5 +66,3 @@ void host_mttkrp_free(struct host_mttkrp *p);
 /* How many sums of rows wait at most where an MTTKRP of nnz nonzeros uses REGISTER: those that are
  * being made, and those that are added at the same time. */
 uint64_t host_mttkrp_waiting_rows(uint64_t nnz);
-
-#endif

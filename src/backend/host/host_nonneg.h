@@ -1,8 +1,7 @@
 /* The rows of a nonnegative factor matrix from those of M, on the host (numerics/nonneg.h).
  * Matrices are row-major. Implemented in host_nonneg.c and, for each SIMD width, in
  * host_nonneg_simd.c. */
-#ifndef BLCO_HOST_NONNEG_H
-#define BLCO_HOST_NONNEG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ typedef void host_nonneg_panel(const struct host_nonneg *p, const double *m, con
                                double *x, uint64_t rows, double *scratch);
 
 extern host_nonneg_panel host_nonneg_double2, host_nonneg_double4, host_nonneg_double8;
-
-#endif

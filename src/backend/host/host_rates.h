@@ -1,6 +1,5 @@
 /* Measures the rates that bound MTTKRP on the host: copying, gathering rows, adding rows. */
-#ifndef BLCO_HOST_RATES_H
-#define BLCO_HOST_RATES_H
+#pragma once
 
 #include "backend/backend_kind.h"
 
@@ -9,5 +8,3 @@
  * either case, since one takes as long as to a float. STATUS_MEMORY. */
 enum status host_rates(const struct shape *shape, uint64_t rank, enum precision precision,
                        struct backend_rates *rates, struct error *error);
-
-#endif

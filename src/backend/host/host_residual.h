@@ -2,8 +2,7 @@
  * nonzeros, and the Grams of factor matrices; and the sums over the nonzeros that tell what each
  * component explains. Sums do not depend on the number of threads.
  * Implemented in host_residual.c and host_residual_simd.c. */
-#ifndef BLCO_HOST_RESIDUAL_H
-#define BLCO_HOST_RESIDUAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -62,5 +61,3 @@ extern const struct host_residual_kernels host_residual_double1, host_residual_d
     host_residual_double8;
 extern const struct host_residual_kernels host_residual_float1, host_residual_float4,
     host_residual_float8;
-
-#endif

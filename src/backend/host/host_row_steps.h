@@ -1,8 +1,7 @@
 /* The steps of rows from their systems (host_systems.h): sinks that put the new rows of a mode into
  * h->solve.m, in the scale of the entries to be. Implemented in host_row_squares.c
  * (numerics/row_term.h) and host_row_counts.c (numerics/poisson_term.h). */
-#ifndef BLCO_HOST_ROW_STEPS_H
-#define BLCO_HOST_ROW_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ host_system_sink host_row_squares_solve;
  * that falls. It makes small entries large at once, as multiplicative steps do not, and leaves more
  * of the others than Newton's, which ends where few entries have all. */
 host_system_sink host_row_counts_improve;
-
-#endif

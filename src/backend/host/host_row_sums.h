@@ -3,8 +3,7 @@
  * host_row_sums.c and, for each kind of entries and SIMD width, in host_row_sums_simd.c. Entries
  * are doubles or floats. A sum of floats has the errors of about a hundred roundings at most: after
  * so many nonzeros of a row, the sum is added to another in double precision. */
-#ifndef BLCO_HOST_ROW_SUMS_H
-#define BLCO_HOST_ROW_SUMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ static inline void *host_row_added(const struct host_row_sums *s, uint64_t row)
 {
     return host_entry(s->m, (row - s->low) * s->rank + s->column, s->precision);
 }
-
-#endif

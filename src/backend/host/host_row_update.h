@@ -1,8 +1,7 @@
 /* The update of a mode where each row has a system of its own, because unlisted entries do not
  * count as listed ones do (numerics/row_term.h), or because values are counts
  * (numerics/poisson_term.h). */
-#ifndef BLCO_HOST_ROW_UPDATE_H
-#define BLCO_HOST_ROW_UPDATE_H
+#pragma once
 
 #include "backend/host/host_state.h"
 
@@ -31,5 +30,3 @@ void host_row_update_squares(const struct host_state *h, int mode, double model_
  * STATUS_NUMERICAL where it is not finite; STATUS_MEMORY; failures of other ranks. */
 enum status host_row_update_fit_counts(struct host_state *h, int mode, struct backend_fit *fit,
                                        struct error *error);
-
-#endif

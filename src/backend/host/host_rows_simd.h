@@ -3,8 +3,7 @@
  * computed of a row does not depend on the rows beside it.
  *
  * Arrays of these functions are interleaved: number k of row l is at [k * rows + l]. */
-#ifndef BLCO_HOST_ROWS_SIMD_H
-#define BLCO_HOST_ROWS_SIMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ struct host_rows_room host_rows_room_in(double *scratch, uint64_t rank);
 /* The descent in these arrays. */
 struct host_rows_descent host_rows_descent_in(const struct host_rows_room *room, uint64_t rank,
                                               int passes, struct prox_rule rule);
-
-#endif

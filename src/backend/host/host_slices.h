@@ -2,8 +2,7 @@
  * slice, with the coordinates of the other modes as plain numbers. So coordinates are decoded only
  * once, and the kernel knows where rows end. Narrow slices take half the bytes: 16-bit coordinates,
  * and values as floats, which equal the doubles. */
-#ifndef BLCO_HOST_SLICES_H
-#define BLCO_HOST_SLICES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -54,5 +53,3 @@ uint64_t host_slices_bytes(int order, uint64_t nnz, uint64_t rows);
 
 /* Accepts an empty *s. */
 void host_slices_free(struct host_slices *s);
-
-#endif

@@ -2,8 +2,7 @@
  * host_model.c (loading models), host_store.c (what leaves the backend), host_update.c (the steps
  * of an iteration), host_row_update.c (those where each row has its own system)
  * and host_momentum.c (extrapolation). */
-#ifndef BLCO_HOST_STATE_H
-#define BLCO_HOST_STATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -143,5 +142,3 @@ enum status host_state_hold(void *state, int mode, bool *held, struct error *err
 enum status host_state_drop(void *state, struct error *error);
 enum status host_state_components(void *state, double *sum, struct error *error);
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * mode: that of its mode group, whose modes share partial products, its own, or alto.
  *
  * Without mode groups, every mode is a group of its own and the reduced tensor is the tensor. */
-#ifndef BLCO_HOST_SWEEP_H
-#define BLCO_HOST_SWEEP_H
+#pragma once
 
 #include "backend/backend_kind.h"
 #include "backend/host/host_mttkrp.h"
@@ -47,5 +46,3 @@ void host_sweep_close(struct host_sweep *s);
 /* m (I_mode x R) of `mode`, from factors->of[n] (I_n x R) for the other modes n; their precision is
  * the plan's or lower. The tensor has nonzeros. */
 void host_sweep_mttkrp(struct host_sweep *s, int mode, const struct host_rows *factors, void *m);
-
-#endif

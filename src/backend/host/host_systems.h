@@ -2,8 +2,7 @@
  * ordering of the mode sums b and G of a row after the other, and hands some at a time to a sink,
  * which solves or keeps them. No more than a few are in memory at a time. By all OpenMP threads;
  * results do not depend on their number. Implemented in host_systems.c and host_systems_simd.c. */
-#ifndef BLCO_HOST_SYSTEMS_H
-#define BLCO_HOST_SYSTEMS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -138,5 +137,3 @@ struct host_systems_kernels {
 
 extern const struct host_systems_kernels host_systems_double2, host_systems_double4,
     host_systems_double8;
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A tile is 1 to 4 vectors side by side. The last vector ends where the tile ends: where the tile's
  * width is no multiple of SIMD_WIDTH, the last vector overlaps the one before it. */
-#ifndef BLCO_SIMD_VECTOR_H
-#define BLCO_SIMD_VECTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ INLINE uint64_t column_of(uint64_t last, int v, int vectors)
 {
     return v + 1 < vectors ? (uint64_t)v * SIMD_WIDTH : last;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The SIMD width, entries in a vector: the Makefile compiles kernels (host_*_simd.c) once for each,
  * and the largest that this processor has and a tile of columns fills is used. A vector has twice
  * as many floats as doubles. */
-#ifndef BLCO_SIMD_WIDTH_H
-#define BLCO_SIMD_WIDTH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ uint64_t simd_tile_width(uint64_t left, enum precision precision);
 /* Tests only: from now on no SIMD width above `simd` doubles (8, 4 or 2), or twice as many floats;
  * 0: no limit. Not thread-safe. */
 void simd_width_limit(uint64_t simd);
-
-#endif

@@ -5,8 +5,7 @@
  * each rank of the communicator opens its part of the tensor, the plan and the backend, and makes
  * the starts (cpd_run); rank 0 writes the model (cpd_output.c), shows the summary and the findings
  * (cpd_summary.c) and writes the record (cpd_record.c). */
-#ifndef BLCO_CPD_JOB_H
-#define BLCO_CPD_JOB_H
+#pragma once
 
 #include "als/decompose.h"
 #include "als/findings.h"
@@ -315,5 +314,3 @@ enum status cpd_record_write(const struct cpd_inputs *in, const struct cpd_resul
  * model. Rank 0 calls this. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status cpd_ranks_file_write(const struct cpd_inputs *in, const struct cpd_results *r,
                                  struct progress *progress, struct error *error);
-
-#endif

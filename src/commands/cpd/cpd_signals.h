@@ -1,6 +1,5 @@
 /* Signals that end an ALS run after its iteration, or ask it for a checkpoint. */
-#ifndef BLCO_CPD_SIGNALS_H
-#define BLCO_CPD_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 
@@ -21,5 +20,3 @@ void cpd_signals_catch(int patience);
 
 /* The iterations have ended: the process does not end any more after the first signal. */
 void cpd_signals_done(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The command line: tables of options, each declared once in a row, which is parsed, printed as
  * help, completed in shells and compared among processes. cli_values.h has the kinds of rows. */
-#ifndef BLCO_CLI_H
-#define BLCO_CLI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -119,5 +118,3 @@ bool cli_after_sign(const struct cli_option *o);
 
 /* The entry of names[0..count) that is nearest to `word`, or NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *names, int count);
-
-#endif

@@ -5,8 +5,7 @@
  *      CLI_INT(struct cpd_settings, iterations, 1, MAX_ITERATIONS), .initial = "50"}
  *
  * A member of another type does not compile. */
-#ifndef BLCO_CLI_VALUES_H
-#define BLCO_CLI_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ enum status cli_modes(const char *option, const char *text, bool *flag, int *mos
  * a number alone empties. */
 enum status cli_mode_numbers(const char *option, const char *text, double *value, bool *listed,
                              int *most, struct error *error);
-
-#endif

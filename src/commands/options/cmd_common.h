@@ -1,7 +1,6 @@
 /* What several commands share: options for the input, the machine and the output on the terminal,
  * --help and --version, threads and host memory. */
-#ifndef BLCO_CMD_COMMON_H
-#define BLCO_CMD_COMMON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -220,5 +219,3 @@ cli_setter rank_range_set;
 
 /* How many ranks there are. */
 int rank_range_count(const struct rank_range *range);
-
-#endif

@@ -1,8 +1,7 @@
 /* Reads .blco files: copies, checks, and decodes with all threads. The checks are made on copies in
  * memory, which cannot change with the file afterwards. See blco-file(5). Implemented
  * in blco_file.c and, for all at once, blco_pieces.c. */
-#ifndef BLCO_BLCO_FILE_H
-#define BLCO_BLCO_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -62,5 +61,3 @@ enum status blco_file_read(const struct blco_file *f, struct coo *x, struct prog
 
 /* Accepts an empty *f. */
 void blco_file_close(struct blco_file *f);
-
-#endif

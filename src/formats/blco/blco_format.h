@@ -9,8 +9,7 @@
  * The nonzeros are in alto order. A group has PACKED_GROUP_NNZ nonzeros; fewer only at the end of a
  * segment, and where bits of the line from place PACKED_NUMBER_BITS on change, which are the same
  * for all lines of a group. */
-#ifndef BLCO_BLCO_FORMAT_H
-#define BLCO_BLCO_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -81,4 +80,3 @@ _Static_assert(sizeof(struct blco_file_header) + sizeof(struct mode_names) <= BL
                "the first page has room for the names");
 _Static_assert(sizeof(struct blco_file_segment) == 24, "the directory has no padding");
 _Static_assert(sizeof(struct packed_group) == 24, "an entry has no padding");
-#endif

@@ -1,7 +1,6 @@
 /* Reads, samples or copies a .blco file some segments at a time, so that the tensor may be larger
  * than memory. */
-#ifndef BLCO_BLCO_PIECES_H
-#define BLCO_BLCO_PIECES_H
+#pragma once
 
 #include "formats/blco/blco_file.h"
 #include "formats/reader/tensor_reader.h"
@@ -44,5 +43,3 @@ struct blco_copying {
  * value_change_apply; STATUS_OUTPUT, STATUS_MEMORY. */
 enum status blco_copy(const struct blco_file *f, const struct blco_copying *how, uint64_t *bytes,
                       struct error *error);
-
-#endif

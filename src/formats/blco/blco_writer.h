@@ -1,7 +1,6 @@
 /* Writes .blco files: nonzeros come in alto order, in pieces of any size, and are packed and
  * written by all threads. See blco-file(5). */
-#ifndef BLCO_BLCO_WRITER_H
-#define BLCO_BLCO_WRITER_H
+#pragma once
 
 #include "base/error.h"
 #include "base/outfile.h"
@@ -44,5 +43,3 @@ enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct er
 
 /* Deletes a file that was not committed. Accepts an empty writer. */
 void blco_writer_discard(struct blco_writer *w);
-
-#endif

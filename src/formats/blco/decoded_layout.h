@@ -1,7 +1,6 @@
 /* The layout of nonzeros decoded on the GPU: every mode's whole coordinate within one of at most
  * two 64-bit words, whatever the ordering in which the nonzeros are packed. */
-#ifndef BLCO_DECODED_LAYOUT_H
-#define BLCO_DECODED_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void decoded_layout_of_line(struct packed_layout *layout, const struct ordering 
 /* The table by which a line of the ordering `kind` (ordering.h) becomes the words of the layout. */
 void decoded_layout_spread(struct packed_spread *spread, const struct packed_layout *layout,
                            int kind, const struct shape *shape);
-
-#endif

@@ -1,7 +1,6 @@
 /* A tensor in host memory, sorted along one ordering and packed in the segments of a .blco file
  * (blco_format.h): the form in which a tensor larger than device memory is streamed. */
-#ifndef BLCO_PACKED_TENSOR_H
-#define BLCO_PACKED_TENSOR_H
+#pragma once
 
 #include "formats/blco/blco_file.h"
 #include "tensor/coo.h"
@@ -48,5 +47,3 @@ uint64_t packed_tensor_nnz(const struct packed_tensor *p, uint64_t begin, uint64
 
 /* Accepts an empty *p. */
 void packed_tensor_free(struct packed_tensor *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* Packs nonzeros to a segment of a .blco file (blco_format.h), and unpacks them. Implemented in
  * segment_pack.c and segment_unpack.c. */
-#ifndef BLCO_SEGMENT_PACK_H
-#define BLCO_SEGMENT_PACK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -90,5 +89,3 @@ void segment_group_load(const uint8_t *bytes, uint32_t k, int line_bits, struct 
 
 /* Unpacks the values of a group of a sound segment to value[0..g->count). */
 void segment_group_values(const uint8_t *bytes, const struct packed_group *g, double *value);
-
-#endif

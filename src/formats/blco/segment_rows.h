@@ -1,7 +1,6 @@
 /* Which rows of a mode the nonzeros of a segment can have, found from the encoding lines at both
  * ends of the segment; and so which segments a rank has to read for its part of the tensor. */
-#ifndef BLCO_SEGMENT_ROWS_H
-#define BLCO_SEGMENT_ROWS_H
+#pragma once
 
 #include "formats/blco/packed_tensor.h"
 #include "tensor/ordering.h"
@@ -17,5 +16,3 @@ void segment_rows_of_batches(struct row_range *range, const struct packed_tensor
  * memory_free; it is NULL on failure. STATUS_INPUT where the file cannot be read, STATUS_MEMORY. */
 enum status segment_rows_of_part(uint64_t **number, uint64_t *count, const struct blco_file *f,
                                  const struct part *part, struct error *error);
-
-#endif

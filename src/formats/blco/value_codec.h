@@ -1,7 +1,6 @@
 /* Packs the values of a group in the narrowest form (packed_group.h) that gives the same bits when
  * they are unpacked. */
-#ifndef BLCO_VALUE_CODEC_H
-#define BLCO_VALUE_CODEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word
 
 /* Unpacks `count` fields of `bits` bits. One word after the words of the fields is read too. */
 void fields_unpack(const uint32_t *word, uint32_t count, int bits, uint64_t *field);
-
-#endif

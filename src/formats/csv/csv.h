@@ -1,7 +1,6 @@
 /* Reads CSV (RFC 4180) with a header, plain or gzip: columns of names become modes, names indices,
  * rows entries. Commas, tabs or semicolons separate the fields. See blco-csv(5). */
-#ifndef BLCO_CSV_H
-#define BLCO_CSV_H
+#pragma once
 
 #include "formats/csv/csv_options.h"
 #include "formats/names/name_table.h"
@@ -15,5 +14,3 @@
  * the names take more than half of the memory. STATUS_INPUT also where --dims gives other lengths
  * than the names do. */
 extern const struct tensor_format tensor_csv;
-
-#endif

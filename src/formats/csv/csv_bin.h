@@ -1,6 +1,5 @@
 /* Dates and numbers in fields: their values, and their bins, whose names the fields become. */
-#ifndef BLCO_CSV_BIN_H
-#define BLCO_CSV_BIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ bool csv_value_date(struct csv_value *value, const char *text, size_t length);
 
 /* The name of an hour of the week, from 0, Monday's first: "Mon 00". */
 size_t csv_bin_hour(int hour, char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* The columns of a CSV file: its header, and which columns are modes or values, as the options say.
  */
-#ifndef BLCO_CSV_COLUMNS_H
-#define BLCO_CSV_COLUMNS_H
+#pragma once
 
 #include "base/words.h"
 #include "formats/csv/csv_bin.h"
@@ -84,5 +83,3 @@ uint64_t csv_columns_sort_bytes(const struct csv_columns *c);
 
 /* Accepts empty columns. */
 void csv_columns_free(struct csv_columns *c);
-
-#endif

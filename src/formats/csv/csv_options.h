@@ -1,6 +1,5 @@
 /* What the user says about a CSV file: which columns are modes, how names are numbered. */
-#ifndef BLCO_CSV_OPTIONS_H
-#define BLCO_CSV_OPTIONS_H
+#pragma once
 
 #include "formats/names/labels.h"
 
@@ -25,5 +24,3 @@ struct csv_options {
     enum csv_like names[MAX_ORDER]; /* of each mode                              */
     bool value_optional;            /* the model's column of values may be missing */
 };
-
-#endif

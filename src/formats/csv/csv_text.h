@@ -2,8 +2,7 @@
  * unless an odd number of quotes precedes it: every quote of a sound file opens or closes a field,
  * or is one of a doubled pair. All threads count the quotes, and the sums tell where rows begin.
  * The first row at fault is found in its place: every row before it is cut rightly. */
-#ifndef BLCO_CSV_TEXT_H
-#define BLCO_CSV_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ enum status csv_text_explain(const struct csv_text *t, const struct csv_fault *f
 
 /* Accepts an empty *t. */
 void csv_text_close(struct csv_text *t);
-
-#endif

@@ -1,7 +1,6 @@
 /* The formats of model files. All that readers, writers, options and messages know of a format is
  * in its row of the table. */
-#ifndef BLCO_KTENSOR_FORMATS_H
-#define BLCO_KTENSOR_FORMATS_H
+#pragma once
 
 #include "base/outfile.h"
 #include "base/words.h"
@@ -101,5 +100,3 @@ enum status ktensor_find_labels(struct labels *l, const char *stem, int order, s
 
 /* Accepts an empty list. */
 void ktensor_files_free(struct ktensor_files *files);
-
-#endif

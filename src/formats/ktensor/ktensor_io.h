@@ -1,7 +1,6 @@
 /* Reads and writes the files of a model, which appear all or not at all. Implemented in
  * ktensor_read.c and ktensor_write.c. */
-#ifndef BLCO_KTENSOR_IO_H
-#define BLCO_KTENSOR_IO_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -79,5 +78,3 @@ void named_model_free(struct named_model *m);
  * x.r3 and x.r5", the first eight of many; empty where there are none, or the folder cannot be
  * read. Returns text. */
 const char *stem_ranks(const char *stem, char *text, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* A file that has one matrix, in any format that has such files. */
-#ifndef BLCO_MATRIX_FILE_H
-#define BLCO_MATRIX_FILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ enum status matrix_file_read(const struct matrix_file *f, uint64_t rows, double 
 
 /* Accepts a zeroed *f. */
 void matrix_file_close(struct matrix_file *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* Writes matrices as text: one text line for each row, numbers with the fewest digits that read
  * back to the same number, separated by blanks. */
-#ifndef BLCO_MATRIX_TEXT_H
-#define BLCO_MATRIX_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ enum status matrix_text_put_rows(struct outfile *f, size_t *position, const stru
 
 /* The bytes that the numbers of a model take as text, estimated from some of them. */
 uint64_t matrix_text_bytes(const struct ktensor *k);
-
-#endif

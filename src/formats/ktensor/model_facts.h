@@ -1,7 +1,6 @@
 /* What a model is of: STEM.model.json beside its factor matrices, which blco-model(5) describes.
  * With the names beside the model it says what its rows and values mean. */
-#ifndef BLCO_MODEL_FACTS_H
-#define BLCO_MODEL_FACTS_H
+#pragma once
 
 #include "base/json.h"
 #include "formats/names/labels.h"
@@ -36,5 +35,3 @@ void model_facts_put(struct json *j, const struct model_facts *facts, const stru
  * another one; STATUS_MEMORY. */
 enum status model_facts_read(struct model_facts *facts, struct ktensor *k, struct labels *names,
                              const char *stem, struct error *error);
-
-#endif

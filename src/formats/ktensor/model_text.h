@@ -1,7 +1,6 @@
 /* Reads a text file of numbers, which all OpenMP threads parse. The items of a
  * file are its text lines that are not blank; "line" means a text line here. */
-#ifndef BLCO_MODEL_TEXT_H
-#define BLCO_MODEL_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ uint64_t model_text_count(const struct text_line *line);
  * have so many items. STATUS_INPUT, with the first text line that is wrong in the message. */
 enum status model_text_matrix(const struct model_text *t, uint64_t first, uint64_t rows,
                               uint64_t cols, double *matrix, struct error *error);
-
-#endif

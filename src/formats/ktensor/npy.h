@@ -1,6 +1,5 @@
 /* Reads and writes NumPy array files (.npy): vectors and matrices of little-endian float64. */
-#ifndef BLCO_NPY_H
-#define BLCO_NPY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ enum status npy_open(struct npy_file *a, const char *path, struct error *error);
  * STATUS_INPUT if an entry is not finite, or if the file cannot be read. */
 enum status npy_matrix(const struct npy_file *a, uint64_t rows, double *matrix,
                        struct error *error);
-
-#endif

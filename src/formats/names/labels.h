@@ -1,8 +1,7 @@
 /* The labels of a mode's indices: words to show in place of numbers. They come from `.map` files,
  * as FROSTT has them beside its tensors: text line k is the label of index k. With them the names
  * of the modes. */
-#ifndef BLCO_LABELS_H
-#define BLCO_LABELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ enum status map_is_same(bool *same, const char *path, const struct labels *names
  * a failure too. STATUS_OUTPUT, STATUS_MEMORY. */
 enum status maps_write(struct outfile *file, int *count, const struct labels *names, int maps,
                        const char *stem, struct error *error);
-
-#endif

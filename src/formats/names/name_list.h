@@ -1,8 +1,7 @@
 /* Lists of names in text files, one on each text line: `.map` files, which are also what --labels
  * reads. In a file \x0a, \x0d and \x5c stand for a newline, a carriage return and a backslash; all
  * other bytes stand for themselves, also other backslashes. */
-#ifndef BLCO_NAME_LIST_H
-#define BLCO_NAME_LIST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -55,5 +54,3 @@ char *name_maps_stem(const char *path, struct error *error);
 
 /* The path of file i of the stem. The caller frees it with memory_free. NULL and STATUS_MEMORY. */
 char *name_maps_path(const char *stem, int i, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which index is which, where two files have names: a tensor and a model, or two models. Names
  * decide, whatever the order of modes and indices. */
-#ifndef BLCO_NAME_MATCH_H
-#define BLCO_NAME_MATCH_H
+#pragma once
 
 #include "base/progress.h"
 #include "base/words.h"
@@ -49,5 +48,3 @@ void name_match_note(const struct name_match *m, const struct named_side *a,
 
 /* Accepts an empty one. */
 void name_match_free(struct name_match *m);
-
-#endif

@@ -1,7 +1,6 @@
 /* Names and their numbers: the first name that is added is number 0. Several threads may look names
  * up at once, as long as none is added. */
-#ifndef BLCO_NAME_TABLE_H
-#define BLCO_NAME_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ struct tensor_names {
 
 /* Accepts empty names. */
 void tensor_names_free(struct tensor_names *names);
-
-#endif

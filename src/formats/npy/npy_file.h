@@ -1,7 +1,6 @@
 /* NumPy array files (.npy), format 1.0 to 3.0: the header, and where the entries are. Arrays of one
  * or two dimensions, little-endian. */
-#ifndef BLCO_NPY_FILE_H
-#define BLCO_NPY_FILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ enum status npy_file_open(struct npy_file *a, const char *path, const struct npy
 
 /* Accepts an empty *a. */
 void npy_file_close(struct npy_file *a);
-
-#endif

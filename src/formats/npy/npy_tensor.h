@@ -1,8 +1,7 @@
 /* A tensor in NumPy array files, named as COORDS.npy,VALUES.npy or COORDS.npy: the coordinates,
  * an array of integers of shape (entries, order) in C or Fortran order, and the values, an array of
  * shape (entries,) of floats, integers or booleans. Without values every entry counts 1. */
-#ifndef BLCO_NPY_TENSOR_H
-#define BLCO_NPY_TENSOR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ int npy_tensor_index_base(const struct tns_options *options);
 /* Every process reads its share of the entries. Of several bad entries the message names the first
  * one, counted from 0, as NumPy does. */
 extern const struct tensor_format tensor_npy;
-
-#endif

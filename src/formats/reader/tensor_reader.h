@@ -1,7 +1,6 @@
 /* Reads the entries of a tensor file of any format, whole or a share of the file, in pieces. A
  * format is a row of functions; tensor_file.h finds the row of a file. */
-#ifndef BLCO_TENSOR_READER_H
-#define BLCO_TENSOR_READER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -126,5 +125,3 @@ enum status tensor_reader_make_room(struct tensor_reader *r, int order, uint64_t
 
 /* The piece has so many entries, and is the last one or not. */
 void tensor_reader_set_piece(struct tensor_reader *r, uint64_t nnz, bool over);
-
-#endif

@@ -1,7 +1,6 @@
 /* Recognises files of other kinds by their first bytes, so that the user learns what to do with
  * them. */
-#ifndef BLCO_FOREIGN_FILE_H
-#define BLCO_FOREIGN_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@
  * (in a pipe or, with `gzip`, unpacked; .blco files with names are not read as text). */
 enum status foreign_file_refuse(const char *name, const char *bytes, size_t count, bool gzip,
                                 struct error *error);
-
-#endif

@@ -2,8 +2,7 @@
  * file from the system's cache. For gzip, standard input and pipes the reader has a thread of its
  * own, which reads (and inflates) one window ahead while the caller works on the current window.
  * The bytes of a window are a copy: they do not change with the file. */
-#ifndef BLCO_LINE_READER_H
-#define BLCO_LINE_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ void line_reader_close(struct line_reader *r);
 /* The number of newlines in [p, end), or of bytes of this value, by this thread. */
 uint64_t line_count(const char *p, const char *end);
 uint64_t byte_count(const char *p, const char *end, char byte);
-
-#endif

@@ -1,8 +1,7 @@
 /* Writes a text file whose text lines all OpenMP threads format, section by section; the number of
  * threads does not change the bytes. Plain, or gzip in members that can be inflated at the same
  * time. */
-#ifndef BLCO_LINE_WRITER_H
-#define BLCO_LINE_WRITER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ enum status line_writer_commit(struct line_writer *w, struct line_writer_report 
 
 /* Deletes a file that was not committed. Accepts NULL. */
 void line_writer_free(struct line_writer *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* How a FROSTT text file is to be read, and the headers that such a file may have. */
-#ifndef BLCO_TNS_OPTIONS_H
-#define BLCO_TNS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ const char *tns_dims_origin(const struct tns_options *options, int n);
  * has for certain. */
 enum status tns_check_lengths(const char *path, const struct shape *shape,
                               const struct tns_options *options, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The text lines of FROSTT text: those of the header, then entries. */
-#ifndef BLCO_TNS_TEXT_H
-#define BLCO_TNS_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ const char *tns_lines_parse(const struct tns_format *f, const char *begin, const
  * `cut_off`: the line is the last of the file and lacks its newline. Returns STATUS_INPUT. */
 enum status tns_line_explain(const struct tns_format *f, const char *line, const char *end,
                              uint64_t number, bool cut_off, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Writes FROSTT text (.tns), plain or gzip. See blco-tns(5). */
-#ifndef BLCO_TNS_WRITER_H
-#define BLCO_TNS_WRITER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ enum status tns_writer_commit(struct tns_writer *w, struct line_writer_report *r
 
 /* Deletes a file that was not committed. Accepts NULL. */
 void tns_writer_free(struct tns_writer *w);
-
-#endif

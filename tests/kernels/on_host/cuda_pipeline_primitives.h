@@ -1,6 +1,5 @@
 /* In place of CUDA's header: kernels on the host copy at once (copy_vector in row_batches.cuh). */
-#ifndef BLCO_TEST_CUDA_PIPELINE_PRIMITIVES_H
-#define BLCO_TEST_CUDA_PIPELINE_PRIMITIVES_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -15,5 +14,3 @@ inline void __pipeline_commit()
 inline void __pipeline_wait_prior(size_t)
 {
 }
-
-#endif

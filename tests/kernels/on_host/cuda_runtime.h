@@ -1,7 +1,6 @@
 /* In place of CUDA's header, for kernels that run on the host (lanes.h): as much of it as these
  * need. "Device memory" is that of the host. */
-#ifndef BLCO_TEST_CUDA_RUNTIME_H
-#define BLCO_TEST_CUDA_RUNTIME_H
+#pragma once
 
 #include <stddef.h>
 
@@ -248,5 +247,4 @@ cudaError_t cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void *
     return lanes_run(launch) ? cudaSuccess : cudaErrorLaunchFailure;
 }
 
-#endif
 #endif

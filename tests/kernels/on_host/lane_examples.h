@@ -1,6 +1,5 @@
 /* Kernels that test how threads take turns on the host (lanes.h). */
-#ifndef BLCO_TEST_LANE_EXAMPLES_H
-#define BLCO_TEST_LANE_EXAMPLES_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -33,5 +32,4 @@ cudaError_t lane_example_run(const struct lane_example_args *args, uint32_t bloc
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,8 +1,7 @@
 /* Runs the threads of a kernel on the host, in turns: each is a fiber, and goes on until it waits
  * for the other lanes of its warp or for the other threads of its thread block. Where these would
  * wait forever, or wait at another place, the launch fails and says where they are. */
-#ifndef BLCO_TEST_LANES_H
-#define BLCO_TEST_LANES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ struct lanes_launch {
 /* Runs all threads; some thread blocks take turns. Shared memory begins with no number in it.
  * False where the launch failed, and why on stderr. */
 bool lanes_run(const lanes_launch &launch);
-
-#endif

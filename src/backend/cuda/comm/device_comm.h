@@ -4,8 +4,7 @@
  * stream or in an order that events fix, since NCCL's kernels of two communicators that run at a
  * time could wait for each other. Arrays are those of device_array; what an operation reads and
  * writes does not overlap, but for an own stripe in its place. */
-#ifndef BLCO_DEVICE_COMM_H
-#define BLCO_DEVICE_COMM_H
+#pragma once
 
 #include "backend/cuda/comm/device_engine.h"
 
@@ -52,5 +51,3 @@ enum status device_comm_allreduce(struct device_comm *c, const struct device_num
 
 /* Whether an error was found in what was queued: STATUS_INTERNAL. Does not wait. */
 enum status device_comm_check(struct device_comm *c, struct error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* What connects the GPUs of the ranks: peer memory or NCCL. Only device_comm.c calls these
  * functions; those of device_comm.h with the same names say what they do. Implemented in
  * peer_engine.c and nccl_engine.c. */
-#ifndef BLCO_DEVICE_ENGINE_H
-#define BLCO_DEVICE_ENGINE_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -70,5 +69,3 @@ bool peer_engine_serves(const struct device_places *places);
 
 /* GPUs of one process or of several, by NCCL. Connecting takes half a second. */
 extern const struct device_engine nccl_engine;
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Passes over factor matrices run on one stream, R x R work on another, for which the next MTTKRP
  * does not wait. Everything is asynchronous unless its comment says otherwise. */
-#ifndef BLCO_DEVICE_DENSE_H
-#define BLCO_DEVICE_DENSE_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdbool.h>
@@ -133,5 +132,3 @@ enum status device_dense_inner(struct device_dense *d, const double **inner, str
 enum status device_dense_model(struct device_dense *d, const struct dense_modes *modes,
                                const double *inner, struct dense_fit_terms *terms,
                                struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Statistics of the columns of a factor matrix on the device, in parts that the caller merges. */
-#ifndef BLCO_DEVICE_DENSE_COLUMNS_H
-#define BLCO_DEVICE_DENSE_COLUMNS_H
+#pragma once
 
 #include "base/error.h"
 #include "kernels/dense/dense_columns.h"
@@ -28,5 +27,3 @@ void device_columns_close(struct device_columns *c);
 enum status device_columns_measure(struct device_columns *c, const struct dense_columns_args *args,
                                    enum precision precision, const double *entry, uint32_t *parts,
                                    struct error *error);
-
-#endif

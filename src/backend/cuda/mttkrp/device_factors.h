@@ -1,6 +1,5 @@
 /* Factor matrices and M on the device. */
-#ifndef BLCO_DEVICE_FACTORS_H
-#define BLCO_DEVICE_FACTORS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ struct device_factors {
     void *table;              /* (table_rows x vectors * 16 bytes): Khatri-Rao products  */
     uint64_t table_rows;
 };
-
-#endif

@@ -2,8 +2,7 @@
  * computes the same M: the first iterations try one variant each, and later iterations keep the
  * fastest (ScalFrag's adaptive launch, measured instead of learned). Implemented in
  * device_mttkrp.c, and for tensors in a tiled ordering in device_tiles.c. */
-#ifndef BLCO_DEVICE_MTTKRP_H
-#define BLCO_DEVICE_MTTKRP_H
+#pragma once
 
 #include "backend/cuda/mttkrp/device_factors.h"
 #include "backend/cuda/tensor/device_tensor.h"
@@ -102,5 +101,3 @@ bool device_mttkrp_tried(const struct device_mttkrp *w);
 
 /* Writes the variant's kind and the nonzeros of a chunk into text: "fused x2048". */
 void device_mttkrp_describe(const struct device_mttkrp *w, int variant, char *text, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * device memory is one piece, or is cut into pieces of whole rows. Each batch of a streamed
  * ordering is a piece, whose nonzeros are counted from its first; the parts of a row that pieces
  * share are joined as those of a row that chunks share. */
-#ifndef BLCO_DEVICE_ROW_CHUNKS_H
-#define BLCO_DEVICE_ROW_CHUNKS_H
+#pragma once
 
 #include "backend/cuda/stream/device_stream.h"
 #include "backend/cuda/tensor/device_tensor.h"
@@ -77,5 +76,3 @@ bool device_row_chunks_any(const struct device_row_chunks *d, uint64_t p);
 /* args->chunk, block, continued, joins: those of piece p. */
 void device_row_chunks_args(const struct device_row_chunks *d, uint64_t p,
                             struct row_systems_args *args);
-
-#endif

@@ -1,8 +1,7 @@
 /* The systems of all rows of a mode on the GPU (kernels/rows/row_systems.h): chunks of the
  * nonzeros, the rows that chunks share, and room for their parts. The ordering of the mode is in
  * device memory or is streamed. */
-#ifndef BLCO_DEVICE_ROW_SYSTEMS_H
-#define BLCO_DEVICE_ROW_SYSTEMS_H
+#pragma once
 
 #include "backend/cuda/mttkrp/device_factors.h"
 #include "backend/cuda/rows/device_row_chunks.h"
@@ -112,5 +111,3 @@ enum status device_row_systems_take(struct device_row_systems *s,
 enum status device_row_systems_totals(const struct device_row_systems *s, int mode, bool values,
                                       struct row_totals *sum, const struct row_model_args *model,
                                       cudaStream_t stream, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Errors of the CUDA runtime as a status and a sentence. */
-#ifndef BLCO_CUDA_ERROR_H
-#define BLCO_CUDA_ERROR_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdbool.h>
@@ -18,5 +17,3 @@ enum status cuda_status(cudaError_t code, const char *what, struct error *error)
  * cuda_fault_set. */
 void cuda_fault_set(long k, cudaError_t code, bool lasting);
 bool cuda_fault_fired(void);
-
-#endif

@@ -2,8 +2,7 @@
  * API"; cuSOLVER, chapter "cuSolverDN"), loaded when a rank first needs them (CUDA's runtime is
  * linked into the program). They have some hundred MB; loading them takes longer than decomposing a
  * small tensor. */
-#ifndef BLCO_CUDA_LIBRARY_H
-#define BLCO_CUDA_LIBRARY_H
+#pragma once
 
 #include <cublas_v2.h>
 #include <cusolverDn.h>
@@ -50,5 +49,3 @@ enum status cusolver_status(cusolverStatus_t code, const char *what, struct erro
 enum status cuda_library_load(const char *file, const char *need,
                               const struct library_function *functions, size_t count,
                               struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Copies factor matrices between host and device: the host's rows are doubles without padding, the
  * device's rows are padded to whole vectors and may be floats. */
-#ifndef BLCO_DEVICE_FACTOR_COPY_H
-#define BLCO_DEVICE_FACTOR_COPY_H
+#pragma once
 
 #include "backend/column_form.h"
 #include "backend/cuda/runtime/device_staging.h"
@@ -30,5 +29,3 @@ enum status device_factor_download(struct device_staging *s, const struct device
 enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
                                         double *host, const struct column_form *form,
                                         struct error *error);
-
-#endif

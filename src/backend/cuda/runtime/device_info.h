@@ -1,6 +1,5 @@
 /* A GPU by its number: which one the calling thread uses, what it is, what it has. */
-#ifndef BLCO_DEVICE_INFO_H
-#define BLCO_DEVICE_INFO_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ enum status device_count(int *count, struct error *error);
 
 /* Name of the device, versions of the driver and of the runtime. */
 enum status device_info(int device, struct backend_device *info, struct error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Arrays in device memory and in pinned host memory. */
-#ifndef BLCO_DEVICE_MEMORY_H
-#define BLCO_DEVICE_MEMORY_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ void device_pool_give(const struct device_pool *p, void *array);
 void device_pool_trim(struct device_pool *p);
 
 void device_pool_close(struct device_pool *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* Queues of a GPU (CUDA streams) and the events in them. Each takes memory of the device and of the
  * host: their creation counts as an allocation of base/memory.h, whose hook lets it fail. */
-#ifndef BLCO_DEVICE_QUEUE_H
-#define BLCO_DEVICE_QUEUE_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -23,5 +22,3 @@ cudaError_t device_queue_follow(cudaStream_t queue, cudaStream_t other, cudaEven
 
 /* *seconds = the time between two timed events; 0 on failure. Waits for `end`. */
 cudaError_t device_event_seconds(cudaEvent_t begin, cudaEvent_t end, double *seconds);
-
-#endif

@@ -1,6 +1,5 @@
 /* Measures how fast a GPU handles the rows of a factorisation (struct backend_rates). */
-#ifndef BLCO_DEVICE_RATES_H
-#define BLCO_DEVICE_RATES_H
+#pragma once
 
 #include "backend/backend_kind.h"
 
@@ -23,5 +22,3 @@ enum status device_rates(const struct device_rates_request *request, struct back
  * calling thread's. STATUS_MEMORY. */
 enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_second,
                                 struct error *error);
-
-#endif

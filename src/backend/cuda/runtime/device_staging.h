@@ -4,8 +4,7 @@
  * part from or to the other. No thread waits for another. Pinning memory takes longer than a short
  * copy: there is one slot at first, and more are opened for the first long arrays if there is
  * memory. */
-#ifndef BLCO_DEVICE_STAGING_H
-#define BLCO_DEVICE_STAGING_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ enum status device_staging_fetch(struct device_staging *s, const struct device_e
 
 /* Waits for queued copies and frees the buffers; accepts a half-opened or zeroed one. */
 void device_staging_close(struct device_staging *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* A packed ordering of a streamed tensor, in host memory: its batches, the tables on the device
  * that describe them, and the first batches, which stay on the device. */
-#ifndef BLCO_DEVICE_PACKED_TENSOR_H
-#define BLCO_DEVICE_PACKED_TENSOR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -52,5 +51,3 @@ uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t
 uint32_t device_packed_tensor_chunk_size(const struct device_packed_tensor *p);
 const struct device_chunk_table *device_packed_tensor_chunks(const struct device_packed_tensor *p,
                                                              uint64_t b);
-
-#endif

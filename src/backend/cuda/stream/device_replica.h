@@ -2,8 +2,7 @@
  * device after a sweep, when that pays (replica_choice.h). So the first iteration starts at once,
  * and a run of few iterations does not wait for replicas. Implemented in device_replica.c
  * and device_replica_build.c. */
-#ifndef BLCO_DEVICE_REPLICA_H
-#define BLCO_DEVICE_REPLICA_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -107,5 +106,3 @@ enum status device_replica_build_cost(struct device_replica_cost *cost, struct d
  * STATUS_INPUT where the original's segments are not in its order. */
 enum status device_replica_build(struct packed_tensor *replica, struct device_stream *s,
                                  const struct device_replica_request *q, struct error *error);
-
-#endif

@@ -7,8 +7,7 @@
  * Events keep copies, decoding and MTTKRP in step; the host waits for none of them. What fits
  * beside the slots stays on the device, packed; batches that stay come evenly between batches that
  * flow. */
-#ifndef BLCO_DEVICE_STREAM_H
-#define BLCO_DEVICE_STREAM_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdbool.h>
@@ -180,5 +179,3 @@ uint64_t device_stream_bytes(const struct device_stream *s, int mode);
 /* "streamed x2048, sorted batches, 35 % resident", or "own ordering streamed x1024, ...": nonzeros
  * of a chunk, what is done to a batch, and how much of the bytes stays. */
 void device_stream_describe(const struct device_stream *s, int mode, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* The BLCO tensor in device memory: every ordering is encoded and sorted on the device, from
  * nonzeros that were copied there once. */
-#ifndef BLCO_DEVICE_BLCO_H
-#define BLCO_DEVICE_BLCO_H
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x,
 
 /* No work on the device may use it any more. */
 void device_blco_free(struct device_blco *b);
-
-#endif

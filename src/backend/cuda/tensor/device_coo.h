@@ -1,7 +1,6 @@
 /* The nonzeros in device memory: copied or decoded once, sorted once; every ordering is built from
  * them. Implemented in device_coo.c, device_coo_upload.c and device_coo_decode.c. */
-#ifndef BLCO_DEVICE_COO_H
-#define BLCO_DEVICE_COO_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -97,5 +96,3 @@ struct tuples_nonzeros device_coo_tuples(const struct device_coo *x);
 
 /* Hands the arrays back to the pool; accepts a zeroed one. */
 void device_coo_free(struct device_coo *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* How many fibers the nonzeros on the device have, for plan/tile_choice.h, and tiles of the L2
  * cache (plan/tile_choice.h), which are chosen by such counts. */
-#ifndef BLCO_DEVICE_FIBERS_H
-#define BLCO_DEVICE_FIBERS_H
+#pragma once
 
 #include "backend/cuda/tensor/device_coo.h"
 #include "plan/tile_choice.h"
@@ -16,5 +15,3 @@ enum status device_fibers_count(double *fibers, const struct device_coo *x, stru
 enum status device_cache_tiles_choose(struct tile *tile, const struct cache_tile_request *r,
                                       const bool *ordered, const int *lowest,
                                       const struct device_coo *x, struct error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Mode groups (mode_groups.h) of nonzeros on the device: tuples are counted and numbered there, so
  * that a tensor crosses the bus once, with mode groups or without. */
-#ifndef BLCO_DEVICE_MODE_GROUPS_H
-#define BLCO_DEVICE_MODE_GROUPS_H
+#pragma once
 
 #include "backend/cuda/tensor/device_blco.h"
 #include "plan/mode_groups.h"
@@ -28,5 +27,3 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *grouped,
 
 /* Hands everything back to `pool`. */
 void device_mode_groups_free(struct device_grouped_tensor *g, const struct device_pool *pool);
-
-#endif

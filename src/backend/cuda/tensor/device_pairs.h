@@ -1,6 +1,5 @@
 /* Sorts keys with a payload on the device, as nonzeros are sorted along a line. */
-#ifndef BLCO_DEVICE_PAIRS_H
-#define BLCO_DEVICE_PAIRS_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -44,5 +43,3 @@ enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_p
 
 /* Bytes of a nonzero's position among nnz: 4 or 8. */
 int device_pairs_position_size(uint64_t nnz);
-
-#endif

@@ -1,7 +1,6 @@
 /* A BLCO tensor in device memory, with the bases of its blocks and tables of chunks for the MTTKRP
  * kernels, each table with chunks of another size. */
-#ifndef BLCO_DEVICE_TENSOR_H
-#define BLCO_DEVICE_TENSOR_H
+#pragma once
 
 #include "backend/cuda/tensor/device_blco.h"
 #include "kernels/mttkrp/mttkrp.h"
@@ -39,5 +38,3 @@ void device_tensor_args(const struct device_tensor *t, int table, int mode,
 
 /* The place of mode n's row number in the index. */
 struct mttkrp_field device_tensor_field(const struct device_tensor *t, int n);
-
-#endif
