@@ -111,8 +111,7 @@ static enum status invert(struct core *c, const struct ktensor *k, struct error 
             return STATUS_OK;
         }
     double *gram = memory_array(2 * square + 2 * c->rank, sizeof *gram, error);
-    if (!gram)
-        return error->status;
+    TRY(error->status);
     for (int n = 0; n < c->b->order; n++) {
         double *weights = gram + square, *w = weights + square;
         TRY_OR(done, backend_gram(c->b, n, gram, error));

@@ -151,8 +151,7 @@ static enum status store(struct backend *b, struct ktensor *k, bool arranged, st
     struct model_form form = {.lambda = k->lambda, .arrangement = &a};
     TRY(operation_begin(&s->clock, OP_STORE, error));
     double *diagonal = memory_array((size_t)b->order + 1 + rank, rank * sizeof *diagonal, error);
-    if (!diagonal)
-        return error->status;
+    TRY(error->status);
     double *bound = diagonal + rank, *gram = bound + columns; /* (N x R), (R x R) */
     TRY_OR(done, arrangement_create(&a, b->order, rank, error));
     memcpy(k->nonneg, problem->rules.nonneg, sizeof k->nonneg);

@@ -105,8 +105,7 @@ static enum status try_threads(int count, struct error *error)
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     int started = 0, code = 0;
     pthread_t *thread = memory_array((size_t)count, sizeof *thread, error);
-    if (!thread)
-        return error->status;
+    TRY(error->status);
     pthread_mutex_lock(&gate);
     while (started < count && (code = pthread_create(&thread[started], NULL, wait_at, &gate)) == 0)
         started++;

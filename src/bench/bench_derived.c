@@ -61,8 +61,7 @@ enum status bench_statistics(const double *sample, uint64_t count, struct bench_
                              struct error *error)
 {
     double *sorted = memory_array(count, sizeof *sorted, error);
-    if (!sorted)
-        return error->status;
+    TRY(error->status);
     memcpy(sorted, sample, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_value);
     *s = (struct bench_statistics){.least = sorted[0],

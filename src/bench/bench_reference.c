@@ -162,11 +162,9 @@ enum status bench_reference_create(struct bench_reference *s, const struct rank_
     struct pieces p = {0};
     *s = (struct bench_reference){.shape = part_shape(&t->rows.part), .rank = k->rank};
     struct mode_sums *sums = memory_zeros((size_t)s->shape.order, sizeof *sums, error);
-    if (!sums)
-        return error->status;
+    TRY(error->status);
     s->other = memory_array(shape_longest(&s->shape), s->rank * sizeof *s->other, error);
-    if (!s->other)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, pieces_open(&p, t, error));
     TRY_OR(done, choose_rows(s, &p, error));
     for (int n = 0; n < s->shape.order; n++) {

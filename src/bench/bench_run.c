@@ -75,8 +75,7 @@ static enum status take_samples(struct backend *b, int mode, uint64_t wanted,
     uint64_t least = wanted ? wanted : BENCH_SAMPLES, most = wanted ? wanted : BENCH_MOST;
     double total = 0;
     s->seconds = memory_array(most, sizeof *s->seconds, error);
-    if (!s->seconds)
-        return error->status;
+    TRY(error->status);
     while (s->count < least || (s->count < most && total < BENCH_SECONDS)) {
         uint64_t left = s->count < least ? least - s->count : most - s->count;
         uint64_t batch = left < BATCH ? left : BATCH;

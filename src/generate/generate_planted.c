@@ -231,8 +231,7 @@ static enum status set_collinear_factor(struct ktensor *k, const struct supports
     uint64_t rows = s->core[mode];
     const struct mode_support m = mode_support_create(s, mode, 0, seed);
     double *column = memory_array(rows * k->rank, sizeof *column, error);
-    if (!column)
-        return error->status;
+    TRY(error->status);
     collinear_columns(column, rows, k->rank, cosine, seed, STREAM_COLLINEAR + (uint64_t)mode);
     memset(k->factor[mode], 0, k->shape.dims[mode] * k->rank * sizeof *column);
     for (uint64_t i = 0; i < rows; i++)

@@ -499,8 +499,7 @@ enum status generate_skewed(const struct generate_spec *spec, const struct gener
     TRY(generate_check(spec, error));
     TRY(check_memory(spec, run->memory, error));
     struct drawer *drawer = memory_zeros(1, sizeof *drawer, error);
-    if (!drawer)
-        return error->status;
+    TRY(error->status);
     drawer_create(drawer, spec, run->seed);
     maker.drawer = drawer;
     maker.threads = omp_get_max_threads();

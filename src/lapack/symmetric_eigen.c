@@ -8,8 +8,7 @@
 enum status symmetric_eigen(double *v, uint64_t n, double *w, struct error *error)
 {
     const struct lapack_library *lapack = lapack_library(error);
-    if (!lapack)
-        return error->status;
+    TRY(error->status);
     uint64_t doubles = 1 + 6 * n + 2 * n * n, wholes = 3 + 5 * n;
     double *work = memory_array(doubles, sizeof *work, error);
     lapack_int *whole = memory_array(wholes, sizeof *whole, error);

@@ -151,8 +151,7 @@ enum status factor_columns_products(const struct factor_rows *a, const struct fa
     const uint64_t tiles = (a->rank + TILE - 1) / TILE;
     const uint64_t step = (rows + chunks - 1) / chunks;
     double *partials = memory_array(chunks, size * sizeof *partials, error);
-    if (!partials)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for collapse(2) schedule(static)
     for (uint64_t s = 0; s < chunks; s++)
         for (uint64_t t = 0; t < tiles; t++) {

@@ -20,8 +20,7 @@ enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_
     }
     k->lambda =
         memory_array(rank, 3 * sizeof *k->lambda, error); /* refuses a rank that overflows */
-    if (!k->lambda)
-        goto fail;
+    TRY_OR(fail, error->status);
     k->explained = k->lambda + rank;
     k->lost = k->explained + rank;
     for (uint64_t r = 0; r < rank; r++) {
@@ -31,8 +30,7 @@ enum status ktensor_create(struct ktensor *k, const struct shape *shape, uint64_
     for (int n = 0; n < shape->order; n++) {
         k->shape.dims[n] = shape->dims[n];
         k->factor[n] = memory_array(shape->dims[n], rank * sizeof *k->factor[n], error);
-        if (!k->factor[n])
-            goto fail;
+        TRY_OR(fail, error->status);
     }
     return STATUS_OK;
 fail:

@@ -12,8 +12,7 @@ enum status ktensor_arrange_part(struct ktensor *k, const struct ktensor_rows *o
 {
     struct arrangement a = {0};
     double *buffer = memory_array((size_t)omp_get_max_threads(), k->rank * sizeof *buffer, error);
-    if (!buffer)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, arrangement_create(&a, k->shape.order, k->rank, error));
     for (int n = 0; n < k->shape.order; n++) {
         const uint64_t first = own->first[n];

@@ -121,8 +121,7 @@ static enum status choose_partners(struct ktensor_match *m, const double *score,
     uint64_t *partner = turned ? m->partner_b : m->partner_a;
     uint64_t *back = turned ? m->partner_a : m->partner_b;
     double *cell = memory_array(rows, columns * sizeof *cell, error);
-    if (!cell)
-        return error->status;
+    TRY(error->status);
     for (uint64_t r = 0; r < rows; r++)
         for (uint64_t s = 0; s < columns; s++)
             cell[r * columns + s] = turned ? score[s * rows + r] : score[r * columns + s];

@@ -147,8 +147,7 @@ static enum status cut_mode(struct grid_cuts *c, int n, const uint64_t *count, i
     struct row_sums sums = {0};
     uint64_t few[MOST_FEW + 1] = {0}; /* rows that have so many nonzeros; the last one: or more */
     c->way[n] = memory_zeros((size_t)c->ranks, sizeof *c->way[n], error);
-    if (!c->way[n])
-        return error->status;
+    TRY(error->status);
     for (int d = 1; d <= c->ranks; d++)
         if (fixed ? d == fixed : c->ranks % d == 0)
             c->way[n][c->ways[n]++].parts = d;
@@ -345,8 +344,7 @@ enum status process_grid_choose(struct process_grid *g, struct grid_cost *cost,
     TRY_OR(done, check_fixed(request, g->shape.order, error));
     TRY_OR(done, grid_cuts_create(&cuts, request, census, nnz, error));
     grid = memory_array((size_t)2 * MOST_GRIDS, sizeof *grid, error);
-    if (!grid)
-        goto done;
+    TRY_OR(done, error->status);
     uint64_t grids = list_grids(grid, &cuts, request);
     const struct candidate *best = grid; /* the first of the cheapest, by the sampled nonzeros */
 #pragma omp parallel for schedule(dynamic)

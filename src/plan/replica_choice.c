@@ -49,8 +49,7 @@ enum status replica_pieces_cut(struct replica_pieces *p, const uint32_t *count, 
         return error_set(error, STATUS_MEMORY, "%s: a row has more than 2^32 nonzeros", doing);
     /* Any two neighbouring replica pieces together exceed `most`. */
     p->end = memory_array(2 * (nnz / most) + 2, sizeof *p->end, error);
-    if (!p->end)
-        return error->status;
+    TRY(error->status);
     uint64_t sum = 0;
     for (uint64_t i = 0; i < length; i++) {
         if (sum + count[i] > most) {

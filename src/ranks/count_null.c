@@ -47,8 +47,7 @@ static enum status sum_all(struct sums *sum, const struct coo *x, const struct c
 {
     const uint64_t pieces = (x->nnz + PIECE_NNZ - 1) / PIECE_NNZ;
     struct sums *piece = memory_array(pieces, sizeof *piece, error);
-    if (!piece)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static) if (pieces > 1)
     for (uint64_t k = 0; k < pieces; k++)
         piece[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w);

@@ -46,8 +46,7 @@ static enum status choose_listed(uint64_t **place, struct rank_tensor *t, const 
     struct holdout_set *set = &t->holdout_set;
     uint64_t count = 0;
     bool *chosen = memory_array(x->nnz, sizeof *chosen, error);
-    if (!chosen)
-        return error->status;
+    TRY(error->status);
     set->listed = holdout_choose(h, x, t->part.first, chosen);
     *place = memory_array(set->listed, sizeof **place, error);
     coo_create(&set->x, &x->shape, set->listed, error);

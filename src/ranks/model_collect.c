@@ -180,8 +180,7 @@ enum status model_columns_together(void *comm, struct column *column, uint64_t c
     struct column *merged = column + cut[c->rank];
     const uint64_t own = cut[c->rank + 1] - cut[c->rank];
     struct column *brought = memory_array(ranks * own, sizeof *brought, error);
-    if (!brought)
-        return error->status;
+    TRY(error->status);
     for (uint64_t k = 0; k < ranks; k++) {
         c->sent[k] =
             (struct comm_parcel){(char *)(column + cut[k]), (cut[k + 1] - cut[k]) * sizeof *column};

@@ -73,8 +73,7 @@ static enum status make_stripes(struct mode_rows *m, uint64_t common, struct err
     uint64_t size = (uint64_t)m->peers->size;
     m->stripe = (common + size - 1) / size;
     m->stripe_first = memory_array(size + 1, sizeof *m->stripe_first, error);
-    if (!m->stripe_first)
-        return error->status;
+    TRY(error->status);
     for (uint64_t k = 0; k <= size; k++)
         m->stripe_first[k] = k * m->stripe < common ? k * m->stripe : common;
     return STATUS_OK;
@@ -100,8 +99,7 @@ static enum status divide_by_owners(struct rank_rows *r, int n, const struct row
     m->first = (uint64_t)m->peers->size * m->stripe;
     m->count = m->stripe + s->own;
     m->row = memory_array(m->first + m->count, sizeof *m->row, error);
-    if (!m->row)
-        return error->status;
+    TRY(error->status);
     uint64_t common = 0, own = m->first + m->stripe;
     for (uint64_t i = 0; i < own; i++)
         m->row[i] = NO_ROW;
@@ -236,8 +234,7 @@ static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *
     m->first = me * d->stripe;
     m->count = d->rows[me];
     m->row = memory_array(size * d->stripe, sizeof *m->row, error);
-    if (!m->row)
-        return error->status;
+    TRY(error->status);
     for (uint64_t i = 0; i < size * d->stripe; i++)
         m->row[i] = NO_ROW;
     for (uint64_t i = 0; i < r->part.whole.dims[n]; i++)

@@ -59,8 +59,7 @@ enum status p_values_adjust(struct p_values *p, double tests, struct error *erro
     sort(p);
     p->exact = p->rest + log(tests / (p->open ? tests : fmax(1, (double)p->below_one)));
     p->adjusted = memory_array(p->count, sizeof *p->adjusted, error);
-    if (!p->adjusted)
-        return error->status;
+    TRY(error->status);
     for (uint64_t i = p->count; i-- > 0;) {
         least = fmin(least, p->log_p[i] + log(tests / (double)(i + 1)));
         p->adjusted[i] = least;

@@ -29,8 +29,7 @@ static enum status put_array(struct section *s, const char *name, bool holdout, 
     if (count < 2)
         return STATUS_OK;
     double *value = memory_array(count, sizeof *value, error);
-    if (!value)
-        return error->status;
+    TRY(error->status);
     for (size_t i = 0; i < count; i++) { /* NaN for what is no number */
         value[i] = json_number_of(json_array_get(array, i));
         if (isfinite(value[i]) &&

@@ -176,8 +176,7 @@ static enum status draw(FILE *to, const json_t *ranks, const struct quantity *q,
     json_array_foreach(ranks, i, rank)
         points += q->points ? json_array_size(json_object_get(rank, q->points)) : 0;
     point = memory_array(points, sizeof *point, error);
-    if (!point)
-        return error->status;
+    TRY(error->status);
     points = 0;
     json_array_foreach(ranks, i, rank) {
         const json_t *of_rank = q->points ? json_object_get(rank, q->points) : NULL, *number;
@@ -337,8 +336,7 @@ enum status page_ranks_write(FILE *to, const struct page_ranks *page, struct err
           to);
     put_suggestion(to, page);
     double *value = memory_array(json_array_size(ranks), sizeof *value, error);
-    if (!value)
-        return error->status;
+    TRY(error->status);
     fprintf(to, "<section>\n<h2>Fit%s and agreement</h2>\n<div class=\"modes\">\n",
             any(page, holdout_error) ? ", held-out error"
             : any(page, core)        ? ", core consistency"

@@ -55,8 +55,7 @@ static enum status compare_modes(const struct selftest_place *p, const struct co
     const double most = precision == POLICY_SINGLE ? 1e-5 : 1e-12;
     struct backend b = {0};
     double *m = memory_array(shape_longest(&k->shape), k->rank * sizeof *m, error);
-    if (!m)
-        return error->status;
+    TRY(error->status);
     if (way->forced.streamed)
         options.forced.batch_nnz = x->nnz / 20 + 1;
     TRY_OR(done, backend_open(&b, p->kind, x, &options, NULL, error));

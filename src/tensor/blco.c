@@ -25,8 +25,7 @@ static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo
 {
     const struct coo *x = s->x;
     s->line = memory_array(x->nnz, sizeof *s->line, error);
-    if (!s->line)
-        return error->status;
+    TRY(error->status);
     TRY(ordering_line_words(&b->ordering, x, 0, NULL, s->line, error));
     if (spent) {
         b->value = spent->value;
@@ -34,8 +33,7 @@ static enum status sort_short_lines(struct blco *b, struct sorted *s, struct coo
         coo_free_indices(spent);
     } else {
         b->value = memory_array(x->nnz, sizeof *b->value, error);
-        if (!b->value)
-            return error->status;
+        TRY(error->status);
         memory_copy(b->value, x->value, x->nnz * sizeof *b->value);
     }
     return radix_sort(s->line, (uint64_t *)(void *)b->value, x->nnz, error);
@@ -107,8 +105,7 @@ static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t m
     for (uint64_t k = 0; k < keys; k++)
         b->nblocks += (start[k + 1] - start[k] - 1) / most + 1;
     b->block = memory_array(b->nblocks, sizeof *b->block, error);
-    if (!b->block)
-        goto done;
+    TRY_OR(done, error->status);
     for (uint64_t k = 0; k < keys; k++)
         for (uint64_t i = start[k]; i < start[k + 1]; i += most) {
             uint64_t left = start[k + 1] - i;
@@ -166,12 +163,10 @@ static enum status store_long_lines(struct blco *b, const struct sorted *s, stru
 {
     for (int w = 0; w < b->ordering.words; w++) {
         b->index[w] = memory_array(b->nnz, sizeof *b->index[w], error);
-        if (!b->index[w])
-            return error->status;
+        TRY(error->status);
     }
     b->value = memory_array(b->nnz, sizeof *b->value, error);
-    if (!b->value)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < b->nnz; i++) {
         uint32_t coordinate[MAX_ORDER], base[MAX_ORDER];

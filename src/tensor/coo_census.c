@@ -51,8 +51,7 @@ enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t stride, 
     *c = (struct coo_census){0};
     for (int n = 0; n < t.order; n++) {
         c->count[n] = memory_zeros(pieces->shape.dims[n], sizeof *c->count[n], error);
-        if (!c->count[n])
-            goto done;
+        TRY_OR(done, error->status);
     }
     TRY_OR(done, coo_create(&c->sample, &pieces->shape, sampled, error));
     pieces->each(pieces->pieces, take, &t, error);

@@ -162,8 +162,7 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *d
             longest = first[s + 1] - first[s];
 
     uint64_t *key = memory_array(longest, sizeof *key, error);
-    if (!key)
-        return error->status;
+    TRY(error->status);
     for (int s = 0; s < SLABS; s++) {
         uint64_t count = first[s + 1] - first[s];
         if (ordering_sort(&o, x, position + first[s], count, key, error) != STATUS_OK)
@@ -202,8 +201,7 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
 
     uint64_t duplicates = 0, bad = x->nnz;
     uint64_t *position = memory_array(x->nnz, sizeof *position, error);
-    if (!position)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, sort_and_merge(x, position, &duplicates, &bad, error));
     if (duplicates == 0)
         goto done;

@@ -102,8 +102,7 @@ static enum status grow(struct counter *c, struct error *error)
     struct counter larger = *c;
     larger.places = 2 * c->places;
     larger.sparse = memory_zeros(larger.places, sizeof *larger.sparse, error);
-    if (!larger.sparse)
-        return error->status;
+    TRY(error->status);
     for (uint64_t i = 0; i < c->places; i++)
         if (c->sparse[i].count > 0)
             *find(&larger, c->sparse[i].index) = c->sparse[i];

@@ -120,8 +120,7 @@ static enum status upload_normal(struct device_state *s, int n, uint64_t seed, s
     const struct part *part = &s->ranks.ranks->part;
     const uint64_t rows = part->here.dims[n];
     double *made = memory_array(rows, s->rank * sizeof *made, error);
-    if (!made)
-        return error->status;
+    TRY(error->status);
     ktensor_random_rows(made, part, n, s->rank, KTENSOR_NORMAL, seed);
     if (s->problem->asked->rules.nonneg[n])
         entries_drop_signs(made, rows * s->rank);
@@ -138,8 +137,7 @@ enum status device_state_load(void *state, const struct model_source *from, stru
     cudaError_t code;
     TRY(device_use(s->device, error));
     double *norm = memory_array(s->rank, sizeof *norm, error);
-    if (!norm)
-        return error->status;
+    TRY(error->status);
     if (s->sweep.factors.precision != from->precision)
         device_state_set_precision(s, from->precision);
     code = cudaMemsetAsync(s->scalars, 0, sizeof *s->scalars, s->side);
@@ -299,8 +297,7 @@ enum status device_state_store(void *state, const struct model_form *form, struc
     struct device_state *s = state;
     TRY(wait_for_model(s, error));
     double *room = memory_array(4, s->rank * sizeof *room, error);
-    if (!room)
-        return error->status;
+    TRY(error->status);
     for (int n = 0; n < s->order; n++) {
         const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
         struct column_form columns;
@@ -347,8 +344,7 @@ enum status device_state_columns(void *state, int mode, const struct model_form 
     struct column_form columns;
     TRY(wait_for_model(s, error));
     double *room = memory_array(4, s->rank * sizeof *room, error);
-    if (!room)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, find_form(s, mode, form, room, &columns, error));
     measure(s, mode, room, column, error);
 done:
@@ -363,8 +359,7 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
     if (s->m_mode != mode)
         TRY(device_state_queue_mttkrp(s, mode, error));
     double *scale = memory_array(2, s->rank * sizeof *scale, error);
-    if (!scale)
-        return error->status;
+    TRY(error->status);
     double *one = scale + s->rank;
     for (uint64_t r = 0; r < s->rank; r++)
         scale[r] = 1;

@@ -21,8 +21,7 @@ static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, 
     if (!rank_rows_compares(r, n))
         return rank_rows_divide_mode(r, n, NULL, error);
     unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
-    if (!touched)
-        return error->status;
+    TRY(error->status);
     if (d->nnz > 0)
         TRY_OR(done, device_coo_touched(d, n, touched, rows, error));
     rank_rows_divide_mode(r, n, touched, error);
@@ -71,8 +70,7 @@ static enum status read_part(struct device_coo *d, const struct tensor_source *s
         if (!r->mode[n].row || d->nnz == 0)
             continue;
         uint32_t *place = memory_array(rows, sizeof *place, error);
-        if (!place)
-            goto done;
+        TRY_OR(done, error->status);
         rank_rows_places(r, n, place);
         device_coo_renumber(d, n, place, rows, error);
         memory_free(place);
@@ -322,8 +320,7 @@ static enum status build_tuples(struct device_orderings *o, int group, struct de
         modes[k] = true;
     TRY(build_orderings(&wanted, tuples, NULL, error));
     o->product[group] = device_pool_keep(pool, o->tuples[group], row_bytes, error);
-    if (!o->product[group])
-        return error->status;
+    TRY(error->status);
     o->partial[group] = device_pool_keep(pool, o->tuples[group], row_bytes, error);
     return error->status;
 }

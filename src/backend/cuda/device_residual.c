@@ -19,8 +19,7 @@ static const char valuing[] = "the model's values";
 static enum status fetch_weights(struct device_state *s, double *weight, struct error *error)
 {
     double *norm = memory_array(s->rank, sizeof *norm, error);
-    if (!norm)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, device_state_weights(s, weight, error));
     for (int n = 0; n < s->order; n++) {
         cudaError_t code =
@@ -43,8 +42,7 @@ enum status device_state_values(void *state, const struct coo *at, double *value
     uint32_t *index = NULL;                 /* (order x part), device */
     double *values = NULL, *weights = NULL; /* (part), (R); device    */
     double *weight = memory_array(s->rank, sizeof *weight, error);
-    if (!weight)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, device_use(s->device, error));
     TRY_OR(done, device_state_wait(s, error));
     TRY_OR(done, fetch_weights(s, weight, error));
@@ -93,8 +91,7 @@ static enum status add_gram(struct device_state *s, int n, struct double_double 
     struct double_double *partial = NULL, *host = NULL;
     const void *own = device_state_row(s, f->factor[n], rows->first);
     host = memory_array(slices, size * sizeof *host, error);
-    if (!host)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, device_array_into(&partial, slices * size, sizeof *partial, error));
     cudaError_t code = residual_gram(own, rows->count, f->vectors, (uint32_t)s->rank, f->precision,
                                      slices, partial, s->stream);
@@ -218,8 +215,7 @@ enum status device_state_components(void *state, double *sum, struct error *erro
     const uint64_t bytes = s->rank * sizeof(double);
     double *room = NULL; /* (3 x R), device: the weights, and the sums */
     double *weight = memory_array(1, bytes, error);
-    if (!weight)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, device_use(s->device, error));
     TRY_OR(done, device_state_wait(s, error));
     device_state_drop_m(s);
@@ -293,8 +289,7 @@ enum status device_state_hold(void *state, int mode, bool *held, struct error *e
     TRY(device_state_wait(s, error));
     device_state_drop_m(s);
     double *weight = memory_array(1, row, error);
-    if (!weight)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, device_array_into(&terms->weight, 1, row, error));
     TRY_OR(done, fetch_weights(s, weight, error));
     TRY_OR(done, device_send(terms->weight, weight, row, s->stream, holding, error));

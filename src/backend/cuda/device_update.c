@@ -41,8 +41,7 @@ static enum status scale_columns(struct device_state *s, double *lambda, struct 
 {
     const size_t row = s->rank * sizeof *lambda;
     double *norm = memory_array(1, row, error);
-    if (!norm)
-        return error->status;
+    TRY(error->status);
     for (int n = 0; n < s->order; n++) {
         if (s->problem->asked->rules.fixed[n])
             continue;
@@ -77,8 +76,7 @@ static enum status fit_weights(struct device_state *s, int mode, struct error *e
         return STATUS_OK;
     struct device_row_scalars sums;
     double *lambda = memory_array(1, row, error);
-    if (!lambda)
-        return error->status;
+    TRY(error->status);
     for (int n = 0; s->rows.rates && n < s->order; n++)
         if (!s->problem->asked->rules.fixed[n] && lift_zeros(s, n, error) != STATUS_OK)
             goto done;

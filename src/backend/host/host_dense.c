@@ -193,8 +193,7 @@ enum status host_dense_gram(const void *a, uint64_t rows, uint64_t rank, enum pr
     uint64_t stride = rank * rank;
     uint64_t room = precision == PRECISION_SINGLE ? most * rank : 0;
     double *sums = memory_zeros(s.count, (stride + room) * sizeof *sums, error);
-    if (!sums)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(dynamic) if (s.count > 1)
     for (uint64_t k = 0; k < s.count; k++) {
         const uint64_t end = part_begin(&s, k + 1);

@@ -102,8 +102,7 @@ enum status host_state_make_sums(struct host_state *h, int n, struct error *erro
     const uint64_t rank = model->rank, pieces = own->count / SUMMED_ROWS + 1;
     const struct host_factor *f = &model->factor[n];
     double *part = memory_zeros(pieces, 2 * rank * sizeof *part, error);
-    if (!part)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static) if (pieces > 1)
     for (uint64_t k = 0; k < pieces; k++) {
         const uint64_t last = least_of(own->count, (k + 1) * SUMMED_ROWS);

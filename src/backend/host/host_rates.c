@@ -134,8 +134,7 @@ static enum status measure_modes(const struct shape *shape, uint64_t rank, enum 
     const uint64_t most = TABLE_BYTES / sizeof(double) / rank;
     const uint64_t longest = least_of(shape_longest(shape), most);
     double *table = memory_array(longest, rank * sizeof *table, error);
-    if (!table)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < longest * rank; i++)
         table[i] = 1;

@@ -123,8 +123,7 @@ enum status host_residual_components(const struct host_sweep *s, const struct ho
     const uint64_t rank = factors->rank, parts = (pass.nnz + PART_NNZ - 1) / PART_NNZ;
     const uint64_t most = least_of(PARTS_AT_ONCE, parts);
     double *part = memory_array(most, 3 * rank * sizeof *part, error); /* sums and room of each */
-    if (!part)
-        return error->status;
+    TRY(error->status);
     pass.model.rates = rates;
     memset(sum, 0, 2 * rank * sizeof *sum);
     for (uint64_t done = 0; done < parts; done += PARTS_AT_ONCE) {
@@ -150,8 +149,7 @@ enum status host_residual_gram(const void *a, uint64_t rows, uint64_t rank,
     const uint64_t size = rank * rank, most = least_of(rows / PART_ROWS + 1, MOST_SUMS / size);
     const uint64_t parts = most < 1 ? 1 : most, step = (rows + parts - 1) / parts;
     struct double_double *sums = memory_zeros(parts, size * sizeof *sums, error);
-    if (!sums)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for collapse(2) schedule(dynamic) if (rows * size > FEW_TERMS)
     for (uint64_t k = 0; k < parts; k++)
         for (uint64_t i = 0; i < rank; i++) {

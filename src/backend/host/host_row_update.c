@@ -351,8 +351,7 @@ static enum status fit_weights(struct host_state *h, int mode, struct error *err
 static enum status largest_of_ranks(struct comm *c, double *x, struct error *error)
 {
     double *all = memory_array((size_t)c->size, sizeof *all, error);
-    if (!all)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, comm_allgather(c, x, sizeof *x, all, error));
     for (int k = 0; k < c->size; k++)
         *x = fmax(*x, all[k]);

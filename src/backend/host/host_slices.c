@@ -74,8 +74,7 @@ static enum status decode_others(struct host_slices *s, const struct blco *b, st
         if (n == s->mode)
             continue;
         s->coordinate[n] = memory_array(s->nnz + HOST_SLICES_PAD, sizeof *s->coordinate[n], error);
-        if (!s->coordinate[n])
-            return error->status;
+        TRY(error->status);
         memset(s->coordinate[n] + s->nnz, 0, HOST_SLICES_PAD * sizeof *s->coordinate[n]);
     }
 #pragma omp parallel for schedule(static) if (b->nnz > SCAN_NNZ)

@@ -63,8 +63,7 @@ enum status host_state_store(void *state, const struct model_form *form, struct 
 {
     const struct host_model *model = &((const struct host_state *)state)->model;
     double *room = memory_array(3, model->rank * sizeof *room, error);
-    if (!room)
-        return error->status;
+    TRY(error->status);
     for (int n = 0; n < model->shape.order; n++) {
         const struct column_form columns = column_form_of(form, n, model->factor[n].scale, room);
         store_rows(model, n, 0, model->shape.dims[n], &columns, k->factor[n]);
@@ -89,8 +88,7 @@ static enum status measure_rows(const struct host_state *h, int n, const struct 
     const struct part *part = &h->ranks->part;
     const uint64_t rank = h->model.rank, step = piece_rows(rank);
     struct column *found = memory_array(rank, sizeof *found, error);
-    if (!found)
-        return error->status;
+    TRY(error->status);
     for (uint64_t r = 0; r < rank; r++)
         column[r] = (struct column){0, 0, NO_ROW};
     for (uint64_t k = 0; k < own->count; k += step) {
@@ -117,8 +115,7 @@ enum status host_state_columns(void *state, int mode, const struct model_form *f
     const uint64_t rank = h->model.rank;
     const uint64_t rows = least_of(piece_rows(rank), h->ranks->mode[mode].count);
     double *room = memory_array(3 + rows, rank * sizeof *room, error);
-    if (!room)
-        return error->status;
+    TRY(error->status);
     const struct column_form columns =
         column_form_of(form, mode, h->model.factor[mode].scale, room);
     measure_rows(h, mode, &columns, room + 3 * rank, column, error);
@@ -219,8 +216,7 @@ enum status host_state_hold(void *state, int mode, bool *held, struct error *err
     if (!*held)
         return STATUS_OK;
     term = memory_array(x->nnz, sizeof *term, error);
-    if (!term)
-        return error->status;
+    TRY(error->status);
     weights_of_values(h, weight);
 #pragma omp parallel for schedule(static) if (x->nnz > PART)
     for (uint64_t first = 0; first < x->nnz; first += PART) {

@@ -37,8 +37,7 @@ static enum status read_page(struct blco_file *f, struct error *error)
 {
     const uint64_t size = f->in.size, length = size < BLCO_PAGE ? size : BLCO_PAGE;
     f->page = memory_zeros(BLCO_PAGE, 1, error);
-    if (!f->page)
-        return error->status;
+    TRY(error->status);
     TRY(infile_read(&f->in, f->page, length, 0, error));
     const struct blco_file_header *h = f->header = (const void *)f->page;
     f->modes = (const void *)(f->page + BLCO_NAMES_OFFSET);
@@ -158,8 +157,7 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     const struct blco_file_header *h = f->header;
     uint64_t end = h->data_offset + h->data_bytes, bytes = f->in.size - end;
     f->tail = memory_array(bytes, 1, error);
-    if (!f->tail)
-        return error->status;
+    TRY(error->status);
     TRY(infile_read(&f->in, f->tail, bytes, end, error));
     /* bytes that are not used are zero, so that all files of a tensor are alike */
     bool zero = h->unused == 0;

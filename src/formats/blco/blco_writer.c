@@ -19,8 +19,7 @@ enum status blco_writer_open(struct blco_writer *w, const char *path, const stru
     ordering_create(&alto, ORDERING_ALTO, shape, 64);
     w->packed_room = packed_size_at_most(alto.line_bits, BLCO_SEGMENT_NNZ, BLCO_SEGMENT_NNZ);
     w->packed = memory_pages((size_t)w->threads * w->packed_room, error);
-    if (!w->packed)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, line_encoder_create(&w->alto, &alto, error));
     const uint64_t segment = coo_bytes(shape->order, BLCO_SEGMENT_NNZ);
     const uint64_t most = (uint64_t)w->threads * SEGMENTS_A_THREAD, fit = memory / segment;

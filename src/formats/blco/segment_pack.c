@@ -176,8 +176,7 @@ enum status linear_decoder_create(struct linear_decoder *d, const struct orderin
     bit_places_fill(&d->places);
     d->spread =
         memory_zeros((size_t)d->words * (size_t)d->bytes * 256 + 1, sizeof *d->spread, error);
-    if (!d->spread)
-        return error->status;
+    TRY(error->status);
     for (int n = 0; n < o->order; n++) {
         for (int k = 0; k < o->mode_bits[n]; k++) {
             int place = o->place[n][k], word = d->mode[n].word;

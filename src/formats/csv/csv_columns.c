@@ -40,8 +40,7 @@ enum status csv_columns_read(struct csv_columns *c, const char *path, const char
     *c = (struct csv_columns){.path = path, .value = -1};
     c->format.separator = find_separator(begin, end);
     c->text = memory_array((size_t)(end - begin), 1, error);
-    if (!c->text)
-        return error->status;
+    TRY(error->status);
     char *to = c->text;
     for (const char *at = begin;; at++) {
         const int count = c->format.columns;
@@ -329,8 +328,7 @@ enum status csv_columns_choose(struct csv_columns *c, const struct csv_options *
     const int count = c->format.columns;
     bool is_binned[MAX_ORDER] = {false}, is_ordered[MAX_ORDER] = {false};
     c->format.slot = memory_array((size_t)count, sizeof *c->format.slot, error);
-    if (!c->format.slot)
-        return error->status;
+    TRY(error->status);
     for (int i = 0; i < count; i++)
         c->format.slot[i] = -1;
     TRY(like ? choose_like(c, options, error) : choose_modes(c, options->columns, error));

@@ -53,8 +53,7 @@ static enum status write_header(struct ktensor_output *o, int n, struct error *e
     const size_t component = sizeof ",component" + NUMBER_MAX_TEXT;
     char *header =
         memory_array(NAME_ROOM(MODE_NAME_BYTES) + 2 + o->whole->rank * component, 1, error);
-    if (!header)
-        return error->status;
+    TRY(error->status);
     snprintf(number, sizeof number, "mode%d", n + 1);
     char *at = put_name(*name ? name : number, header);
     for (uint64_t r = 0; r < o->whole->rank; r++)

@@ -152,8 +152,7 @@ static enum status check_rows(const struct matrix_file *f, uint64_t rows, const 
 {
     size_t bytes = rows * f->cols * sizeof *expected;
     double *found = memory_array(1, bytes, error);
-    if (!found)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, matrix_file_read(f, rows, found, error));
     if (memcmp(found, expected, bytes) != 0)
         refuse_two(files, f->path, error);

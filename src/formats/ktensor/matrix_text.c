@@ -106,8 +106,7 @@ enum status matrix_text_put_rows(struct outfile *f, size_t *position, const stru
         __builtin_add_overflow(room, step * m->room, &room))
         room = SIZE_MAX; /* memory_array() refuses it as too large */
     char *buffers = memory_array(threads, room, error);
-    if (!buffers)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel num_threads((int)threads)
     write_sections(&w, buffers + (size_t)omp_get_thread_num() * room);
     *position = w.position;

@@ -53,8 +53,7 @@ static enum status index_lines(struct model_text *t, struct error *error)
 {
     t->nsections = (t->size + SECTION_BYTES - 1) / SECTION_BYTES;
     t->section = memory_array(t->nsections + 1, sizeof *t->section, error);
-    if (!t->section)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel
     {
 #pragma omp for schedule(static)

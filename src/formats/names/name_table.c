@@ -110,8 +110,7 @@ static enum status grow_slots(struct name_table *t, struct error *error)
 {
     uint64_t slots = t->slots > 0 ? 2 * t->slots : LEAST_SLOTS;
     struct name_slot *slot = memory_zeros(slots, sizeof *slot, error);
-    if (!slot)
-        return error->status;
+    TRY(error->status);
     for (uint64_t i = 0; i < t->slots; i++) {
         if (t->slot[i].next == 0)
             continue;
@@ -161,8 +160,7 @@ enum status name_table_add(struct name_table *t, struct name name, uint32_t hash
 enum status name_table_renumber(struct name_table *t, const uint32_t *number, struct error *error)
 {
     uint64_t *place = memory_array(t->count, sizeof *place, error);
-    if (!place)
-        return error->status;
+    TRY(error->status);
     for (uint32_t k = 0; k < t->count; k++)
         place[number[k]] = t->place[k];
     for (uint64_t s = 0; s < t->slots; s++)

@@ -183,8 +183,7 @@ static enum status read_header(struct npy_file *a, const struct npy_accepted *ac
     if (length > size - prefix)
         return refuse(path, "the file ends within the .npy header", error);
     char *text = memory_array(length, 1, error);
-    if (!text)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, infile_read(&a->in, text, length, prefix, error));
     read_dictionary(a, accepted, (struct cursor){text, text + length}, error);
 done:

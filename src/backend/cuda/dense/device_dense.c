@@ -49,8 +49,7 @@ static enum status wide_open(struct wide *w, uint64_t rank, uint64_t ld, enum pr
 
     const uint64_t panel = w->parts * w->part_rows * ld;
     w->cublas = cublas_library(error);
-    if (!w->cublas)
-        return error->status;
+    TRY(error->status);
     TRY(cublas_status(memory_hook_fails() ? CUBLAS_STATUS_ALLOC_FAILED
                                           : w->cublas->create(&w->blas),
                       "starting cuBLAS", error));
@@ -175,17 +174,14 @@ static enum status inverse_open(struct inverse *d, uint32_t rank, enum precision
     TRY(device_array_into(&d->values, rank, sizeof *d->values, error));
     TRY(device_array_into(&d->flags, FLAG_COUNT, sizeof *d->flags, error));
     d->host_flags = device_pinned_array(FLAG_COUNT, sizeof *d->host_flags, error);
-    if (!d->host_flags)
-        return error->status;
+    TRY(error->status);
     d->host_values = memory_array(2 * (uint64_t)rank, sizeof *d->host_values, error);
-    if (!d->host_values)
-        return error->status;
+    TRY(error->status);
     if (rank <= DENSE_INVERSE_SMALL)
         return STATUS_OK;
     /* cuSOLVER, which takes long to load */
     d->cusolver = cusolver_library(error);
-    if (!d->cusolver)
-        return error->status;
+    TRY(error->status);
     TRY(cusolver_status(memory_hook_fails() ? CUSOLVER_STATUS_ALLOC_FAILED
                                             : d->cusolver->create(&d->solver),
                         "starting cuSOLVER", error));
@@ -267,8 +263,7 @@ static enum status decompose_small(struct inverse *d, cudaStream_t stream, struc
     const uint64_t n = d->rank, bytes = n * n * sizeof(double);
     if (!d->host_v)
         d->host_v = memory_array(n * n + n, sizeof *d->host_v, error);
-    if (!d->host_v)
-        return error->status;
+    TRY(error->status);
     double *values = d->host_v + n * n;
     TRY(device_fetch(d->host_v, d->factor, bytes, stream, inverting, error));
     TRY(symmetric_eigen(d->host_v, n, values, error));
@@ -342,8 +337,7 @@ enum status device_dense_open(struct device_dense **opened, const struct device_
         return error_set(error, STATUS_INPUT, "rank %llu, expected at most %d on a GPU",
                          (unsigned long long)rank, MOST_RANK);
     struct device_dense *d = memory_zeros(1, sizeof *d, error);
-    if (!d)
-        return error->status;
+    TRY(error->status);
     d->place = *place;
     d->rank = (uint32_t)rank;
     d->ld = ld;

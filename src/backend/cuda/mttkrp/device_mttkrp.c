@@ -96,8 +96,7 @@ static enum status find_unshared_rows(struct device_mttkrp *w, cudaStream_t stre
     struct mttkrp_args args;
     device_tensor_args(w->tensor, 0, w->mode, &args);
     uint32_t *first = device_array(rows, sizeof *first, error);
-    if (!first)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done,
            device_array_into(&w->unshared, UNSHARED_ROWS_WORDS(rows), sizeof *w->unshared, error));
     TRY_OR(done,

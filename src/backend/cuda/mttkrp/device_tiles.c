@@ -71,8 +71,7 @@ static enum status keep(void *to, const void *from, uint64_t count, size_t size,
                         const struct device_pool *pool, struct error *error)
 {
     void *copy = device_pool_keep(pool, count, size, error);
-    if (!copy)
-        return error->status;
+    TRY(error->status);
     memcpy(to, &copy, sizeof copy);
     return device_send(copy, from, count * size, pool->stream, doing, error);
 }
@@ -157,8 +156,7 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
     TRY_OR(done, number_partials(t, pool, error));
     TRY_OR(done, sort_partials(t, pool, error));
     a->partial = device_pool_keep(pool, t->args.partials, vectors * (size_t)VECTOR_BYTES, error);
-    if (!a->partial)
-        goto done;
+    TRY_OR(done, error->status);
     cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
 done:
     memory_free(cuts.chunk);

@@ -32,8 +32,7 @@ static enum status find_cuts(const struct device_row_cuts *cuts, const struct de
     if (cuts->count == 0)
         return STATUS_OK;
     block = memory_array(b->nblocks, sizeof *block, error);
-    if (!block)
-        return error->status;
+    TRY(error->status);
     for (uint64_t k = 0; k < b->nblocks; k++)
         block[k] = b->block[k].first;
     device_tensor_args(tensor, 0, mode, &search.mttkrp);

@@ -110,8 +110,7 @@ static enum status measure_modes(struct rate_timer *t, struct backend_rates *rat
         longest = request->shape->dims[n] > longest ? request->shape->dims[n] : longest;
     longest = longest > most && most > 0 ? most : longest;
     void *table = device_array(longest, row, error);
-    if (!table)
-        return error->status;
+    TRY(error->status);
     cudaError_t code = peak_fill(table, longest * request->vectors, request->precision, t->stream);
     TRY_OR(done, step(code, error));
     /* rows that L1 of each multiprocessor holds */

@@ -28,8 +28,7 @@ static enum status open_slot(struct device_staging *s, struct error *error)
 {
     struct device_staging_slot slot = {0};
     slot.buffer[0] = device_pinned_array(2, DEVICE_STAGING_BYTES, error);
-    if (!slot.buffer[0])
-        return error->status;
+    TRY(error->status);
     slot.buffer[1] = slot.buffer[0] + DEVICE_STAGING_BYTES;
     for (int b = 0; b < 2; b++)
         TRY_OR(failed, cuda_status(device_event_create(&slot.moved[b]),

@@ -285,8 +285,7 @@ enum status device_row_counts_create(struct device_row_counts *c, const bool *wa
             continue;
         memory_free(c->count[n]);
         c->count[n] = memory_array(length, sizeof *c->count[n], error);
-        if (!c->count[n])
-            goto done;
+        TRY_OR(done, error->status);
         make_map(&d.map[n], &s->layout, &s->ordering[0].packed.shape, n);
         TRY_OR(done, device_array_into(&d.count[n], length, sizeof *d.count[n], error));
         cudaError_t code = cudaMemsetAsync(d.count[n], 0, length * sizeof *d.count[n], stream);
@@ -552,8 +551,7 @@ enum status device_replica_build(struct packed_tensor *replica, struct device_st
                                       .segment_nnz = original->segment_nnz,
                                       .nsegments = original->nsegments};
     replica->segment = memory_array(replica->nsegments, sizeof *replica->segment, error);
-    if (!replica->segment)
-        goto done;
+    TRY_OR(done, error->status);
     for (int n = 0; n < s->order; n++)
         counted[n] = q->counts && q->counts->count[n];
     const uint64_t held = device_row_counts_bytes(s, counted);

@@ -88,16 +88,14 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
     for (int word = 0; word < b->ordering.words; word++) {
         struct bit_moves moves;
         b->index[word] = device_pool_take(w->pool, b->nnz, sizeof *b->index[word], error);
-        if (!b->index[word])
-            return error->status;
+        TRY(error->status);
         ordering_moves_create(&moves, NULL, &b->ordering, ORDERING_INDEX, word);
         code = linearise_gather_words(&coordinates, position, size, b->index[word], b->nnz, &moves,
                                       w->stream);
         TRY(cuda_status(code, doing, error));
     }
     b->value = device_pool_take(w->pool, b->nnz, (size_t)bytes, error);
-    if (!b->value)
-        return error->status;
+    TRY(error->status);
     code = linearise_gather(x->value, sizeof *x->value, position, size, b->value, bytes, b->nnz,
                             w->stream);
     return cuda_status(code, doing, error);
@@ -163,8 +161,7 @@ static enum status fill_table(struct build *w, const struct ordering *o, uint64_
         arrays_select(NULL, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
     TRY_OR(done, cuda_status(code, cutting, error));
     temporary = device_pool_take(pool, bytes, 1, error);
-    if (!temporary)
-        goto done;
+    TRY_OR(done, error->status);
     code =
         arrays_select(temporary, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
     TRY_OR(done, cuda_status(code, cutting, error));
@@ -218,8 +215,7 @@ static enum status find_blocks(struct device_blco *b, struct build *w, struct er
     }
     b->nblocks = nblocks;
     b->block = memory_zeros(nblocks, sizeof *b->block, error);
-    if (!b->block)
-        return error->status;
+    TRY(error->status);
     if (is_cut(o))
         return fill_table(w, o, nblocks, b->block, error);
     if (nblocks > 0)

@@ -21,8 +21,7 @@ enum status device_coo_take_indices(struct device_coo *d, struct error *error)
 {
     for (int n = 0; n < d->shape.order; n++) {
         d->index[n] = device_pool_take(d->pool, d->nnz, sizeof *d->index[n], error);
-        if (!d->index[n])
-            return error->status;
+        TRY(error->status);
     }
     return STATUS_OK;
 }
@@ -139,8 +138,7 @@ enum status device_coo_touched(const struct device_coo *d, int n, unsigned char 
 {
     cudaStream_t stream = d->pool->stream;
     uint8_t *marks = device_pool_take(d->pool, rows, sizeof *marks, error);
-    if (!marks)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, cuda_status(cudaMemsetAsync(marks, 0, rows, stream), dividing, error));
     TRY_OR(done, cuda_status(part_touch(d->index[n], d->nnz, marks, stream), dividing, error));
     device_fetch(touched, marks, rows, stream, dividing, error);
@@ -154,8 +152,7 @@ enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *pla
 {
     cudaStream_t stream = d->pool->stream;
     uint32_t *to = device_pool_take(d->pool, rows, sizeof *to, error);
-    if (!to)
-        return error->status;
+    TRY(error->status);
     cudaError_t code =
         cudaMemcpyAsync(to, place, rows * sizeof *to, cudaMemcpyHostToDevice, stream);
     TRY_OR(done, cuda_status(code, dividing, error));
@@ -175,8 +172,7 @@ enum status device_coo_linearise(struct device_coo *d, const struct shape *shape
     if (d->ordering.line_bits > 64 || d->nnz == 0)
         return STATUS_OK;
     d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
-    if (!d->line)
-        return error->status;
+    TRY(error->status);
     const struct linearise_coordinates coordinates = device_coo_coordinates(d);
     ordering_moves_create(&moves, NULL, &d->ordering, ORDERING_LINE, 0);
     cudaError_t code =

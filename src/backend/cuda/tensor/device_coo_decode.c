@@ -45,8 +45,7 @@ static enum status decoder_open(struct decoder *d, uint64_t room, struct error *
     struct packed_spread spread;
     d->at_once = DECODER_NNZ / d->file->header->segment_nnz;
     d->host = memory_array(d->segments, sizeof *d->host, error);
-    if (!d->host)
-        return error->status;
+    TRY(error->status);
     for (uint64_t k = 0; k < d->segments; k++) {
         const struct blco_file_segment *s = &d->file->segment[d->number[k]];
         d->host[k] = (struct unpack_segment){d->size, s->ngroups};
@@ -54,8 +53,7 @@ static enum status decoder_open(struct decoder *d, uint64_t room, struct error *
     }
     decoded_layout_spread(&spread, &d->layout, ORDERING_ALTO, &d->file->shape);
     d->bytes = device_pool_take(pool, d->size > room ? d->size : room, 1, error);
-    if (!d->bytes)
-        return error->status;
+    TRY(error->status);
     d->segment = device_pool_take(pool, d->segments, sizeof *d->segment, error);
     d->spread = device_pool_take(pool, 1, sizeof *d->spread, error);
     d->damaged = device_pool_take(pool, 1, sizeof *d->damaged, error);
@@ -205,8 +203,7 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
     uint64_t *word[PACKED_WORDS] = {NULL}, first = 0;
     device_coo_init(d, &f->shape, f->header->nnz, pool);
     d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
-    if (!d->value)
-        goto done;
+    TRY_OR(done, error->status);
     if (d->ordering.line_bits <= 64) {
         decoded_layout_of_line(&w.layout, &d->ordering, &d->shape);
         d->line = device_pool_take(pool, d->nnz, sizeof *d->line, error);
@@ -216,8 +213,7 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
         TRY_OR(done, device_coo_take_indices(d, error));
     }
     w.number = memory_array(segments, sizeof *w.number, error);
-    if (!w.number)
-        goto done;
+    TRY_OR(done, error->status);
     for (uint64_t s = 0; s < segments; s++)
         w.number[s] = s;
     /* room: the same size as the sort takes afterwards */
@@ -225,8 +221,7 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
     for (int i = 0; i < PACKED_WORDS && !d->line; i++) {
         word[i] =
             device_pool_take(pool, decoder_nnz(&w, 0, decoder_end(&w, 0)), sizeof *word[i], error);
-        if (!word[i])
-            goto done;
+        TRY_OR(done, error->status);
     }
     TRY_OR(done, decoder_send(&w, staging, error));
     for (uint64_t s = 0; s < segments; s += w.at_once) {
@@ -302,8 +297,7 @@ static enum status count(struct selection *s, uint64_t *nnz, struct error *error
     code = arrays_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
     TRY(cuda_status(code, decoding, error));
     void *temporary = device_pool_take(s->pool, bytes, 1, error);
-    if (!temporary)
-        return error->status;
+    TRY(error->status);
     code = arrays_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
     if (cuda_status(code, decoding, error) == STATUS_OK)
         device_fetch(nnz, s->count + s->tiles, sizeof *nnz, stream, decoding, error);
@@ -317,8 +311,7 @@ static enum status select_all(struct selection *s, struct device_coo *d, struct 
     const struct decoder *w = &s->decoder;
     uint64_t tile = 0;
     d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
-    if (!d->value)
-        return error->status;
+    TRY(error->status);
     TRY(device_coo_take_indices(d, error));
     for (uint64_t b = 0; b < w->segments; b += w->at_once) {
         TRY(decode_some(s, b, decoder_end(w, b), error));
@@ -337,13 +330,11 @@ static enum status sum_squares(struct device_coo *d, struct error *error)
     cudaStream_t stream = d->pool->stream;
     void *temporary = NULL;
     double *sum = device_pool_take(d->pool, 1, sizeof *sum, error);
-    if (!sum)
-        return error->status;
+    TRY(error->status);
     cudaError_t code = arrays_sum_squares(NULL, &bytes, d->value, d->nnz, sum, stream);
     TRY_OR(done, cuda_status(code, decoding, error));
     temporary = device_pool_take(d->pool, bytes, 1, error);
-    if (!temporary)
-        goto done;
+    TRY_OR(done, error->status);
     code = arrays_sum_squares(temporary, &bytes, d->value, d->nnz, sum, stream);
     TRY_OR(done, cuda_status(code, decoding, error));
     code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);

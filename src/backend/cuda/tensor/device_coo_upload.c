@@ -199,12 +199,10 @@ static enum status send_values(struct device_coo *d, const struct coo *x,
     bool lost = bytes == whole;
     struct value_form form = {x->value, bytes, &lost}, wide = {x->value, whole, NULL};
     d->value = device_pool_take(d->pool, d->nnz, whole, error);
-    if (!d->value)
-        return error->status;
+    TRY(error->status);
     if (!lost) {
         void *narrow = take_scratch(d, d->nnz * bytes, error);
-        if (!narrow)
-            return error->status;
+        TRY(error->status);
         const struct device_elements values = {narrow, d->nnz, bytes};
         device_staging_send(staging, &values, narrow_values, &form, error);
         if (error->status == STATUS_OK && !lost)

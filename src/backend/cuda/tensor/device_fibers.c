@@ -17,11 +17,9 @@ static enum status count_parts(double *tuples, const struct tuples_parts *parts,
     const cudaStream_t stream = x->pool->stream;
     uint32_t marked[MAX_ORDER], *count = NULL;
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
-    if (!bits)
-        goto done;
+    TRY_OR(done, error->status);
     count = device_pool_take(x->pool, kinds, sizeof *count, error);
-    if (!count)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error));
     TRY_OR(done,
            cuda_status(cudaMemsetAsync(count, 0, kinds * sizeof *count, stream), doing, error));
@@ -60,11 +58,9 @@ static enum status draw(uint32_t *fresh, int draws, const struct device_coo *x, 
     const cudaStream_t stream = x->pool->stream;
     uint32_t *count = NULL;
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
-    if (!bits)
-        goto done;
+    TRY_OR(done, error->status);
     count = device_pool_take(x->pool, MOST_DRAWS, sizeof *count, error);
-    if (!count)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done,
            cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), drawing, error));
     TRY_OR(done, cuda_status(cudaMemsetAsync(count, 0, MOST_DRAWS * sizeof *count, stream), drawing,

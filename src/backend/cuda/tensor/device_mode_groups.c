@@ -44,8 +44,7 @@ static enum status map_create(struct tuples_map *map, const struct device_coo *x
     code = arrays_scan_bits(NULL, &bytes, map->bits, map->words, map->before, stream);
     TRY_OR(done, cuda_status(code, doing, error));
     temporary = device_pool_take(x->pool, bytes, 1, error);
-    if (!temporary)
-        goto done;
+    TRY_OR(done, error->status);
     code = arrays_scan_bits(temporary, &bytes, map->bits, map->words, map->before, stream);
     cuda_status(code, doing, error);
 done:
@@ -68,8 +67,7 @@ static enum status count_range(const struct device_coo *x, int first, int last, 
     const struct tuples_sample sample = {.key_bits = s.key_bits, .skipped_bits = s.skipped_bits};
     const uint64_t words = (UINT64_C(1) << (s.key_bits - s.skipped_bits)) / 64 + 1;
     uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
-    if (!bits)
-        return error->status;
+    TRY(error->status);
     const struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     const cudaStream_t stream = x->pool->stream;
     *scale = (double)(1 << s.skipped_bits);
@@ -95,8 +93,7 @@ enum status device_mode_groups_choose(struct mode_groups *g, const struct device
     if (!mode_groups_possible(x->shape.order))
         return STATUS_OK;
     uint32_t *count = device_pool_take(x->pool, RANGES, sizeof *count, error);
-    if (!count)
-        return error->status;
+    TRY(error->status);
     for (int first = 0; first < x->shape.order; first++)
         for (int last = first + 1; last <= x->shape.order && last - first < x->shape.order;
              last++) {
@@ -175,8 +172,7 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     dims[size] = tuples;
     device_coo_init(d, SHAPE(size + 1, dims), tuples, pool);
     d->value = device_pool_take(pool, tuples, sizeof *d->value, error);
-    if (!d->value)
-        return error->status;
+    TRY(error->status);
     if (d->ordering.line_bits <= 64)
         to.line = d->line = device_pool_take(pool, tuples, sizeof *d->line, error);
     else
@@ -184,8 +180,7 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     TRY(error->status);
     for (int n = 0; n < size; n++) {
         coordinate[n] = device_pool_keep(pool, tuples, sizeof *coordinate[n], error);
-        if (!coordinate[n])
-            return error->status;
+        TRY(error->status);
         to.index[n] = coordinate[n];
     }
     to.index[size] = d->index[size];
@@ -207,8 +202,7 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *grouped,
     uint32_t tuples[MAX_ORDER];
     *grouped = (struct device_grouped_tensor){0};
     uint32_t *count = device_pool_take(pool, MAX_ORDER, sizeof *count, error);
-    if (!count)
-        return error->status;
+    TRY(error->status);
     for (int k = 0; k < g->groups; k++) {
         TRY_OR(done, map_create(&map[k], x, g->first[k], g->first[k + 1], error));
         if (!map[k].bits)

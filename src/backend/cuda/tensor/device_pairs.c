@@ -11,8 +11,7 @@ enum status device_pairs_complete(struct device_pairs *p, int i, const struct de
 {
     if (!p->key[i])
         p->key[i] = device_pool_take(pool, p->n, sizeof *p->key[i], error);
-    if (!p->key[i])
-        return error->status;
+    TRY(error->status);
     if (!p->payload[i])
         p->payload[i] = device_pool_take(pool, p->n, (size_t)p->payload_size, error);
     return error->status;
@@ -71,8 +70,7 @@ enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
     void *temporary = device_pool_take(pool, bytes, 1, error);
-    if (!temporary)
-        return error->status;
+    TRY(error->status);
     code = sort_in(temporary, &bytes, p, begin, end, stream);
     device_pool_give(pool, temporary);
     return cuda_status(code, doing, error);

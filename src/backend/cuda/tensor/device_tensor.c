@@ -72,8 +72,7 @@ static enum status build_bases(struct device_tensor *t, const struct device_pool
     if (!based)
         return STATUS_OK;
     uint32_t *base = memory_array(b->nblocks * MAX_ORDER, sizeof *base, error);
-    if (!base)
-        return error->status;
+    TRY(error->status);
     for (uint64_t k = 0; k < b->nblocks; k++)
         memcpy(base + k * MAX_ORDER, b->block[k].base, MAX_ORDER * sizeof *base);
     t->base = device_pool_keep(pool, b->nblocks * MAX_ORDER, sizeof *base, error);
@@ -106,8 +105,7 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
         goto done;
     /* `row` has room for all rows; what is kept has its true size */
     t->zero_row = device_pool_keep(pool, t->zero_rows, sizeof *row, error);
-    if (!t->zero_row)
-        goto done;
+    TRY_OR(done, error->status);
     code = cudaMemcpyAsync(t->zero_row, row, t->zero_rows * sizeof *row, cudaMemcpyDeviceToDevice,
                            pool->stream);
     cuda_status(code, "keeping the rows without nonzeros", error);
