@@ -3,13 +3,11 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/number.h"
 #include "base/utf8.h"
 #include "commands/model_entries.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
-#include "formats/ktensor/ktensor_formats.h"
 #include "formats/names/labels.h"
 #include "formats/npy/npy_tensor.h"
 #include "report/residuals.h"

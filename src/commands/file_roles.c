@@ -1,6 +1,5 @@
 #include "commands/file_roles.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

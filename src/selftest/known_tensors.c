@@ -1,6 +1,5 @@
 #include "selftest/known_tensors.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,10 @@
 #include "tensor/blco.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/radix_sort.h"
 #include "base/vector_clones.h"
-#include "tensor/ordering.h"
 
 #define PARTS 256 /* of the nonzeros; each is one thread's work */
 

@@ -1,6 +1,5 @@
 #include "tensor/coo.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/coo.h"
 #include "tensor/ordering.h"
 
 #define LEAST_SQUARE 0x1p-900 /* a sum of squares that is smaller may have lost some of them */

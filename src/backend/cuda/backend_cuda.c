@@ -4,7 +4,6 @@
  * on the side stream during the next MTTKRP. */
 #include "backend/backend_kind.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

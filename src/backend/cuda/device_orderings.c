@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "backend/backend_kind.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/tensor/device_coo.h"

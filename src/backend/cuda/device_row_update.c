@@ -1,6 +1,5 @@
 #include "backend/cuda/device_row_update.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "backend/cuda/rows/device_row_chunks.h"
@@ -10,7 +9,6 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "kernels/dense/dense_columns.h"
-#include "numerics/poisson_term.h"
 
 #define USUAL_RANKS 64 /* more take more memory than the plan knows of */
 

@@ -4,7 +4,6 @@
 #include <omp.h>
 #include <string.h>
 
-#include "backend/host/host_dense.h"
 #include "backend/host/host_entries.h"
 #include "backend/host/host_row_steps.h"
 #include "base/least.h"

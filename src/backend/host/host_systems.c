@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <omp.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "backend/host/simd_width.h"

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/least.h"
 #include "base/memory.h"
-#include "base/version.h"
 #include "comm/comm_add.h"
 #include "comm/comm_plugin.h"
 

@@ -1,7 +1,6 @@
 #include "formats/blco/blco_writer.h"
 
 #include <omp.h>
-#include <stdbool.h>
 
 #include <isa-l/crc64.h>
 

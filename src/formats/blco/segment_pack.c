@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/vector_clones.h"
-#include "formats/blco/value_codec.h"
 
 #define NUMBER_WORDS (PACKED_NUMBER_BITS / 64)
 #define GROUP_BITS   8 /* bits of a nonzero's number in its group */

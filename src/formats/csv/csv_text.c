@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/tns/tns_text.h"
-#include "tensor/shape.h"
 
 /* --- searching eight bytes at a time --- */
 

@@ -10,8 +10,6 @@
 #include "formats/ktensor/matrix_text.h"
 #include "formats/ktensor/model_text.h"
 #include "formats/ktensor/npy.h"
-#include "formats/names/labels.h"
-#include "formats/names/name_list.h"
 
 /* --- Writes a model as CSV (RFC 4180), for spreadsheets, pandas and R: a header, and in each row a
  * name and numbers with the fewest digits that read back to the same number. --- */

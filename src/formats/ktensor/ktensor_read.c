@@ -1,7 +1,6 @@
 #include "formats/ktensor/ktensor_io.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>

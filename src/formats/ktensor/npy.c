@@ -1,11 +1,9 @@
 #include "formats/ktensor/npy.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "npy.c copies doubles in the byte order of the file, which is little-endian"

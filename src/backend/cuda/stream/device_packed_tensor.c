@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "base/least.h"
 #include "base/memory.h"

@@ -5,7 +5,6 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_rates.h"
 #include "base/clock.h"
-#include "base/progress.h"
 #include "tensor/ordering.h"
 
 /* Seconds for a nonzero, beside its copy to the device: sort, copy back, page in host memory.

@@ -6,9 +6,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
-#include "backend/cuda/stream/device_packed_tensor.h"
 #include "formats/blco/decoded_layout.h"
-#include "kernels/residual/residual.h"
 #include "tensor/ordering.h"
 
 static const char doing[] = "streaming the tensor";

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "kernels/tensor/linearise.h"
 #include "kernels/tensor/part.h"
-#include "tensor/ordering.h"
 
 static const char doing[] = "sorting the nonzeros";
 

@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "formats/blco/decoded_layout.h"
 #include "formats/blco/packed_tensor.h"
-#include "formats/blco/segment_pack.h"
 #include "formats/blco/segment_rows.h"
 #include "kernels/arrays/arrays.h"
 #include "kernels/packed/unpack.h"

@@ -3,7 +3,6 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "kernels/tensor/tuples.h"
 #include "numerics/fiber_sample.h"
-#include "plan/tile_choice.h"
 
 static const char doing[] = "counting fibers on the GPU";
 

@@ -5,7 +5,6 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "kernels/arrays/arrays.h"
-#include "kernels/tensor/linearise.h"
 #include "kernels/tensor/tuples.h"
 
 static const char doing[] = "grouping modes on the GPU";
