@@ -1,5 +1,6 @@
 #include "problem/loss.h"
 
+#include <math.h>
 #include <string.h>
 
 const struct word loss_words[] = {{"squares", LOSS_SQUARES},
@@ -32,6 +33,23 @@ bool loss_is_known(unsigned number)
 double loss_expected(const struct loss *loss, double m)
 {
     return loss->expected ? loss->expected(m) : m;
+}
+
+const char *const loss_residual_name[RESIDUAL_NUMBERS] = {"residual", "pearson", "p"};
+
+int loss_residuals(const struct loss *loss)
+{
+    return loss->pearson ? RESIDUAL_NUMBERS : 1;
+}
+
+void loss_residual_numbers(const struct loss *loss, double value, double model, double *number)
+{
+    for (int k = 0; k < loss_residuals(loss); k++)
+        number[k] = loss->residual(value, model);
+    if (!loss->pearson || isnan(number[0]))
+        return;
+    number[1] = loss->pearson(value, poisson_rate(model));
+    number[2] = exp(loss->log_p(value, model));
 }
 
 bool loss_takes_zeros(const struct loss *loss)

@@ -53,8 +53,6 @@ struct loss_sums {
     double misfit;   /* of rates: of v misfit(x, m) - h m            */
 };
 
-#define RESIDUAL_NUMBERS 3 /* numbers that are shown of a residual, at most */
-
 struct loss {
     /* The values of the model are rates: no entry of a factor matrix is negative, and columns have
      * the 1-norm 1; each row has a system of its own, which a solver improves; there is no ridge;
@@ -109,11 +107,12 @@ struct loss {
     double (*place)(double value, double model, double least, double v);
 
     /* The residual of an entry, how far its value is from that of the model: NaN where the value
-     * is unknown. The numbers that are shown of it, of which it is the first. */
+     * is unknown. */
     double (*residual)(double value, double model);
-    void (*residual_numbers)(double value, double model, double *number);
-    int residuals; /* how many, and how they are called in tables and records */
-    const char *residual_name[RESIDUAL_NUMBERS];
+
+    /* Of rates, and of a known value: its difference from what is expected where the rate is m,
+     * over the standard deviation (Pearson's residual). */
+    double (*pearson)(double value, double m);
 };
 
 extern const struct loss loss_squares, loss_poisson, loss_binary, loss_zero_truncated;
@@ -158,6 +157,15 @@ double loss_log_lower(double x, double m);
 
 /* What a model with the value m at an entry says of it: a probability where values are binary. */
 double loss_expected(const struct loss *loss, double m);
+
+/* The numbers that are shown of a residual, and how they are called in tables and records: the
+ * residual; with rates also that of Pearson and the p-value. All are NaN where the value is
+ * unknown.
+ */
+#define RESIDUAL_NUMBERS 3 /* at most */
+extern const char *const loss_residual_name[RESIDUAL_NUMBERS];
+int loss_residuals(const struct loss *loss); /* how many */
+void loss_residual_numbers(const struct loss *loss, double value, double model, double *number);
 
 /* Whether 0 is a value that the loss takes: if not, unlisted entries are unknown. */
 bool loss_takes_zeros(const struct loss *loss);

@@ -57,16 +57,10 @@ static double log_p(double value, double model)
     return own < -M_LN2 ? own : 0;
 }
 
-/* The residual, that of Pearson, (x - p) / sqrt(p (1 - p)), and the p-value. */
-static void residual_numbers(double value, double model, double *number)
+/* (x - p) / sqrt(p (1 - p)) */
+static double pearson(double value, double m)
 {
-    number[0] = number[1] = number[2] = residual(value, model);
-    if (isnan(number[0]))
-        return;
-    const double m = poisson_rate(model);
-    const struct poisson_chance chance = poisson_chance(m);
-    number[1] = value > 0 ? sqrt(exp(-m) / chance.one) : -sqrt(expm1(m));
-    number[2] = exp(log_p(value, model));
+    return value > 0 ? sqrt(exp(-m) / poisson_chance(m).one) : -sqrt(expm1(m));
 }
 
 const struct loss loss_binary = {.rates = true,
@@ -90,6 +84,4 @@ const struct loss loss_binary = {.rates = true,
                                  .null_model = "all entries have the same probability",
                                  .residual = residual,
                                  .log_p = log_p,
-                                 .residual_numbers = residual_numbers,
-                                 .residuals = RESIDUAL_NUMBERS,
-                                 .residual_name = {"residual", "pearson", "p"}};
+                                 .pearson = pearson};

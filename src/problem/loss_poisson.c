@@ -199,15 +199,9 @@ static double place(double value, double model, double least, double v)
     return fmin(fmax(1 - (upper - v * own) / all, 0), 1);
 }
 
-/* The residual, that of Pearson, (x - m) / sqrt(m), and the p-value. */
-static void residual_numbers(double value, double model, double *number)
+static double pearson(double value, double m)
 {
-    number[0] = number[1] = number[2] = residual(value, model);
-    if (isnan(number[0]))
-        return;
-    const double rate = poisson_rate(model);
-    number[1] = (value - rate) / sqrt(rate);
-    number[2] = exp(log_p(value, model));
+    return (value - m) / sqrt(m);
 }
 
 const struct loss loss_poisson = {
@@ -228,6 +222,4 @@ const struct loss loss_poisson = {
     .residual = residual,
     .log_p = log_p,
     .place = place,
-    .residual_numbers = residual_numbers,
-    .residuals = RESIDUAL_NUMBERS,
-    .residual_name = {"residual", "pearson", "p"}};
+    .pearson = pearson};

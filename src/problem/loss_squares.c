@@ -48,15 +48,7 @@ static double residual(double value, double model)
     return value - model;
 }
 
-static void residual_numbers(double value, double model, double *number)
-{
-    number[0] = value - model;
-}
-
 const struct loss loss_squares = {.terms = make_terms,
                                   .add_numbers = add_numbers,
                                   .sum_values = sum_values,
-                                  .residual = residual,
-                                  .residual_numbers = residual_numbers,
-                                  .residuals = 1,
-                                  .residual_name = {"residual"}};
+                                  .residual = residual};

@@ -80,21 +80,11 @@ static double place(double value, double model, double least, double v)
 }
 
 /* The variance of such counts is y (1 + m - y), where y is their mean. */
-static double variance(double m)
+static double pearson(double value, double m)
 {
     const double y = expected(m);
-    return y * (m < SMALL ? m * (1. / 2 - m * (1. / 12 - m * m / 720)) : 1 + m - y);
-}
-
-/* The residual, that of Pearson, (x - y) / sqrt(variance), and the p-value. */
-static void residual_numbers(double value, double model, double *number)
-{
-    number[0] = number[1] = number[2] = residual(value, model);
-    if (isnan(number[0]))
-        return;
-    const double m = poisson_rate(model);
-    number[1] = (value - expected(m)) / sqrt(variance(m));
-    number[2] = exp(log_p(value, model));
+    const double rest = m < SMALL ? m * (1. / 2 - m * (1. / 12 - m * m / 720)) : 1 + m - y;
+    return (value - y) / sqrt(y * rest);
 }
 
 const struct loss loss_zero_truncated = {
@@ -117,6 +107,4 @@ const struct loss loss_zero_truncated = {
     .residual = residual,
     .log_p = log_p,
     .place = place,
-    .residual_numbers = residual_numbers,
-    .residuals = RESIDUAL_NUMBERS,
-    .residual_name = {"residual", "pearson", "p"}};
+    .pearson = pearson};

@@ -122,11 +122,6 @@ static enum status add_strange(struct residuals *r, const struct coo *x, const d
     return STATUS_OK;
 }
 
-static double strangeness_of(const struct loss *loss, double value, double model)
-{
-    return loss->log_p ? -loss->log_p(value, model) : fabs(loss->residual(value, model));
-}
-
 static enum status find_strange(struct residuals *r, const struct coo *x, const double *model,
                                 struct error *error)
 {
@@ -138,7 +133,10 @@ static enum status find_strange(struct residuals *r, const struct coo *x, const 
         for (uint64_t first = begin; first < end; first += PART) {
             int any = 0;
             for (uint64_t i = first; i < least_of(first + PART, end); i++) {
-                r->strangeness[i - begin] = strangeness_of(r->loss, x->value[i], model[i]);
+                const double value = x->value[i];
+                r->strangeness[i - begin] = r->loss->log_p
+                                                ? -r->loss->log_p(value, model[i])
+                                                : fabs(r->loss->residual(value, model[i]));
                 any |= r->strangeness[i - begin] > r->weakest;
             }
             strange[(first - begin) / PART] = any;
@@ -349,7 +347,7 @@ static void entry_row(const struct text_table *t, uint64_t row, uint64_t *index,
         index[n] = e->index[n];
     number[0] = e->value;
     number[1] = loss_expected(r->loss, e->model);
-    r->loss->residual_numbers(e->value, e->model, number + 2);
+    loss_residual_numbers(r->loss, e->value, e->model, number + 2);
     if (r->loss->log_p) {
         number[2 + P] = -e->strangeness;
         number[3 + P] = p_values_adjusted(&r->p, -e->strangeness);
@@ -384,7 +382,7 @@ struct text_table residual_entries_table(const struct residual_view *v)
     const struct residuals *r = v->residuals;
     struct text_table t = {.rows = entries_shown(r),
                            .modes = r->shape.order,
-                           .numbers = 2 + r->loss->residuals,
+                           .numbers = 2 + loss_residuals(r->loss),
                            .heading = {"value", "model"},
                            .digits = {DIGITS, DIGITS},
                            .labels = v->labels,
@@ -393,8 +391,8 @@ struct text_table residual_entries_table(const struct residual_view *v)
                            .row = entry_row};
     for (int n = 0; n < t.modes; n++)
         t.mode[n] = n;
-    for (int k = 0; k < r->loss->residuals; k++) {
-        t.heading[2 + k] = r->loss->residual_name[k];
+    for (int k = 0; k < loss_residuals(r->loss); k++) {
+        t.heading[2 + k] = loss_residual_name[k];
         t.digits[2 + k] = DIGITS;
     }
     if (r->loss->log_p)
@@ -430,11 +428,6 @@ static uint64_t slices_shown(const struct top_entries *top)
     return count;
 }
 
-static double slice_rmse(const struct residuals *r, int n, uint64_t i)
-{
-    return sqrt(r->slice[n].squares[i] / (double)r->slice[n].known[i]);
-}
-
 static void slice_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
     const struct residual_view *v = t->context;
@@ -443,7 +436,7 @@ static void slice_row(const struct text_table *t, uint64_t row, uint64_t *index,
     index[0] = i;
     number[0] = (double)v->residuals->slice[n].known[i];
     number[1] = v->residuals->slice[n].squares[i];
-    number[2] = slice_rmse(v->residuals, n, i);
+    number[2] = sqrt(number[1] / number[0]);
 }
 
 struct text_table residual_slices_table(const struct residual_view *v, int n)
@@ -594,8 +587,8 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
         }
         text = number_format(loss_expected(form->loss, l->model[i]), text);
         if (form->residuals)
-            form->loss->residual_numbers(l->x->value[i], l->model[i], number);
-        for (int k = 0; form->residuals && k < form->loss->residuals; k++) {
+            loss_residual_numbers(form->loss, l->x->value[i], l->model[i], number);
+        for (int k = 0; form->residuals && k < loss_residuals(form->loss); k++) {
             *text++ = between;
             text = number_format(number[k], text);
         }
@@ -608,7 +601,7 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
 static uint64_t columns_of(const struct prediction_form *form)
 {
     const int columns =
-        (form->coordinates ? form->order : 0) + (form->residuals ? form->loss->residuals : 0);
+        (form->coordinates ? form->order : 0) + (form->residuals ? loss_residuals(form->loss) : 0);
     return columns > 0 ? 1 + (uint64_t)columns : 0;
 }
 
@@ -646,7 +639,7 @@ enum status prediction_file_append(struct prediction_file *f, const struct coo *
             *row++ = (double)x->index[n][i] + form->index_base;
         *row++ = loss_expected(form->loss, model[i]);
         if (form->residuals)
-            form->loss->residual_numbers(x->value[i], model[i], row);
+            loss_residual_numbers(form->loss, x->value[i], model[i], row);
     }
     const struct outfile_extent extent = npy_extent(&f->array, columns, f->row, f->count, x->nnz);
     f->count += x->nnz;
