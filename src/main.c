@@ -27,14 +27,6 @@ static void help(int argc, char **argv, struct error *error)
         command_usage(stdout);
 }
 
-/* A file that becomes shorter while it is read is bad input, told in one line. */
-static void guard_maps(const struct command *command)
-{
-    char program[64];
-    snprintf(program, sizeof program, "blco %s", command->name);
-    map_guard_install(program, STATUS_INPUT);
-}
-
 /* The command that argv names; NULL where there is nothing to run, or with *error set. */
 static const struct command *find_command(int argc, char **argv, struct error *error)
 {
@@ -70,14 +62,6 @@ static void occupy_standard_streams(void)
             _exit(STATUS_INTERNAL);
 }
 
-/* A file at its limit of size, and a pipe that nobody reads any more, are then errors of writing.
- */
-static void ignore_signals(void)
-{
-    signal(SIGXFSZ, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
-}
-
 /* A parent that wants it, as the Python module does, names itself in BLCO_PARENT: its end, even by
  * SIGKILL, ends blco as SIGTERM does. */
 static void end_with_parent(void)
@@ -97,17 +81,12 @@ static bool reader_has_gone(void)
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
 }
 
-/* A reader of standard output that goes, as a pager does, ends blco as it ends other programs. */
-static void end_by_signal(void)
-{
-    signal(SIGPIPE, SIG_DFL);
-    raise(SIGPIPE);
-}
-
 int main(int argc, char **argv)
 {
     occupy_standard_streams();
-    ignore_signals();
+    /* a file at its limit of size, and a pipe that nobody reads any more: errors of writing */
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
     end_with_parent();
     memory_return_freed();
     if (argc < 2) {
@@ -118,14 +97,19 @@ int main(int argc, char **argv)
     const struct command *command = find_command(argc, argv, &error);
     int code = (int)error.status;
     if (command && (code = (int)threads_check_first(&error)) == STATUS_OK) {
-        guard_maps(command);
+        /* a file that becomes shorter while it is read is bad input, told in one line */
+        char program[64];
+        snprintf(program, sizeof program, "blco %s", command->name);
+        map_guard_install(program, STATUS_INPUT);
         code = cmd_run(command, argc - 1, argv + 1, &error);
     }
     if (fflush(stdout) != 0 || ferror(stdout))
         code = (int)error_set(&error, reader_has_gone() ? STATUS_UNREAD : STATUS_OUTPUT,
                               "standard output cannot be written");
-    if (error.status == STATUS_UNREAD)
-        end_by_signal();
+    if (error.status == STATUS_UNREAD) { /* a pager that is left ends blco as other programs */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
     if (error.status != STATUS_OK)
         tell(command, &error);
     return code;

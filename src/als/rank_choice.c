@@ -59,11 +59,6 @@ bool rank_found_again(const struct rank_outcome *o, unsigned known)
            (known & RANKS_HOLDOUT || 2 * o->agreement.agree >= o->agreement.others);
 }
 
-static bool is_sound(const struct rank_outcome *o)
-{
-    return core_consistency_tells(&o->result.core) && o->result.core.percent >= CORE_SOUND;
-}
-
 /* The smallest rank whose held-out error is no more than its standard error above the least (L.
  * Breiman et al.: Classification and regression trees, 1984, section 3.4.3), of all or of those
  * that are found again; NULL if there is none. */
@@ -97,7 +92,9 @@ static const struct rank_outcome *largest(const struct rank_outcome *outcome, in
     const struct rank_outcome *choice = NULL;
     for (int i = 0; i < count; i++) {
         const struct rank_outcome *o = &outcome[i];
-        const bool good = sought ? rank_found_again(o, known) : is_sound(o);
+        const bool good = sought ? rank_found_again(o, known)
+                                 : core_consistency_tells(&o->result.core) &&
+                                       o->result.core.percent >= CORE_SOUND;
         if (good && o->rank > 1 && (!choice || o->rank > choice->rank))
             choice = o;
     }

@@ -95,17 +95,6 @@ enum status comm_split(struct comm *c, int color, struct comm **part, struct err
     return c->engine->split(c, color, part, error);
 }
 
-/* *first = the lowest rank that has failed, or the number of ranks. The lowest one gives the
- * largest number, so that one comm_allreduce_max finds it. */
-static enum status find_failed(struct comm *c, const struct error *error, int *first,
-                               struct error *trouble)
-{
-    int failed = error->status != STATUS_OK ? c->size - c->rank : 0;
-    comm_allreduce_max(c, &failed, trouble);
-    *first = c->size - failed;
-    return trouble->status;
-}
-
 enum status comm_name_rank(int rank, bool several_hosts, struct error *error)
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -121,9 +110,11 @@ static enum status exchange_error(struct comm *c, bool names, int *first, struct
     const bool several_hosts = c->local_size < c->size;
     struct error trouble = {0}, theirs = *error;
     int fine = error->status == STATUS_OK;
-    if (find_failed(c, error, first, &trouble) != STATUS_OK)
+    int failed = fine ? 0 : c->size - c->rank; /* the lowest rank gives the largest number */
+    if (comm_allreduce_max(c, &failed, &trouble) != STATUS_OK)
         return error_set(error, trouble.status, "%s", trouble.message);
-    if (*first == c->size)
+    *first = c->size - failed;
+    if (failed == 0)
         return STATUS_OK;
     comm_allreduce_max(c, &fine, &trouble);
     if (fine && (names || several_hosts))

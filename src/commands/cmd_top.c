@@ -135,14 +135,6 @@ done:
 
 /* --- the strongest entries that a tensor does not list --- */
 
-/* A whole number that takes all of text[0..length), or UINT64_MAX. */
-static uint64_t number_of(const char *text, size_t length)
-{
-    uint64_t number;
-    return number_parse_unsigned(text, text + length, &number) == text + length ? number
-                                                                                : UINT64_MAX;
-}
-
 /* The index of a mode with this label or this number; UINT64_MAX where there is none. */
 static uint64_t find_index(const struct labels *labels, int n, uint64_t length, const char *text,
                            uint64_t index_base)
@@ -152,8 +144,11 @@ static uint64_t find_index(const struct labels *labels, int n, uint64_t length, 
         if (label && strcmp(label, text) == 0)
             return i;
     }
-    const uint64_t number = number_of(text, strlen(text));
-    return number >= index_base && number - index_base < length ? number - index_base : UINT64_MAX;
+    uint64_t number;
+    const char *end = text + strlen(text);
+    const bool found = number_parse_unsigned(text, end, &number) == end && number >= index_base &&
+                       number - index_base < length;
+    return found ? number - index_base : UINT64_MAX;
 }
 
 /* Sets the given indices of *slice, which has its shape, and *each, the mode whose indices are all

@@ -68,15 +68,6 @@ static enum status find_names(struct model_entries *e, struct error *error)
     return labels_read(&e->names, &any, error);
 }
 
-static enum status check_order(const struct model_entries *e, int order, struct error *error)
-{
-    const int expected = e->model->k.shape.order;
-    if (order == expected)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d", e->reader.path,
-                     order, order == 1 ? "" : "s", expected);
-}
-
 enum status model_entries_open(struct model_entries *e, struct error *error)
 {
     struct tensor_reader *r = &e->reader;
@@ -117,7 +108,9 @@ enum status model_entries_open(struct model_entries *e, struct error *error)
     r->memory = least_of(r->memory / 2, MOST_MEMORY);
     if (r->format->is_clean) { /* which has names of modes */
         TRY(tensor_reader_open(r, error));
-        TRY(check_order(e, r->shape.order, error));
+        if (r->shape.order != k->shape.order)
+            return error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d", r->path,
+                             r->shape.order, r->shape.order == 1 ? "" : "s", k->shape.order);
     }
     TRY(find_names(e, error));
     TRY(name_match_find(&e->matched, &model, &file, k->shape.order, e->match, error));

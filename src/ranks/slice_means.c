@@ -160,13 +160,6 @@ static enum status find_errors(struct baseline *baseline, const struct slice_mea
     return STATUS_OK;
 }
 
-/* The next shrinkage to try: 1, 3, 10, 30, ... */
-static double next_shrinkage(double k)
-{
-    const double power = pow(10, floor(log10(k) + .1));
-    return k < 2 * power ? 3 * power : 10 * power;
-}
-
 enum status slice_means_find(struct slice_means *m, struct baseline *baseline,
                              const struct rank_tensor *t, const struct problem *p,
                              const struct slice_means *old, struct error *error)
@@ -195,7 +188,8 @@ enum status slice_means_find(struct slice_means *m, struct baseline *baseline,
         TRY_OR(done, find_errors(baseline, m, t, left_out, loss, error));
     while (chooses && k < MOST_SHRINKAGE) {
         struct baseline next;
-        const double further = next_shrinkage(k);
+        const double power = pow(10, floor(log10(k) + .1));
+        const double further = (k < 2 * power ? 3 : 10) * power; /* 1, 3, 10, 30, ... */
         TRY_OR(done, find_means(m, further, sum, t, left_out, h, old, p->rules.fixed, error));
         TRY_OR(done, find_errors(&next, m, t, left_out, loss, error));
         if (!(next.slices < baseline->slices)) {

@@ -563,34 +563,25 @@ static void search_free(struct search *s)
     memory_free(s->best.entry);
 }
 
-static enum status finder_create(struct finder *f, struct search *s, struct error *error)
-{
-    *f = (struct finder){.search = s};
-    f->product = memory_zeros(TILE, s->stride * sizeof *f->product, error);
-    return error->status;
-}
-
-static void finder_free(struct finder *f)
-{
-    for (int i = 0; i < EACH_ROWS; i++)
-        memory_free(f->best[i].entry);
-    memory_free(f->product);
-}
-
 /* Finders for all threads; NULL on failure. */
 static struct finder *finders_create(struct search *s, struct error *error)
 {
     const int threads = omp_get_max_threads();
     struct finder *f = memory_zeros((uint64_t)threads, sizeof *f, error);
-    for (int i = 0; f && i < threads && error->status == STATUS_OK; i++)
-        finder_create(&f[i], s, error);
+    for (int i = 0; f && i < threads && error->status == STATUS_OK; i++) {
+        f[i].search = s;
+        f[i].product = memory_zeros(TILE, s->stride * sizeof *f->product, error);
+    }
     return f;
 }
 
 static void finders_free(struct finder *f)
 {
-    for (int i = 0; f && i < omp_get_max_threads(); i++)
-        finder_free(&f[i]);
+    for (int i = 0; f && i < omp_get_max_threads(); i++) {
+        for (int k = 0; k < EACH_ROWS; k++)
+            memory_free(f[i].best[k].entry);
+        memory_free(f[i].product);
+    }
     memory_free(f);
 }
 

@@ -243,12 +243,6 @@ static void add_by_shift(int up, const uint32_t *coordinate, uint64_t count, uin
     }
 }
 
-/* Whether the bits of each mode are neighbours on the line. */
-static bool moves_by_shifts(const struct ordering *o)
-{
-    return o->kind != ORDERING_ALTO && o->tile.modes == 0;
-}
-
 /* Whether no bit of mode n lies in this word of the line. */
 static bool misses_word(const struct ordering *o, int n, int word)
 {
@@ -261,8 +255,8 @@ enum status line_encoder_create(struct line_encoder *e, const struct ordering *o
 {
     int words = (o->line_bits + 63) / 64;
     *e = (struct line_encoder){.ordering = *o};
-    if (moves_by_shifts(o) || words == 0)
-        return STATUS_OK;
+    if (words == 0 || (o->kind != ORDERING_ALTO && o->tile.modes == 0))
+        return STATUS_OK; /* the bits of each mode are neighbours on the line: a shift is enough */
     e->table = memory_array((size_t)words, sizeof *e->table, error);
     for (int word = 0; word < words && e->table; word++)
         fill_table(&e->table[word], o, word);

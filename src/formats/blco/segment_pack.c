@@ -194,11 +194,6 @@ void linear_decoder_free(struct linear_decoder *d)
     *d = (struct linear_decoder){0};
 }
 
-static unsigned byte_of(const uint64_t *line, int byte)
-{
-    return (unsigned)(line[byte / 8] >> byte % 8 * 8 & 255);
-}
-
 /* Sets, by the tables, the bits of four bytes of each line; the first byte is at `shift`. */
 VECTOR_CLONES
 static void add_four(const uint64_t *const table[4], const uint64_t *restrict line, int shift,
@@ -220,7 +215,7 @@ static void spread_word(const struct linear_decoder *d, const struct line_group 
     int differing = (g->differing + 7) / 8;
     uint64_t common = 0;
     for (int byte = differing; byte < d->bytes; byte++)
-        common |= table_of(d, w, byte)[byte_of(g->line, byte)];
+        common |= table_of(d, w, byte)[g->line[byte / 8] >> byte % 8 * 8 & 255];
     for (uint32_t i = 0; i < g->count; i++)
         word[i] = common;
     *bits = common;
