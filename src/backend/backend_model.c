@@ -23,8 +23,7 @@ static enum status load(struct backend *b, struct model_source from, bool starts
     struct seam *s = b->seam;
     double *lambda = memory_array(p->rank, sizeof *lambda, error), most = 0;
     int exponent = -s->problem.exponent;
-    if (!lambda)
-        return error->status;
+    TRY(error->status);
     for (uint64_t r = 0; r < p->rank; r++) {
         lambda[r] = from.k ? from.k->lambda[r] : 1;
         most = fmax(most, fabs(lambda[r]));

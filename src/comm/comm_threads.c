@@ -285,8 +285,7 @@ enum status comm_threads(struct comm **comm, int size, struct error *error)
 {
     struct hub *hub = memory_zeros(1, sizeof *hub, error);
     memset(comm, 0, (size_t)size * sizeof *comm);
-    if (!hub)
-        return error->status;
+    TRY(error->status);
     pthread_mutex_init(&hub->lock, NULL);
     hub->size = size;
     struct team *team = new_team(hub, size, error);

@@ -13,8 +13,7 @@ enum status symmetric_eigen(double *v, uint64_t n, double *w, struct error *erro
     double *work = memory_array(doubles, sizeof *work, error);
     lapack_int *whole = memory_array(wholes, sizeof *whole, error);
     lapack_int size = (lapack_int)n;
-    if (!work || !whole)
-        goto done;
+    TRY_OR(done, error->status);
     lapack_library_enter();
     lapack_int info = lapack->dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', size, v, size, w, work,
                                           (lapack_int)doubles, whole, (lapack_int)wholes);

@@ -140,8 +140,7 @@ static enum status sample_tuples(const struct coo *x, int first, int last, uint6
     const uint32_t mask = (UINT32_C(1) << s.key_bits) - 1;
     const uint32_t sampled = UINT32_C(1) << (s.key_bits - s.skipped_bits);
     uint64_t *map = memory_zeros(sampled / 64 + 1, sizeof *map, error), tuples = 0;
-    if (!map)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static) reduction(+ : tuples)
     for (uint64_t i = 0; i < x->nnz; i += KEYS_AT_A_TIME) {
         uint32_t key[KEYS_AT_A_TIME];
@@ -303,8 +302,7 @@ static enum status apply_to_group(struct grouped_tensor *grouped, int group, con
     uint32_t *number = memory_array(x->nnz, sizeof *number, error);
     grouped->reduced.index[group] = number;
     grouped->reduced.shape.dims[group] = count;
-    if (!number)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, coo_create(tuples, &shape, count, error));
     number_tuples(&m, number);
     list_tuples(&m, tuples);

@@ -10,8 +10,7 @@ enum status row_sums_create(struct row_sums *s, const uint64_t *count, uint64_t 
     const uint64_t steps = length / ROW_SUMS_STEP + 1;
     uint64_t *before = memory_array(steps, sizeof *before, error), sum = 0;
     *s = (struct row_sums){0};
-    if (!before)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t k = 0; k < steps; k++) {
         uint64_t own = 0, end = k + 1 < steps ? (k + 1) * ROW_SUMS_STEP : length;

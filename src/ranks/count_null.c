@@ -117,8 +117,7 @@ static enum status refuse_values(const struct tally *t, struct error *error)
     struct refused *all = memory_array((size_t)c->size, sizeof *all, error);
     const char *first = NULL;
     uint64_t count = 0;
-    if (!all)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, comm_allgather(c, &t->refused, sizeof t->refused, all, error));
     for (int k = 0; k < c->size; k++) {
         count += all[k].count;

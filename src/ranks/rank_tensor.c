@@ -410,8 +410,7 @@ static enum status count_rows(struct known_rows *k, const struct rank_tensor *t,
     /* (rows of mode n that are here x 2): 1 where this rank has a known, an unknown entry */
     double *has = memory_zeros(2 * t->rows.part.here.dims[n], sizeof *has, error);
     k->first[n] = NO_ROW;
-    if (!has)
-        return error->status;
+    TRY(error->status);
     for (uint64_t i = 0; i < x->nnz; i++)
         has[2 * (uint64_t)x->index[n][i] + (isnan(x->value[i]) ? 1 : 0)] = 1;
     TRY_OR(done, rank_rows_reduce_scatter(&t->rows, n, has, 2, error));

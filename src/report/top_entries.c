@@ -97,8 +97,7 @@ enum status top_entries_find(struct top_entries *top, const double *a, uint64_t 
     const uint64_t size = rank * top->count, chunks = most < 1 ? 1 : most;
     struct top_entry *heap = memory_array(size, chunks * sizeof *heap, error);
     double *weakest = memory_array(rank, chunks * sizeof *weakest, error);
-    if (!heap || !weakest)
-        goto done;
+    TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t p = 0; p < chunks; p++) {
         const uint64_t step = rows / chunks, first = p * step;

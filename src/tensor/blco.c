@@ -93,8 +93,7 @@ static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t m
 {
     uint64_t before[PARTS], keys = count_keys(&b->ordering, s, before);
     uint64_t filled = 0, *start = memory_array(keys + 1, sizeof *start, error);
-    if (!start)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t part = 0; part < PARTS; part++)
         scan_part(&b->ordering, s, part, start + before[part]);

@@ -165,8 +165,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
     const enum precision last = precision_last(problem->precision);
     struct device_state *s = memory_zeros(1, sizeof *s, error);
     *state = NULL;
-    if (!s)
-        return error->status;
+    TRY(error->status);
     s->device = options->device;
     s->order = source->x->shape.order;
     s->rank = problem->rank;

@@ -170,8 +170,7 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
     const uint64_t sums = PLAN_WORKSPACES * RESIDUAL_BLOCKS;
     struct double_double *host = memory_array(sums, sizeof *host, error), *sum = NULL;
     double *weight = NULL;
-    if (!host)
-        goto done;
+    TRY_OR(done, error->status);
     TRY_OR(done, device_array_into(&sum, sums, sizeof *sum, error));
     TRY_OR(done, device_array_into(&weight, s->rank, sizeof *weight, error));
     TRY_OR(done, cuda_status(cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream), doing, error));

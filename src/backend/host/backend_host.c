@@ -1,7 +1,6 @@
 /* The host backend: OpenMP for MTTKRP, OpenBLAS for R x R systems. */
 #include "backend/host/host_state.h"
 
-
 #include "backend/host/host_rates.h"
 #include "backend/host/host_row_update.h"
 #include "base/machine.h"

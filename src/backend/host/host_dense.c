@@ -221,8 +221,7 @@ enum status host_dense_update(const struct host_dense_inverse *inverse,
     const uint64_t stride = rank * rank + rank, room = update_room(&step, rank, rows->precision);
     double *sums = memory_zeros(s.count, stride * sizeof *sums, error);
     double *buffer = memory_array((size_t)omp_get_max_threads(), room * sizeof *buffer, error);
-    if (!sums || !buffer)
-        goto done;
+    TRY_OR(done, error->status);
 #pragma omp parallel for schedule(dynamic) if (s.count > 1)
     for (uint64_t k = 0; k < s.count; k++) {
         double *own = buffer + (uint64_t)omp_get_thread_num() * room;

@@ -162,8 +162,7 @@ static enum status measure_copy(struct backend_rates *rates, struct error *error
     const uint64_t part = UINT64_C(1) << 16;
     char *from = memory_array(COPY_BYTES, 1, error);
     char *to = memory_array(COPY_BYTES, 1, error);
-    if (!from || !to)
-        goto done;
+    TRY_OR(done, error->status);
     for (int repeat = 0; repeat <= REPEATS; repeat++) {
         double start = clock_now();
         /* The first repeat is not timed: it places the pages near the threads that read them. */

@@ -55,8 +55,7 @@ static enum status find_slices(struct host_slices *s, const struct blco *b, stru
     s->count = before[PARTS];
     s->row = memory_array(s->count, sizeof *s->row, error);
     s->end = memory_array(s->count, sizeof *s->end, error);
-    if (!s->row || !s->end)
-        return error->status;
+    TRY(error->status);
 #pragma omp parallel for schedule(static) if (b->nnz > SCAN_NNZ)
     for (uint64_t part = 0; part < PARTS; part++) {
         uint64_t first, last;

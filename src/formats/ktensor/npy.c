@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "npy.c copies doubles in the byte order of the file, which is little-endian"
 #endif

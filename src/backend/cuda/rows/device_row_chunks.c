@@ -286,8 +286,7 @@ enum status device_row_chunks_open(struct device_row_chunks *d,
     uint64_t *first = memory_array(pieces + 1, sizeof *first, error), block = 0;
     struct chunks chunks = {0};
     *d = (struct device_row_chunks){.mode = ordering->mode, .tensor = ordering->tensor};
-    if (!first)
-        return error->status;
+    TRY(error->status);
     const struct device_blco *b = &ordering->tensor->blco;
     const uint64_t room = b->nblocks + pieces + /* more than the chunks that are cut */
                           least_of(ordering->most * pieces, b->nnz / DEVICE_ROW_CHUNK_NNZ + pieces);

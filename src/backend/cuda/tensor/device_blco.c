@@ -122,8 +122,7 @@ static enum status count_blocks(struct build *w, const struct ordering *o, uint6
         w->flag = device_pool_take(w->pool, nnz, sizeof *w->flag, error);
     if (!w->count)
         w->count = device_pool_take(w->pool, 1, sizeof *w->count, error);
-    if (!w->flag || !w->count)
-        return error->status;
+    TRY(error->status);
 
     if (w->line) {
         code = linearise_flag_lines(w->line, o->cut, w->flag, w->count, nnz, w->stream);

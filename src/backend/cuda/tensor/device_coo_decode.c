@@ -123,8 +123,7 @@ static enum status decoder_send(struct decoder *d, struct device_staging *stagin
     const struct sending t = {d, room, &bad, &worst};
     const struct device_elements bytes = {d->bytes, d->size / BLCO_SEGMENT_ALIGN,
                                           BLCO_SEGMENT_ALIGN};
-    if (!room)
-        return error->status;
+    TRY(error->status);
     TRY_OR(done, device_staging_send(staging, &bytes, copy_checked, &t, error));
     if (bad < UINT64_MAX)
         error_set(error, worst.status, "%s", worst.message);

@@ -28,8 +28,7 @@ static enum status build_tables(struct device_tensor *t, const struct device_poo
     const struct device_blco *b = &t->blco;
     uint64_t entries = DEVICE_CHUNK_TABLES * (b->nblocks + 1), all = 0;
     struct chunk_block *host = memory_array(entries, sizeof *host, error), *device = NULL;
-    if (!host)
-        return error->status;
+    TRY(error->status);
     for (int i = 0; i < DEVICE_CHUNK_TABLES; i++) {
         const uint32_t size = device_tensor_chunk_size(t, i);
         struct chunk_block *at = host + (uint64_t)i * (b->nblocks + 1);
