@@ -53,7 +53,7 @@ bool backend_fit_may_fall(const struct backend_fit *fit, uint64_t rank, enum pre
     const double epsilon = precision == PRECISION_SINGLE ? FLT_EPSILON : DBL_EPSILON;
     const double moved = SAFE * ((double)rank * DBL_EPSILON / v + epsilon / sqrt(v));
     return v < NEAR_CUT * (double)rank * epsilon ||
-           hypot(r, moved) - r > fmax(fit->noise, fit_slack(precision));
+           sqrt(r * r + moved * moved) - r > fmax(fit->noise, fit_slack(precision));
 }
 
 void backend_fit_decide(struct backend_fit *fit, const struct momentum *m)
@@ -75,7 +75,7 @@ struct backend_fit backend_fit_exact(const struct backend_fit *fit, double value
     /* Factor matrices are rounded when the model is written. Such errors are random; if they change
      * the model by d, a residual of the norm r becomes one of sqrt(r^2 + d^2). */
     const double d = precision == PRECISION_SINGLE ? FLT_EPSILON / 2 : 0;
-    exact.noise = fmax(hypot(1 - value, d) - (1 - value), DBL_EPSILON);
+    exact.noise = fmax(sqrt(of_norm * of_norm + d * d) - of_norm, DBL_EPSILON);
     exact.written = FIT_ROUNDINGS * DBL_EPSILON * sqrt(size);
     exact.exact = true;
     if (fit->momentum.undecided)
