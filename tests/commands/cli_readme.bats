@@ -85,7 +85,11 @@ example() { awk '/^    \$ blco/ || more { sub(/^    (\$ )?/, ""); print; more = 
     for name in x new; do "$BLCO" generate -q $name.tns --dims 20,15,10 --planted-rank 4 --nnz 1500 --poisson 1; done
     "$BLCO" generate -q umls.tns --dims 20,15,10 --planted-rank 4 --nnz 1500 --binary 1
     gzip -k x.tns && printf '1 2 3\n4 5 6\n' >wanted.tns
-    sed -n 's/^    \(blco .*\)/\1/p' "$ROOT/README.md" | grep -v 'selftest\|--gpus' >commands
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    export OMPI_MCA_mpi_yield_when_idle=1 OMP_NUM_THREADS=1
+    left='selftest\|--gpus' # other tests run these
+    command -v mpirun >/dev/null && [ -e "$(dirname "$BLCO")/blco-mpi.so" ] || left+='\|mpirun'
+    sed -En 's/^    ((mpirun .* )?blco .*)/\1/p' "$ROOT/README.md" | grep -v "$left" >commands
     [ "$(wc -l <commands)" -ge 17 ]
     PATH=$PWD/bin:$PATH bash -e commands >got 2>messages || { tail -n 3 messages && return 1; }
     [ -s x.html ] && [ -s values.npy ] && [ -s x4.lambda.npy ] && [ -s parts.lambda.mat ]
