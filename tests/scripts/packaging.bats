@@ -1,7 +1,7 @@
 # bats file_tags=release
 # make dist and scripts/packaging: the tarball builds without git, and each recipe, filled in for this tarball, is read
 # by its tool and builds a blco whose self-test passes. The tools of Apptainer and Spack cannot be had from Debian or
-# PyPI: the container's commands run in a new Debian system, and the recipe of Spack runs with stand-ins (spack.bats).
+# PyPI: the container's commands run in a new system (new_machine.bats), the recipe of Spack with stand-ins (spack.bats).
 load ../commands/cli_helpers
 load ../support/sources
 
@@ -13,9 +13,6 @@ setup_file() {
     VERSION=$(sed 1q "$MADE/VERSION")
     export VERSION TARBALL=$MADE/build/blco-$VERSION.tar.gz RECIPES=$MADE/build/recipes
 }
-
-# A new system may have file systems of this one in it, if the test was stopped.
-teardown() { [ -z "${root-}" ] || rm -rf --one-file-system "$root"; }
 
 # has PROGRAM: skips the test where it could not be installed (scripts/packages).
 has() { command -v "$1" >/dev/null || skip "there is no $1"; }
@@ -76,16 +73,4 @@ section() { sed -n "/^%$1\$/,/^%/{/^%/d;s/^    //p}" "$RECIPES/apptainer/blco.de
     [ "$(section files | xargs)" = "$(basename "$TARBALL") /opt/blco.tar.gz" ]
     has shellcheck
     for part in post runscript test; do section $part | shellcheck -s sh -; done
-}
-
-@test "Apptainer: its commands build blco in a new Debian system, where its test passes" {
-    root=$(mktemp -d)
-    "$ROOT/scripts/new-debian" "$root"
-    cp "$TARBALL" "$root/opt/blco.tar.gz"
-    { echo "export CFLAGS=$CFLAGS" && section post | sed 's/{{ arch }}//'; } >"$root/post"
-    { echo 'set -e' && section test; } >"$root/test"
-    inside() { chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root sh "$@"; }
-    inside /post >log 2>&1 || { tail -n 40 log && return 1; }
-    inside /test
-    [ ! -e "$root/opt/blco" ] && [ ! -e "$root/opt/blco.tar.gz" ]
 }
