@@ -159,6 +159,17 @@ in_file() {
     done
 }
 
+@test "the times of the README are those of the records, within a twentieth" {
+    cd "$ROOT/data/bench"
+    row() { # BEGINNING RECORD...
+        shown=$(sed -n "s/^| $1.* | \(.*\) |$/\1/p" ../../README.md | tr -d ,)
+        [ "$(wc -w <<<"$shown")" -eq $(($# - 1)) ]
+        paste <(tr ' ' '\n' <<<"$shown") <(jq '.als.least * 1e3' "${@:2}") | awk '{ print; bad += $1 / $2 > 1.05 || $2 / $1 > 1.05 } END { exit bad }'
+    }
+    row CP-ALS.*H200 enron.json nell2.json fb-m.json
+    row 'the same.*H100' h100/{enron,nell2,fb-m}-gpus1.json
+}
+
 @test "the tables of measurements are what the records say" {
     command -v python3 >/dev/null || skip "no python3"
     cd "$ROOT"
