@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from typing import Any, Literal, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Literal, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -20,8 +20,9 @@ MOST_SHOWN = 20  # components
 
 
 # What to expect of an entry where the model has the value m, if not m itself.
-EXPECTED = {"binary": lambda m: -np.expm1(-m),
-            "zero-truncated": lambda m: np.maximum(m, 1e-100) / -np.expm1(-np.maximum(m, 1e-100))}
+EXPECTED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "binary": lambda m: -np.expm1(-m),
+    "zero-truncated": lambda m: np.maximum(m, 1e-100) / -np.expm1(-np.maximum(m, 1e-100))}
 
 
 class Comparison(NamedTuple):
@@ -141,9 +142,10 @@ class Model:
         return str(self._facts.get("loss") or self.record.get("options", {}).get("loss", "squares"))
 
     def predict(self, coords: Any) -> np.ndarray:
-        """The values of the model at coordinates, with loss="binary" the probabilities of a one, with loss="zero-truncated" the means of counts that are not 0: an array of indices (entries x modes), from 0; or, of a model
-        with names, a DataFrame that has the columns of the modes, as the one that was decomposed: values are put into
-        its bins. Where a name is none of the model, the value is nan."""
+        """The values of the model at coordinates; with loss="binary" the probabilities of a one, with
+        loss="zero-truncated" the means of counts that are not 0. Coordinates are an array of indices (entries x
+        modes), from 0. If the model has names, they may be a DataFrame with the columns of the modes, like the one
+        that was decomposed: values are put into its bins. A name that the model does not have gives nan."""
         if self.modes is not None and hasattr(coords, "columns") and hasattr(coords, "loc"):
             index, least = _names.rows_of(self, coords), -1
         else:
@@ -162,7 +164,8 @@ class Model:
                 product *= self._arrays[n][some[:, n]]
             values[first : first + step] = product.sum(axis=1)
         values[(index < 0).any(axis=1)] = np.nan
-        return EXPECTED.get(self._loss, lambda m: m)(values)
+        expected = EXPECTED.get(self._loss)
+        return expected(values) if expected else values
 
     def _check_range(self, n: int, index: np.ndarray, least: int = 0) -> None:
         if len(index) and not (least <= index.min() and index.max() < self.shape[n]):
