@@ -56,7 +56,7 @@ passes() { DATA=$DATA "$VENV/python" -W error::DeprecationWarning:blco "$ROOT/te
 @test "wheel: named as what it has, and every file is in its record" {
     [[ $WHEEL =~ /blco-9.8.7-py3-none-manylinux_2_([0-9]+)_$(uname -m).whl$ ]]
     [ "${BASH_REMATCH[1]}" -le 34 ] # the glibc of Red Hat Enterprise Linux 9
-    [ "$(stat -c %s "$WHEEL")" -lt 20000000 ]
+    [ "$(stat -c %s "$WHEEL")" -lt 21000000 ] # 11 MB are code of five generations of GPUs, 7 MB OpenBLAS
     "$VENV/python" -m zipfile -l "$WHEEL" >files
     for file in blco/py.typed blco/_cpd.py blco/_load.py blco/bin/blco share/man/man1/blco-cpd.1 bash-completion/completions/blco \
         share/doc/blco/examples/tutorial.ipynb; do
