@@ -6,7 +6,6 @@
  * / 16; printing the fewest digits 24-31 / 34-44. from_chars also refuses "+1". */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

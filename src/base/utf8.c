@@ -2,6 +2,7 @@
 
 #include <locale.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <wchar.h>
 

@@ -1,7 +1,6 @@
 /* Characters in UTF-8 (RFC 3629), and which of them can be shown. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,6 @@
 /* Statistics of a tensor's nonzeros, as `blco info` prints them. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"

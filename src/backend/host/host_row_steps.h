@@ -3,7 +3,6 @@
  * (numerics/row_term.h) and host_row_counts.c (numerics/poisson_term.h). */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "backend/host/host_state.h"

@@ -5,7 +5,6 @@
  * width is no multiple of SIMD_WIDTH, the last vector overlaps the one before it. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define INLINE static inline __attribute__((always_inline))

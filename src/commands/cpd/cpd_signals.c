@@ -1,6 +1,5 @@
 #include "commands/cpd/cpd_signals.h"
 
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -11,7 +11,6 @@
  * for all lines of a group. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

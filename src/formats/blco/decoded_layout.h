@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "numerics/packed_group.h"
 #include "tensor/ordering.h"

@@ -401,15 +401,6 @@ char *ktensor_stem(const char *stem, struct error *error)
     return memory_text(error, "%.*s", (int)(strlen(stem) - ending), stem);
 }
 
-enum status ktensor_find_labels(struct labels *l, const char *stem, int order, struct error *error)
-{
-    char *name = ktensor_stem(stem, error);
-    if (name)
-        labels_find(l, name, order, error);
-    memory_free(name);
-    return error->status;
-}
-
 void ktensor_files_free(struct ktensor_files *files)
 {
     for (int i = 0; i < files->count; i++)

@@ -95,8 +95,5 @@ enum status ktensor_files_add_facts(struct ktensor_files *files, const char *ste
  * (ktensor_file_format). The caller frees it with memory_free. NULL and STATUS_MEMORY. */
 char *ktensor_stem(const char *stem, struct error *error);
 
-/* labels_find of the maps beside a model. */
-enum status ktensor_find_labels(struct labels *l, const char *stem, int order, struct error *error);
-
 /* Accepts an empty list. */
 void ktensor_files_free(struct ktensor_files *files);

@@ -1,6 +1,5 @@
 #include "formats/names/name_match.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -179,39 +179,23 @@ static struct shape shape_with(const struct npy_tensor *t, const uint32_t *large
 #define SOME_BYTES 32768 /* of an array that a thread reads at a time */
 
 /* Calls EACH(C type) for the type of an array. */
+#define OF_ONE(type, EACH, c_type)                                                                 \
+    case type:                                                                                     \
+        EACH(c_type);                                                                              \
+        break;
 #define OF_TYPE(type, EACH)                                                                        \
     switch (type) {                                                                                \
-    case NPY_I8:                                                                                   \
-        EACH(int64_t);                                                                             \
-        break;                                                                                     \
-    case NPY_I4:                                                                                   \
-        EACH(int32_t);                                                                             \
-        break;                                                                                     \
-    case NPY_I2:                                                                                   \
-        EACH(int16_t);                                                                             \
-        break;                                                                                     \
-    case NPY_I1:                                                                                   \
-        EACH(int8_t);                                                                              \
-        break;                                                                                     \
-    case NPY_U8:                                                                                   \
-        EACH(uint64_t);                                                                            \
-        break;                                                                                     \
-    case NPY_U4:                                                                                   \
-        EACH(uint32_t);                                                                            \
-        break;                                                                                     \
-    case NPY_U2:                                                                                   \
-        EACH(uint16_t);                                                                            \
-        break;                                                                                     \
-    case NPY_U1:                                                                                   \
-    case NPY_BOOL:                                                                                 \
-        EACH(uint8_t);                                                                             \
-        break;                                                                                     \
-    case NPY_F8:                                                                                   \
-        EACH(double);                                                                              \
-        break;                                                                                     \
-    case NPY_F4:                                                                                   \
-        EACH(float);                                                                               \
-        break;                                                                                     \
+        OF_ONE(NPY_I8, EACH, int64_t)                                                              \
+        OF_ONE(NPY_I4, EACH, int32_t)                                                              \
+        OF_ONE(NPY_I2, EACH, int16_t)                                                              \
+        OF_ONE(NPY_I1, EACH, int8_t)                                                               \
+        OF_ONE(NPY_U8, EACH, uint64_t)                                                             \
+        OF_ONE(NPY_U4, EACH, uint32_t)                                                             \
+        OF_ONE(NPY_U2, EACH, uint16_t)                                                             \
+        OF_ONE(NPY_U1, EACH, uint8_t)                                                              \
+        OF_ONE(NPY_BOOL, EACH, uint8_t)                                                            \
+        OF_ONE(NPY_F8, EACH, double)                                                               \
+        OF_ONE(NPY_F4, EACH, float)                                                                \
     }
 
 /* Entries that a thread reads and checks at a time. */

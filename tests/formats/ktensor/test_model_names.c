@@ -69,7 +69,7 @@ static void test_names_are_found_again(void **state)
     assert_int_equal(scratch_entries(0), 5);
     assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
     assert_true(model_same_bits(&k, &back));
-    assert_int_equal(ktensor_find_labels(&found, scratch_path("m"), 2, &error), STATUS_OK);
+    assert_int_equal(labels_find(&found, scratch_path("m"), 2, &error), STATUS_OK);
     assert_int_equal(labels_read(&found, &back.shape, &error), STATUS_OK);
     assert_string_equal(labels_get(&found, 0, 0), "an\nn");
     assert_string_equal(labels_get(&found, 0, 1), "bob \"b\", c");
@@ -175,7 +175,7 @@ static void test_long_mode_names_are_refused(void **state)
         memset(text, 'm', length);
         strcpy(text + length, "\n");
         scratch_text("m.modes.map", text);
-        const enum status status = ktensor_find_labels(&found, scratch_path("m"), 1, &error);
+        const enum status status = labels_find(&found, scratch_path("m"), 1, &error);
         if (status == STATUS_OK)
             assert_int_equal(strlen(found.modes.of[0]), length);
         else
@@ -254,7 +254,7 @@ static void test_every_allocation_may_fail(void **state)
         if (status == STATUS_OK)
             status = ktensor_check_maps(scratch_path("m"), &names, &error);
         if (status == STATUS_OK)
-            status = ktensor_find_labels(&found, scratch_path("m"), 2, &error);
+            status = labels_find(&found, scratch_path("m"), 2, &error);
         if (status == STATUS_OK)
             status = labels_read(&found, &k.shape, &error);
         fired = memory_hook_fired();
