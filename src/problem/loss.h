@@ -63,7 +63,6 @@ struct loss {
     /* Of rates: the option, as messages name it; the values that it takes. */
     const char *option;
     struct value_check values;
-    bool on_gpu; /* kernels have its terms; otherwise the GPU backend refuses it */
 
     /* Of rates: what a value says of a count. No number scales the values but counts themselves. */
     enum poisson_kind kind;

@@ -68,7 +68,6 @@ const struct loss loss_binary = {.rates = true,
                                  .values = {take_binary, "neither 0 nor 1",
                                             "--loss binary takes no others: expected --values "
                                             "binary, for which each nonzero is 1"},
-                                 .on_gpu = true,
                                  .kind = POISSON_CLIPPED,
                                  .expected = expected,
                                  .rate = rate,

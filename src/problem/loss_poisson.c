@@ -208,7 +208,6 @@ const struct loss loss_poisson = {
     .rates = true,
     .option = "--loss poisson",
     .values = {take_counts, "negative", "--loss poisson is for counts"},
-    .on_gpu = true,
     .terms = make_terms,
     .add_numbers = loss_add_rates,
     .sum_values = sum_values,

@@ -91,7 +91,6 @@ const struct loss loss_zero_truncated = {
     .rates = true,
     .option = "--loss zero-truncated",
     .values = {take_positive, "below 1", "--loss zero-truncated is for counts of 1 or more"},
-    .on_gpu = true,
     .kind = POISSON_TRUNCATED,
     .expected = expected,
     .rate = rate,

@@ -123,8 +123,6 @@ enum status device_row_update_plan(struct plan_request *request,
     const char *what = problem_has_rates(&options->problem)
                            ? loss_of(options->problem.loss)->option
                            : "unlisted entries that are unknown or weighed";
-    if (problem_has_rates(&options->problem) && !loss_of(options->problem.loss)->on_gpu)
-        return error_set(error, STATUS_INPUT, "%s: not on a GPU, expected --backend host", what);
     if (size.rank > ROW_SYSTEMS_RANK)
         return error_set(error, STATUS_INPUT,
                          "%s: rank %llu, expected at most %d on a GPU, or --backend host", what,
