@@ -128,8 +128,8 @@ struct poisson_chance {
 ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
 {
     const struct poisson_parts part = poisson_parts(m);
-    const double inverse = row_inverse(part.whole);
-    const struct poisson_chance chance = {part.one * inverse, part.zero * inverse};
+    const struct poisson_chance chance = {row_quotient(part.one, part.whole),
+                                          row_quotient(part.zero, part.whole)};
     return chance;
 }
 

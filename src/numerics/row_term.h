@@ -60,6 +60,16 @@ ROUNDED_FUNCTION double row_inverse(double x)
 #endif
 }
 
+/* x / y, likewise. */
+ROUNDED_FUNCTION double row_quotient(double x, double y)
+{
+#ifdef __CUDA_ARCH__
+    return x * row_inverse(y);
+#else
+    return x / y;
+#endif
+}
+
 /* What a diagonal entry of H, and its pivot, is compared with: the sum of the magnitudes of its
  * parts, of G, h V and the ridge. In G, w z z' of known and of unknown entries have cancelled; but
  * h V is no less than the latter, so that the sum is at least a third of what was there. `cell`,

@@ -536,8 +536,8 @@ static void test_dense(void **state)
         const bool ended = result.stop == CPALS_CONVERGED;
         converged += ended;
         if (!(fabsl(result.deviance - deviance) < 1e-9L * fmaxl(deviance, 1)))
-            fail_msg("seed %ju: deviance %g, over all cells %Lg", (uintmax_t)seed, result.deviance,
-                     deviance);
+            fail_msg("seed %ju: deviance %.12g, over all cells %.12Lg", (uintmax_t)seed,
+                     result.deviance, deviance);
         if (ended && !(violation < 1e-4L))
             fail_msg("seed %ju, loss %d: off an optimum by %Lg", (uintmax_t)seed,
                      (int)options.problem.loss, violation);

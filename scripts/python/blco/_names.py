@@ -69,7 +69,10 @@ def as_index(names: Any, mode: str | None) -> Any:
         import pandas
     except ImportError:
         return names
-    return pandas.Index(names, name=mode)
+    try:
+        return pandas.Index(names, name=mode)
+    except UnicodeEncodeError:  # pandas keeps texts in Arrow, which refuses bytes that are no UTF-8
+        return pandas.Index(names, name=mode, dtype=object)
 
 
 def find(found: Any, names: Any) -> np.ndarray:
