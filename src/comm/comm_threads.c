@@ -285,7 +285,8 @@ enum status comm_threads(struct comm **comm, int size, struct error *error)
 {
     struct hub *hub = memory_zeros(1, sizeof *hub, error);
     memset(comm, 0, (size_t)size * sizeof *comm);
-    TRY(error->status);
+    if (!hub)
+        return error->status;
     pthread_mutex_init(&hub->lock, NULL);
     hub->size = size;
     struct team *team = new_team(hub, size, error);
