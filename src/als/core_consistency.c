@@ -334,10 +334,8 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
 done:
     for (int n = 0; n < MAX_ORDER; n++)
         memory_free(c.whole[n]);
-    memory_free(c.signs);
-    memory_free(c.expected);
+    memory_free(c.signs, c.expected);
     ktensor_free(&c.inverse);
-    memory_free(c.m);
-    memory_free(c.product);
+    memory_free(c.m, c.product);
     return error->status;
 }

@@ -343,9 +343,6 @@ enum status nvecs_start(struct ktensor *k, struct backend *b, uint64_t seed,
     progress_done(progress, "%d sketches of each unfolding", NVECS_SKETCHES);
 done:
     ktensor_free(&mix);
-    memory_free(m);
-    memory_free(gram);
-    memory_free(weights);
-    memory_free(values);
+    memory_free(m, gram, weights, values);
     return error->status;
 }

@@ -56,10 +56,8 @@ const char *finding_text(const struct finding *finding, char *text)
 
 void findings_free(struct findings *f)
 {
-    for (size_t i = 0; i < f->count; i++) {
-        memory_free(f->finding[i].sentence);
-        memory_free(f->finding[i].advice);
-    }
+    for (size_t i = 0; i < f->count; i++)
+        memory_free(f->finding[i].sentence, f->finding[i].advice);
     memory_free(f->finding);
     *f = (struct findings){0};
 }

@@ -64,8 +64,6 @@ void fit_trace_swap(struct fit_trace *a, struct fit_trace *b)
 
 void fit_trace_free(struct fit_trace *trace)
 {
-    memory_free(trace->fit);
-    memory_free(trace->holdout_error);
-    memory_free(trace->seconds);
+    memory_free(trace->fit, trace->holdout_error, trace->seconds);
     *trace = (struct fit_trace){0};
 }

@@ -119,8 +119,7 @@ static enum status find_auc(struct holdout_error *e, struct comm *c, const struc
     }
     e->auc = pairs_of(all, yes, all + yes, no) / ((double)yes * (double)no);
 done:
-    memory_free(all);
-    memory_free(first);
+    memory_free(all, first);
     return error->status;
 }
 

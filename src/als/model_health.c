@@ -16,8 +16,7 @@ enum status weight_history_create(struct weight_history *h, uint64_t rank, struc
 
 void weight_history_free(struct weight_history *h)
 {
-    memory_free(h->recent);
-    memory_free(h->older);
+    memory_free(h->recent, h->older);
     *h = (struct weight_history){0};
 }
 
@@ -91,9 +90,6 @@ enum status model_health(struct model_health *health, struct backend *b,
         }
     health->ridge = (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) * (1 + HEALTH_RESTED) / 54;
 done:
-    memory_free(congruence);
-    memory_free(gram);
-    memory_free(weight);
-    memory_free(norm);
+    memory_free(congruence, gram, weight, norm);
     return error->status;
 }

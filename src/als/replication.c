@@ -207,17 +207,12 @@ enum status replication_compare(struct replication *s, struct runs *runs,
 done:
     for (int k = 0; replicate && k < s->made; k++)
         ktensor_free(&replicate[k]);
-    memory_free(replicate);
-    memory_free(partner);
-    memory_free(least);
-    memory_free(scratch);
+    memory_free(replicate, partner, least, scratch);
     return error->status;
 }
 
 void replication_free(struct replication *s)
 {
-    memory_free(s->score);
-    memory_free(s->component);
-    memory_free(s->with);
+    memory_free(s->score, s->component, s->with);
     *s = (struct replication){0};
 }

@@ -41,8 +41,7 @@ void runs_free(struct runs *s)
             ktensor_free(&s->model[i]);
         memory_free(s->model);
     }
-    memory_free(s->run);
-    memory_free(s->starts);
+    memory_free(s->run, s->starts);
     *s = (struct runs){0};
 }
 

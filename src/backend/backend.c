@@ -213,10 +213,7 @@ enum status backend_components(struct backend *b, double *explained, double *los
     }
     operation_end(&s->clock, OP_COMPONENTS, 0, error);
 done:
-    memory_free(sum);
-    memory_free(lambda);
-    memory_free(gram);
-    memory_free(product);
+    memory_free(sum, lambda, gram, product);
     return error->status;
 }
 

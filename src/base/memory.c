@@ -124,9 +124,10 @@ char *memory_text(struct error *error, const char *format, ...)
     return text;
 }
 
-void memory_free(void *array)
+void memory_free_all(void *const *array, size_t count)
 {
-    free(array);
+    for (size_t i = 0; i < count; i++)
+        free(array[i]);
 }
 
 void memory_return_freed(void)

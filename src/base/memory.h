@@ -28,8 +28,11 @@ enum status memory_resize(void *array, size_t count, size_t size, struct error *
 char *memory_text(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Accepts NULL. */
-void memory_free(void *array);
+/* Frees arrays, each of which may be NULL: memory_free(a, b, c). */
+#define memory_free(...)                                                                           \
+    memory_free_all((void *const[]){__VA_ARGS__},                                                  \
+                    sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+void memory_free_all(void *const *array, size_t count);
 
 /* memcpy, by all OpenMP threads where there are many bytes. */
 void memory_copy(void *to, const void *from, size_t bytes);

@@ -270,10 +270,7 @@ void outfile_discard(struct outfile *f)
         close(f->fd);
     if (f->temporary && f->named)
         unlink(f->temporary);
-    memory_free(f->path);
-    memory_free(f->folder);
-    memory_free(f->temporary);
-    memory_free(f->saved);
+    memory_free(f->path, f->folder, f->temporary, f->saved);
     *f = (struct outfile){.fd = -1};
 }
 

@@ -359,8 +359,7 @@ void stem_lock_release(struct stem_lock *l)
         unlink(l->path);
     if (l->path && l->fd >= 0)
         close(l->fd);
-    memory_free(l->stem);
-    memory_free(l->path);
+    memory_free(l->stem, l->path);
     *l = (struct stem_lock){.fd = -1};
 }
 

@@ -237,8 +237,7 @@ static struct pairs new_pairs(uint64_t n, struct error *error)
 
 static void free_pairs(struct pairs p)
 {
-    memory_free(p.key);
-    memory_free(p.payload);
+    memory_free(p.key, p.payload);
 }
 
 enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, struct error *error)

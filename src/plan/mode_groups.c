@@ -57,8 +57,7 @@ struct tuple_map {
 
 static void tuple_map_free(struct tuple_map *m)
 {
-    memory_free(m->bits);
-    memory_free(m->before);
+    memory_free(m->bits, m->before);
 }
 
 /* The number of possible tuples, or any number above MAX_POSSIBLE. */

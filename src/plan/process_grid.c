@@ -117,10 +117,8 @@ struct grid_cuts {
 static void grid_cuts_free(struct grid_cuts *c)
 {
     for (int n = 0; n < MAX_ORDER; n++) {
-        for (int w = 0; w < c->ways[n]; w++) {
-            memory_free(c->way[n][w].cut);
-            memory_free(c->way[n][w].range);
-        }
+        for (int w = 0; w < c->ways[n]; w++)
+            memory_free(c->way[n][w].cut, c->way[n][w].range);
         memory_free(c->way[n]);
     }
     *c = (struct grid_cuts){0};

@@ -40,12 +40,9 @@ enum status device_momentum_open(struct device_state *s, struct error *error)
 
 void device_momentum_close(struct device_momentum *m)
 {
-    for (int n = 0; n < MAX_ORDER; n++) {
-        device_free(m->previous[n].factor);
-        device_free(m->previous[n].gram);
-        device_free(m->previous[n].norm);
-        device_free(m->previous[n].sum);
-    }
+    for (int n = 0; n < MAX_ORDER; n++)
+        device_free(m->previous[n].factor, m->previous[n].gram, m->previous[n].norm,
+                    m->previous[n].sum);
     device_free(m->raw);
     device_event_destroy(m->decided);
     *m = (struct device_momentum){0};

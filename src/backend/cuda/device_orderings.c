@@ -179,9 +179,7 @@ static void free_tensors(struct device_orderings *o)
     for (int n = 0; n < MAX_ORDER; n++) {
         device_tensor_free(&o->ordered[n]);
         device_tensor_free(&o->tuple_tensor[n]);
-        device_free(o->coordinate[n]);
-        device_free(o->product[n]);
-        device_free(o->partial[n]);
+        device_free(o->coordinate[n], o->product[n], o->partial[n]);
         o->coordinate[n] = NULL;
         o->product[n] = o->partial[n] = NULL;
     }

@@ -71,9 +71,7 @@ enum status device_state_values(void *state, const struct coo *at, double *value
                                   error));
     }
 done:
-    device_free(index);
-    device_free(values);
-    device_free(weights);
+    device_free(index, values, weights);
     memory_free(weight);
     return error->status;
 }
@@ -182,8 +180,7 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
     for (uint64_t k = 0; k < sums; k++)
         r->nonzeros = dd_add(r->nonzeros, host[k]);
 done:
-    device_free(weight);
-    device_free(sum);
+    device_free(weight, sum);
     memory_free(host);
     return error->status;
 }

@@ -199,8 +199,7 @@ void device_row_update_close(struct device_state *s)
     device_free(u->common.sent);
     for (int n = 0; n < s->order; n++)
         device_free(u->sum[n]);
-    device_free(u->made);
-    device_free(u->partial);
+    device_free(u->made, u->partial);
     *u = (struct device_row_update){0};
 }
 

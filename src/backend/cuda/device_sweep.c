@@ -76,8 +76,7 @@ void device_sweep_close(struct device_sweep *s)
         device_mttkrp_close(&s->within[n]);
         device_free(s->factors.factor[n]);
     }
-    device_free(s->factors.m);
-    device_free(s->factors.table);
+    device_free(s->factors.m, s->factors.table);
     device_orderings_free(&s->orderings);
     memset(s, 0, sizeof *s);
 }

@@ -234,8 +234,7 @@ enum status host_dense_update(const struct host_dense_inverse *inverse,
     store_gram(g, sums, rank);
     memcpy(inner, sums + rank * rank, rank * sizeof *inner);
 done:
-    memory_free(buffer);
-    memory_free(sums);
+    memory_free(buffer, sums);
     return error->status;
 }
 

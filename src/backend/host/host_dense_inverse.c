@@ -41,8 +41,7 @@ static enum status factorise(const struct lapack_library *lapack, double *u, uin
     }
     if (info < 0)
         error_set(error, STATUS_INTERNAL, "Cholesky solve failed with code %d", (int)info);
-    memory_free(whole);
-    memory_free(work);
+    memory_free(whole, work);
     return error->status;
 }
 
@@ -159,7 +158,6 @@ void host_dense_inverse_scale(struct host_dense_inverse *p, const double *row, c
 
 void host_dense_inverse_free(struct host_dense_inverse *p)
 {
-    memory_free(p->factor[0]);
-    memory_free(p->factor[1]);
+    memory_free(p->factor[0], p->factor[1]);
     *p = (struct host_dense_inverse){0};
 }

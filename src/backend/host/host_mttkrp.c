@@ -189,8 +189,7 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
 
 void host_mttkrp_free(struct host_mttkrp *p)
 {
-    memory_free(p->run);
-    memory_free(p->list);
+    memory_free(p->run, p->list);
     memset(p, 0, sizeof *p);
 }
 

@@ -45,12 +45,7 @@ failed:
 
 void host_nonneg_free(struct host_nonneg *p)
 {
-    memory_free(p->w);
-    memory_free(p->diagonal);
-    memory_free(p->a_scale);
-    memory_free(p->m_scale);
-    memory_free(p->floor);
-    memory_free(p->out_scale);
+    memory_free(p->w, p->diagonal, p->a_scale, p->m_scale, p->floor, p->out_scale);
     *p = (struct host_nonneg){0};
 }
 

@@ -177,8 +177,7 @@ static enum status measure_copy(struct backend_rates *rates, struct error *error
             rates->copy_bytes_per_second = rate;
     }
 done:
-    memory_free(from);
-    memory_free(to);
+    memory_free(from, to);
     return error->status;
 }
 

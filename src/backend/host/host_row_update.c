@@ -28,13 +28,7 @@ enum status host_row_systems_create(struct host_row_systems *s, const struct hos
 
 void host_row_systems_free(struct host_row_systems *s)
 {
-    memory_free(s->v);
-    memory_free(s->ridge);
-    memory_free(s->now);
-    memory_free(s->out_scale);
-    memory_free(s->cell);
-    memory_free(s->unit);
-    memory_free(s->linear);
+    memory_free(s->v, s->ridge, s->now, s->out_scale, s->cell, s->unit, s->linear);
 }
 
 /* A pass of this mode, with the model as it stands; fills h->systems, h->solve.row and .column. */
@@ -197,8 +191,7 @@ static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, u
     for (uint64_t k = 0; k < times; k++)
         host_row_totals_add(&h->systems.totals, &totals[k]);
 done:
-    memory_free(totals);
-    memory_free(rooms);
+    memory_free(totals, rooms);
     return error->status;
 }
 
@@ -245,8 +238,7 @@ static enum status solve_common(struct host_row_pass *s, int mode, struct error 
         TRY_OR(done, solve_sent(s, mode, s->sent + first[me] * length, mine.count, error));
     }
 done:
-    memory_free(first);
-    memory_free(s->sent);
+    memory_free(first, s->sent);
     return error->status;
 }
 

@@ -188,13 +188,8 @@ uint64_t host_slices_bytes(int order, uint64_t nnz, uint64_t rows)
 
 void host_slices_free(struct host_slices *s)
 {
-    for (int n = 0; n < MAX_ORDER; n++) {
-        memory_free(s->coordinate[n]);
-        memory_free(s->narrow_coordinate[n]);
-    }
-    memory_free(s->value);
-    memory_free(s->narrow_value);
-    memory_free(s->row);
-    memory_free(s->end);
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(s->coordinate[n], s->narrow_coordinate[n]);
+    memory_free(s->value, s->narrow_value, s->row, s->end);
     memset(s, 0, sizeof *s);
 }

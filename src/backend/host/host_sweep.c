@@ -21,9 +21,7 @@ void host_sweep_close(struct host_sweep *s)
         host_mttkrp_free(&s->within[n]);
         host_slices_free(&s->ordered[n]);
         host_slices_free(&s->tuple_tensor[n]);
-        memory_free(s->coordinate[n]);
-        memory_free(s->product[n]);
-        memory_free(s->partial[n]);
+        memory_free(s->coordinate[n], s->product[n], s->partial[n]);
     }
     memory_free(s->scratch);
     memset(s, 0, sizeof *s);

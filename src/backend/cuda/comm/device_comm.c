@@ -46,10 +46,8 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
         connect_gpus(d);
     *c = d;
 done:
-    if (error->status != STATUS_OK) {
-        memory_free(d ? d->state : NULL);
-        memory_free(d);
-    }
+    if (error->status != STATUS_OK)
+        memory_free(d ? d->state : NULL, d);
     memory_free(devices);
     return error->status;
 }
@@ -91,8 +89,7 @@ static void end(struct device_comm *c, bool leaving)
         return;
     join(c);
     c->engine->close(c->state, c->connected, leaving);
-    memory_free(c->state);
-    memory_free(c);
+    memory_free(c->state, c);
 }
 
 void device_comm_leave(struct device_comm *c)

@@ -375,26 +375,16 @@ void device_dense_close(struct device_dense *d)
     struct inverse *v = &d->inverse;
     if (w->blas)
         w->cublas->destroy(w->blas);
-    device_free(w->padded_w);
-    device_free(w->grams);
-    device_free(w->m);
-    device_free(w->a);
+    device_free(w->padded_w, w->grams, w->m, w->a);
     if (v->solver)
         v->cusolver->destroy(v->solver);
-    device_free(v->v);
-    device_free(v->factor);
-    device_free(v->values);
-    device_free(v->flags);
-    device_free(v->work);
+    device_free(v->v, v->factor, v->values, v->flags, v->work);
     device_pinned_free(v->host_flags);
-    memory_free(v->host_v);
-    memory_free(v->host_values);
+    memory_free(v->host_v, v->host_values);
     device_free(d->extrapolate_partial);
     for (int i = 0; i < DEVICE_DENSE_PASSES; i++)
         device_event_destroy(d->passed[i]);
-    device_free(d->partial);
-    device_free(d->inner);
-    device_free(d->system);
+    device_free(d->partial, d->inner, d->system);
     memory_free(d);
 }
 

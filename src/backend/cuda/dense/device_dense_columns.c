@@ -28,8 +28,7 @@ enum status device_columns_open(struct device_columns *c, int device, uint64_t r
 
 void device_columns_close(struct device_columns *c)
 {
-    device_free(c->entry);
-    device_free(c->partial);
+    device_free(c->entry, c->partial);
     memory_free(c->found);
     *c = (struct device_columns){0};
 }

@@ -159,8 +159,7 @@ enum status device_tiles_prepare(struct device_tiles *t, uint32_t vectors,
     TRY_OR(done, error->status);
     cuda_status(cudaStreamSynchronize(pool->stream), doing, error);
 done:
-    memory_free(cuts.chunk);
-    memory_free(cuts.range);
+    memory_free(cuts.chunk, cuts.range);
     if (error->status != STATUS_OK) {
         (void)cudaStreamSynchronize(pool->stream);
         device_tiles_free(t);

@@ -1,23 +1,11 @@
 #include "backend/cuda/rows/device_row_chunks.h"
 
-#include <string.h>
-
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "base/least.h"
 #include "base/memory.h"
 
 static const char doing[] = "systems of rows on the GPU";
-
-/* *to = a copy on the device; waits, so that `from` may be freed. */
-static enum status keep(void *to, const void *from, uint64_t count, size_t size,
-                        cudaStream_t stream, struct error *error)
-{
-    void *copy;
-    TRY(device_array_into(&copy, count, size, error));
-    memcpy(to, &copy, sizeof copy);
-    return device_send(copy, from, count * size, stream, doing, error);
-}
 
 /* first (cuts + 2) = the first nonzero of each piece, in the ordering of `mode`, and the number of
  * nonzeros. Waits for the stream. STATUS_MEMORY. */
@@ -36,8 +24,9 @@ static enum status find_cuts(const struct device_row_cuts *cuts, const struct de
     for (uint64_t k = 0; k < b->nblocks; k++)
         block[k] = b->block[k].first;
     device_tensor_args(tensor, 0, mode, &search.mttkrp);
-    TRY_OR(done, keep(&of_block, block, b->nblocks, sizeof *block, stream, error));
-    TRY_OR(done, keep(&row, cuts->row, cuts->count, sizeof *row, stream, error));
+    TRY_OR(done,
+           device_copy_into(&of_block, block, b->nblocks, sizeof *block, stream, doing, error));
+    TRY_OR(done, device_copy_into(&row, cuts->row, cuts->count, sizeof *row, stream, doing, error));
     TRY_OR(done, device_array_into(&search.first, cuts->count, sizeof *first, error));
     search.block = of_block;
     search.row = row;
@@ -45,9 +34,7 @@ static enum status find_cuts(const struct device_row_cuts *cuts, const struct de
     device_fetch(first + 1, search.first, cuts->count * sizeof *first, stream, doing, error);
 done:
     memory_free(block);
-    device_free(of_block);
-    device_free(row);
-    device_free(search.first);
+    device_free(of_block, row, search.first);
     return error->status;
 }
 
@@ -76,15 +63,8 @@ struct chunks {
 
 static void chunks_free(struct chunks *s)
 {
-    memory_free(s->first);
-    memory_free(s->block);
-    memory_free(s->before);
-    memory_free(s->after);
-    memory_free(s->continued);
-    memory_free(s->join);
-    memory_free(s->shared);
-    memory_free(s->entered);
-    memory_free(s->row);
+    memory_free(s->first, s->block, s->before, s->after, s->continued, s->join, s->shared,
+                s->entered, s->row);
 }
 
 static enum status chunks_open(struct device_row_chunks *d, struct chunks *s, uint64_t chunks,
@@ -237,8 +217,7 @@ static enum status snap(const struct device_row_chunks *d, struct chunks *chunks
     TRY_OR(done, device_fetch(chunks->before, q.before, bytes, stream, doing, error));
     device_fetch(chunks->after, q.after, bytes, stream, doing, error);
 done:
-    device_free(q.before);
-    device_free(q.after);
+    device_free(q.before, q.after);
     return error->status;
 }
 
@@ -247,15 +226,18 @@ static enum status build(struct device_row_chunks *d, struct chunks *chunks,
                          struct device_stream *s, int mode, cudaStream_t stream,
                          struct error *error)
 {
-    TRY(keep(&d->chunk, chunks->first, (uint64_t)chunks->count + d->pieces, sizeof *chunks->first,
-             stream, error));
-    TRY(keep(&d->block, chunks->block, chunks->count, sizeof *chunks->block, stream, error));
+    TRY(device_copy_into(&d->chunk, chunks->first, (uint64_t)chunks->count + d->pieces,
+                         sizeof *chunks->first, stream, doing, error));
+    TRY(device_copy_into(&d->block, chunks->block, chunks->count, sizeof *chunks->block, stream,
+                         doing, error));
     TRY(snap(d, chunks, s, mode, stream, error));
     join_all(d, chunks);
-    TRY(keep(&d->continued, chunks->continued, (uint64_t)chunks->count + 1,
-             sizeof *chunks->continued, stream, error));
-    TRY(keep(&d->join, chunks->join, chunks->joins, sizeof *chunks->join, stream, error));
-    return keep(&d->shared, chunks->shared, d->shared_rows, sizeof *chunks->shared, stream, error);
+    TRY(device_copy_into(&d->continued, chunks->continued, (uint64_t)chunks->count + 1,
+                         sizeof *chunks->continued, stream, doing, error));
+    TRY(device_copy_into(&d->join, chunks->join, chunks->joins, sizeof *chunks->join, stream, doing,
+                         error));
+    return device_copy_into(&d->shared, chunks->shared, d->shared_rows, sizeof *chunks->shared,
+                            stream, doing, error);
 }
 
 /* The nonzeros [first, end) as a piece. *block: a block that begins at or before the first. */
@@ -322,11 +304,7 @@ done:
 void device_row_chunks_close(struct device_row_chunks *d)
 {
     memory_free(d->piece);
-    device_free(d->chunk);
-    device_free(d->block);
-    device_free(d->continued);
-    device_free(d->join);
-    device_free(d->shared);
+    device_free(d->chunk, d->block, d->continued, d->join, d->shared);
     *d = (struct device_row_chunks){0};
 }
 

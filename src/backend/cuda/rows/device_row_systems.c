@@ -38,10 +38,7 @@ static enum status open_room(struct device_row_room *room, uint64_t bytes, uint6
 /* Accepts a zeroed one. */
 static void close_room(struct device_row_room *room)
 {
-    device_free(room->part);
-    device_free(room->left);
-    device_free(room->totals);
-    device_free(room->next);
+    device_free(room->part, room->left, room->totals, room->next);
     *room = (struct device_row_room){0};
 }
 
@@ -190,16 +187,9 @@ void device_row_systems_close(struct device_row_systems *s)
     for (int k = 0; k < PLAN_WORKSPACES; k++)
         close_room(&s->stream.workspace[k]);
     close_room(&s->stream.pieces);
-    device_free(s->step);
-    device_free(s->common.v);
-    device_free(s->common.v_inverse);
-    device_free(s->common.ridge);
-    device_free(s->common.inverse);
-    device_free(s->common.cell);
-    device_free(s->common.now);
-    device_free(s->common.out_scale);
-    device_free(s->common.linear);
-    device_free(s->common.unit);
+    device_free(s->step, s->common.v, s->common.v_inverse, s->common.ridge, s->common.inverse,
+                s->common.cell, s->common.now, s->common.out_scale, s->common.linear,
+                s->common.unit);
     *s = (struct device_row_systems){0};
 }
 

@@ -1,5 +1,6 @@
 /* Copies factor matrices between host and device: the host's rows are doubles without padding, the
- * device's rows are padded to whole vectors and may be floats. */
+ * device's rows are padded to whole vectors and may be floats. A row takes at most
+ * DEVICE_STAGING_BYTES. */
 #pragma once
 
 #include "backend/column_form.h"
@@ -24,8 +25,7 @@ enum status device_factor_upload(struct device_staging *s, const double *host,
 enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
                                    double *host, const double *scale, struct error *error);
 
-/* host (rows x columns) = *a in this form. A row takes at most DEVICE_STAGING_BYTES. Returns
- * when it is done. STATUS_INTERNAL. */
+/* host (rows x columns) = *a in this form. Returns when it is done. STATUS_INTERNAL. */
 enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
                                         double *host, const struct column_form *form,
                                         struct error *error);

@@ -86,10 +86,23 @@ enum status device_array_into(void *array, uint64_t count, size_t size, struct e
     return error->status;
 }
 
-void device_free(void *array)
+enum status device_copy_into(void *array, const void *host, uint64_t count, size_t size,
+                             cudaStream_t stream, const char *what, struct error *error)
 {
-    if (array)
-        (void)cudaFree(array);
+    void *copy = device_array(count, size, error);
+    if (copy && device_send(copy, host, count * size, stream, what, error) != STATUS_OK) {
+        device_free(copy);
+        copy = NULL;
+    }
+    memcpy(array, &copy, sizeof copy);
+    return error->status;
+}
+
+void device_free_all(void *const *array, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (array[i])
+            (void)cudaFree(array[i]);
 }
 
 void *device_pinned_array(uint64_t count, size_t size, struct error *error)
@@ -166,10 +179,11 @@ void *device_pool_keep(const struct device_pool *p, uint64_t count, size_t size,
     return take(p, p->kept, count, size, error);
 }
 
-void device_pool_give(const struct device_pool *p, void *array)
+void device_pool_give_all(const struct device_pool *p, void *const *array, size_t count)
 {
-    if (array)
-        (void)(p->work ? cudaFreeAsync(array, p->stream) : cudaFree(array));
+    for (size_t i = 0; i < count; i++)
+        if (array[i])
+            (void)(p->work ? cudaFreeAsync(array[i], p->stream) : cudaFree(array[i]));
 }
 
 void device_pool_trim(struct device_pool *p)

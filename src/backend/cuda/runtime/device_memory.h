@@ -16,9 +16,12 @@ void *device_array(uint64_t count, size_t size, struct error *error);
 /* The same into *array, a pointer to any type. */
 enum status device_array_into(void *array, uint64_t count, size_t size, struct error *error);
 
-/* Frees an array of device_array or device_pool_take that no work on the device uses any more; NULL
- * is ignored. */
-void device_free(void *array);
+/* Frees arrays of device_array or device_pool_take that no work on the device uses any more, each
+ * of which may be NULL: device_free(a, b, c). */
+#define device_free(...)                                                                           \
+    device_free_all((void *const[]){__VA_ARGS__},                                                  \
+                    sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+void device_free_all(void *const *array, size_t count);
 
 /* Copies `bytes` of a device array to the host when the stream has made them; waits for the stream.
  * `what`: the work that fails where this does (cuda_error.h). */
@@ -29,6 +32,10 @@ enum status device_fetch(void *host, const void *device, size_t bytes, cudaStrea
  * cudaMemcpy returns before the copy has arrived, and no other stream waits for that. */
 enum status device_send(void *device, const void *host, size_t bytes, cudaStream_t stream,
                         const char *what, struct error *error);
+
+/* device_array_into and device_send together; *array is NULL on failure. */
+enum status device_copy_into(void *array, const void *host, uint64_t count, size_t size,
+                             cudaStream_t stream, const char *what, struct error *error);
 
 /* Returns memory that the device's own pool keeps unused to the device. Waits for all work on the
  * device. */
@@ -66,8 +73,12 @@ void *device_pool_take(const struct device_pool *p, uint64_t count, size_t size,
 void *device_pool_keep(const struct device_pool *p, uint64_t count, size_t size,
                        struct error *error);
 
-/* Hands an array back when the stream gets there; NULL is ignored. */
-void device_pool_give(const struct device_pool *p, void *array);
+/* Hands arrays back when the stream gets there, each of which may be NULL: device_pool_give(p, a,
+ * b). */
+#define device_pool_give(p, ...)                                                                   \
+    device_pool_give_all(p, (void *const[]){__VA_ARGS__},                                          \
+                         sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+void device_pool_give_all(const struct device_pool *p, void *const *array, size_t count);
 
 /* Waits for the stream and gives unused memory back to the device. Accepts a zeroed pool, as does
  * device_pool_close. */

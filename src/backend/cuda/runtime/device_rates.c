@@ -148,8 +148,7 @@ static enum status measure_copy(struct rate_timer *t, double *bytes_per_second, 
             *bytes_per_second = rate;
     }
 done:
-    device_free(from);
-    device_free(to);
+    device_free(from, to);
     return error->status;
 }
 

@@ -42,29 +42,17 @@ uint64_t device_packed_tensor_nnz(const struct device_packed_tensor *p, uint64_t
     return packed_tensor_nnz(&p->packed, b * p->segments, (b + 1) * p->segments);
 }
 
-/* A device array with the elements of the host array; NULL on failure. */
-static void *to_device(const void *host, uint64_t count, size_t size, struct error *error)
-{
-    void *array = host ? device_array(count, size, error) : NULL;
-    if (!array)
-        return NULL;
-    if (device_send(array, host, count * size, NULL, doing, error) != STATUS_OK) {
-        device_free(array);
-        return NULL;
-    }
-    return array;
-}
-
 /* The chunks of n nonzeros. */
 static enum status build_chunks(struct device_chunk_table *table, uint64_t n, uint32_t size,
                                 struct error *error)
 {
     table->count = (n + size - 1) / size;
     struct mttkrp_chunk *chunk = memory_array(table->count, sizeof *chunk, error);
-    for (uint64_t c = 0; chunk && c < table->count; c++)
+    TRY(error->status);
+    for (uint64_t c = 0; c < table->count; c++)
         chunk[c] = (struct mttkrp_chunk){.first = c * size,
                                          .count = (uint32_t)least_of(size, n - c * size)};
-    table->chunk = to_device(chunk, table->count, sizeof *chunk, error);
+    device_copy_into(&table->chunk, chunk, table->count, sizeof *chunk, NULL, doing, error);
     memory_free(chunk);
     return error->status;
 }
@@ -82,16 +70,16 @@ enum status device_packed_tensor_open(struct device_packed_tensor *p, struct pac
     const uint32_t size = device_packed_tensor_chunk_size(p);
     const uint64_t count = p->packed.nsegments;
     struct unpack_segment *segment = memory_zeros(count, sizeof *segment, error);
-    for (uint64_t i = 0; segment && i < count; i++) {
+    TRY(error->status);
+    for (uint64_t i = 0; i < count; i++) {
         segment[i].offset = p->packed.segment[i].offset;
         segment[i].ngroups = p->packed.segment[i].ngroups;
     }
-    p->segment = to_device(segment, count, sizeof *segment, error);
+    device_copy_into(&p->segment, segment, count, sizeof *segment, NULL, doing, error);
     memory_free(segment);
     TRY(error->status);
     decoded_layout_spread(&spread, layout, p->packed.kind, &p->packed.shape);
-    p->spread = to_device(&spread, 1, sizeof spread, error);
-    TRY(error->status);
+    TRY(device_copy_into(&p->spread, &spread, 1, sizeof spread, NULL, doing, error));
     TRY(build_chunks(&p->full, device_packed_tensor_nnz(p, 0), size, error));
     TRY(build_chunks(&p->last, device_packed_tensor_nnz(p, p->nbatches - 1), size, error));
     /* The copy engine may read the packed bytes where they are; without that, copies are slower. */
@@ -112,8 +100,8 @@ enum status device_packed_tensor_keep(struct device_packed_tensor *p, uint64_t b
         batches++;
     if (batches == 0)
         return STATUS_OK;
-    p->resident =
-        to_device(p->packed.bytes + first, device_packed_tensor_at(p, batches) - first, 1, error);
+    device_copy_into(&p->resident, p->packed.bytes + first,
+                     device_packed_tensor_at(p, batches) - first, 1, NULL, doing, error);
     if (error->status == STATUS_MEMORY)
         *error = (struct error){0};
     p->nresident = p->resident ? batches : 0;
@@ -132,10 +120,7 @@ void device_packed_tensor_close(struct device_packed_tensor *p)
     device_packed_tensor_drop(p);
     if (p->pinned)
         cudaHostUnregister(p->packed.bytes);
-    device_free(p->segment);
-    device_free(p->spread);
-    device_free(p->full.chunk);
-    device_free(p->last.chunk);
+    device_free(p->segment, p->spread, p->full.chunk, p->last.chunk);
     packed_tensor_free(&p->packed);
     memset(p, 0, sizeof *p);
 }

@@ -420,8 +420,7 @@ static enum status find_ranges(struct build *b, struct error *error)
 static void close_build(struct build *b)
 {
     replica_pieces_free(&b->pieces);
-    memory_free(b->batches.range);
-    memory_free(b->list);
+    memory_free(b->batches.range, b->list);
 }
 
 /* For each replica piece, appends its nonzeros from all batches that can have some, sorts them, and
@@ -489,15 +488,9 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
                   (uintmax_t)replica->nsegments);
 done:
     (void)cudaDeviceSynchronize(); /* also after a failure in the middle of a pass */
-    device_free(packer.group);
-    device_free(packer.bytes);
-    device_free(packer.offset);
-    memory_free(packer.host_bytes);
-    memory_free(packer.host_offset);
-    device_free(piece.arena[0]);
-    device_free(piece.arena[1]);
-    device_free(piece.appended);
-    device_free(piece.temporary);
+    device_free(packer.group, packer.bytes, packer.offset);
+    memory_free(packer.host_bytes, packer.host_offset);
+    device_free(piece.arena[0], piece.arena[1], piece.appended, piece.temporary);
     return error->status;
 }
 

@@ -29,10 +29,8 @@ enum status device_batch_sort_open(struct row_sort *s, uint64_t nnz, uint64_t *u
 
 void device_batch_sort_close(struct row_sort *s)
 {
-    for (int i = 0; i < 2; i++) {
-        device_free(s->row[i]);
-        device_free(s->position[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        device_free(s->row[i], s->position[i]);
     device_free(s->temporary);
     *s = (struct row_sort){0};
 }

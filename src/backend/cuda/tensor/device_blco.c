@@ -192,12 +192,8 @@ static enum status fill_table(struct build *w, const struct ordering *o, uint64_
         ordering_base(o, own, block[i].base);
     }
 done:
-    device_pool_give(pool, first);
-    device_pool_give(pool, line);
-    device_pool_give(pool, at);
-    device_pool_give(pool, temporary);
-    memory_free(host_first);
-    memory_free(host_line);
+    device_pool_give(pool, first, line, at, temporary);
+    memory_free(host_first, host_line);
     return error->status;
 }
 
@@ -246,8 +242,7 @@ enum status device_blco_build(struct device_blco *b, struct device_coo *x,
     TRY_OR(done, find_blocks(b, &w, error));
     (lines ? store_lines : gather_nonzeros)(b, &w, error);
 done:
-    device_pool_give(w.pool, w.flag);
-    device_pool_give(w.pool, w.count);
+    device_pool_give(w.pool, w.flag, w.count);
     device_pairs_give(&w.pairs, w.pool);
     if (error->status != STATUS_OK) {
         (void)cudaStreamSynchronize(w.stream);
@@ -258,9 +253,7 @@ done:
 
 void device_blco_free(struct device_blco *b)
 {
-    device_free(b->index[0]);
-    device_free(b->index[1]);
-    device_free(b->value);
+    device_free(b->index[0], b->index[1], b->value);
     memory_free(b->block);
     memset(b, 0, sizeof *b);
 }

@@ -114,8 +114,7 @@ static enum status sort_coordinates(struct device_coo *d, struct error *error)
     value = unsorted;
     cuda_status(code, "reordering the nonzeros", error);
 done:
-    device_pool_give(d->pool, index);
-    device_pool_give(d->pool, value);
+    device_pool_give(d->pool, index, value);
     device_pairs_give(&pairs, d->pool);
     return error->status;
 }

@@ -180,14 +180,9 @@ static enum status decoder_finish(const struct decoder *d, struct error *error)
 /* No copy may be queued. Accepts an empty one. */
 static void decoder_close(struct decoder *d)
 {
-    if (d->pool) {
-        device_pool_give(d->pool, d->bytes);
-        device_pool_give(d->pool, d->segment);
-        device_pool_give(d->pool, d->spread);
-        device_pool_give(d->pool, d->damaged);
-    }
-    memory_free(d->host);
-    memory_free(d->number);
+    if (d->pool)
+        device_pool_give(d->pool, d->bytes, d->segment, d->spread, d->damaged);
+    memory_free(d->host, d->number);
     *d = (struct decoder){0};
 }
 
@@ -338,8 +333,7 @@ static enum status sum_squares(struct device_coo *d, struct error *error)
     code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
     cuda_status(code, decoding, error);
 done:
-    device_pool_give(d->pool, temporary);
-    device_pool_give(d->pool, sum);
+    device_pool_give(d->pool, temporary, sum);
     return error->status;
 }
 
@@ -387,8 +381,7 @@ done:
         (void)cudaStreamSynchronize(pool->stream);
     for (int i = 0; i < PACKED_WORDS; i++)
         device_pool_give(pool, s.word[i]);
-    device_pool_give(pool, s.value);
-    device_pool_give(pool, s.count);
+    device_pool_give(pool, s.value, s.count);
     decoder_close(w);
     if (error->status != STATUS_OK)
         device_coo_free(d);

@@ -29,8 +29,7 @@ static enum status count_parts(double *tuples, const struct tuples_parts *parts,
     for (uint64_t k = 0; k < kinds; k++)
         tuples[k] = fiber_estimate(marked[k], skipped);
 done:
-    device_pool_give(x->pool, bits);
-    device_pool_give(x->pool, count);
+    device_pool_give(x->pool, bits, count);
     return error->status;
 }
 
@@ -72,8 +71,7 @@ static enum status draw(uint32_t *fresh, int draws, const struct device_coo *x, 
     }
     device_fetch(fresh, count, MOST_DRAWS * sizeof *count, stream, drawing, error);
 done:
-    device_pool_give(x->pool, bits);
-    device_pool_give(x->pool, count);
+    device_pool_give(x->pool, bits, count);
     return error->status;
 }
 

@@ -11,8 +11,7 @@ static const char doing[] = "grouping modes on the GPU";
 
 static void map_free(struct tuples_map *map, const struct device_pool *pool)
 {
-    device_pool_give(pool, map->bits);
-    device_pool_give(pool, map->before);
+    device_pool_give(pool, map->bits, map->before);
     *map = (struct tuples_map){0};
 }
 

@@ -26,9 +26,7 @@ enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_si
 
 void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *pool)
 {
-    device_pool_give(pool, p->key[0]);
-    device_pool_give(pool, p->key[1]);
-    device_pool_give(pool, p->payload[1]);
+    device_pool_give(pool, p->key[0], p->key[1], p->payload[1]);
     p->key[0] = NULL;
     p->key[1] = NULL;
     p->payload[1] = NULL;
@@ -178,9 +176,7 @@ enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_p
         at += nnz;
     }
 done:
-    device_pool_give(pool, count);
-    device_pool_give(pool, s.temporary);
-    device_pool_give(pool, s.count);
+    device_pool_give(pool, count, s.temporary, s.count);
     device_pairs_give(&s.room, pool);
     memory_free(s.bin);
     return error->status;

@@ -109,8 +109,7 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
                            pool->stream);
     cuda_status(code, "keeping the rows without nonzeros", error);
 done:
-    device_pool_give(pool, row);
-    device_pool_give(pool, temporary);
+    device_pool_give(pool, row, temporary);
     return error->status;
 }
 
@@ -135,9 +134,7 @@ done:
 void device_tensor_free(struct device_tensor *t)
 {
     device_blco_free(&t->blco);
-    device_free(t->base);
-    device_free(t->chunk);
-    device_free(t->zero_row);
+    device_free(t->base, t->chunk, t->zero_row);
     memset(t, 0, sizeof *t);
 }
 
