@@ -3,13 +3,11 @@
  * *temporary_bytes is set. */
 #pragma once
 
-#include <cuda_runtime.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "numerics/launchers.h"
+
+LAUNCHERS_BEGIN
 
 /* Keys, each with a value: pairs of 4 and 4 bytes (fewer than 2^32 of them), 8 and 4, 8 and 8, or
  * 16 and 8. The arrays are borrowed. */
@@ -43,6 +41,4 @@ cudaError_t arrays_scan_bits(void *temporary, size_t *temporary_bytes, const uin
 cudaError_t arrays_sum_squares(void *temporary, size_t *temporary_bytes, const double *value,
                                uint64_t n, double *sum, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -4,6 +4,7 @@
 
 #include "kernels/dense/early_load.cuh"
 #include "kernels/dense/row_tile.cuh"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -52,8 +53,7 @@ template <typename S> __device__ void load_w(double2 *w_pairs, const double *w, 
 {
     for (int first = (int)threadIdx.x; first < S::W_PAIRS; first += S::AT_ONCE * THREADS) {
         double2 x[S::AT_ONCE];
-#pragma unroll
-        for (int k = 0; k < S::AT_ONCE; k++) {
+        EACH_UNROLLED(k, S::AT_ONCE) {
             const int n = first + k * THREADS;
             const int lane = n % 32, half = n / 32 % 2, block = n / 64 % S::BLOCKS;
             const int inner = 2 * (n / 64 / S::BLOCKS) + half; /* entry of all that a lane stages */
@@ -62,8 +62,7 @@ template <typename S> __device__ void load_w(double2 *w_pairs, const double *w, 
             const uint32_t j = (uint32_t)(16 * block + 2 * (lane / 4));
             x[k] = make_double2(w_entry(w, rank, i, j), w_entry(w, rank, i, j + 1));
         }
-#pragma unroll
-        for (int k = 0; k < S::AT_ONCE; k++)
+        EACH_UNROLLED(k, S::AT_ONCE)
             w_pairs[first + k * THREADS] = x[k];
     }
 }
@@ -78,18 +77,15 @@ __device__ __forceinline__ void solve_tile(double (&c)[S::OCTETS][S::BLOCKS][4],
 #pragma unroll(S::WIDTH == 64 ? 1 : S::VECTORS) /* registers run out */
     for (int v = 0; v < S::VECTORS; v++) {
         vector<Real> m[S::OCTETS];
-#pragma unroll
-        for (int o = 0; o < S::OCTETS; o++)
+        EACH_UNROLLED(o, S::OCTETS)
             m[o] = stage[(o * S::VECTORS + v) * 32 + stage_slot(lane)];
 #pragma unroll
         for (int e = 0; e < S::LENGTH; e += 2) {
-#pragma unroll
-            for (int b = 0; b < S::BLOCKS; b++) {
+            EACH_UNROLLED(b, S::BLOCKS) {
                 const double2 *operand =
                     w_pairs + ((v * S::LENGTH + e) / 2 * S::BLOCKS + b) * 64 + lane;
                 const double2 low = operand[0], high = operand[32];
-#pragma unroll
-                for (int o = 0; o < S::OCTETS; o++)
+                EACH_UNROLLED(o, S::OCTETS)
                     multiply_add(c[o][b], low.x, low.y, high.x, high.y, (double)m[o].x[e],
                                  (double)m[o].x[e + 1]);
             }
@@ -103,12 +99,9 @@ __device__ __forceinline__ void add_inner(double (&inner)[S::BLOCKS][2],
                                           const double (&c)[S::OCTETS][S::BLOCKS][4],
                                           vector<typename S::Real> *stage, uint32_t lane)
 {
-#pragma unroll
-    for (int o = 0; o < S::OCTETS; o++)
-#pragma unroll
-        for (int b = 0; b < S::BLOCKS; b++)
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
+    EACH_UNROLLED(o, S::OCTETS)
+        EACH_UNROLLED(b, S::BLOCKS)
+            EACH_UNROLLED(i, 2) {
                 const pair<typename S::Real> m = *staged_pair<S>(stage, o, 2 * (lane % 4) + i,
                                                                  16 * (uint32_t)b + 2 * (lane / 4));
                 inner[b][0] += (double)m.x[0] * c[o][b][i];
@@ -149,8 +142,7 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
         stage_wait<STAGES - 1>();
         __syncwarp(); /* add_inner reads other lanes' vectors */
         solve_tile<S>(c, w_pairs, stage, lane);
-#pragma unroll
-        for (int i = 0; i < S::OCTETS * S::BLOCKS * 4; i++)
+        EACH_UNROLLED(i, S::OCTETS * S::BLOCKS * 4)
             c[i / 4 / S::BLOCKS][i / 4 % S::BLOCKS][i % 4] =
                 (double)(Real)c[i / 4 / S::BLOCKS][i / 4 % S::BLOCKS][i % 4];
         add_inner<S>(inner, c, stage, lane);
@@ -158,8 +150,7 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
         if (tile + STAGES * step < tiles)
             fetch<S>(stage, args.m, args.shape, tile + STAGES * step, lane);
         stage_commit();
-#pragma unroll
-        for (int o = 0; o < S::OCTETS; o++) {
+        EACH_UNROLLED(o, S::OCTETS) {
             if (args.a)
                 store_octet<S>(args.a, args.shape, c[o], tile * S::ROWS + 8 * o, lane);
             add_gram<S::BLOCKS>(gram, c[o]);
@@ -194,22 +185,18 @@ template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Rea
                                 chosen->shared);
 }
 
-template <typename Real> cudaError_t solve_blocks(int device, uint64_t ld, uint32_t *blocks)
+template <typename Real> cudaError_t solve_blocks(uint64_t ld, uint32_t *blocks)
 {
     solve_kernel_choice<Real> chosen;
-    const cudaError_t code = choose(ld, &chosen);
-    if (code != cudaSuccess)
-        return code;
-    return blocks_at_once(chosen.kernel, device, THREADS, (size_t)chosen.shared, blocks);
+    CUDA_TRY(choose(ld, &chosen));
+    return resident_blocks(chosen.kernel, THREADS, (size_t)chosen.shared, blocks);
 }
 
 template <typename Real>
 cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense_streams *streams)
 {
     solve_kernel_choice<Real> chosen;
-    cudaError_t code = choose(args->ld, &chosen);
-    if (code != cudaSuccess)
-        return code;
+    CUDA_TRY(choose(args->ld, &chosen));
     const uint64_t tiles = (args->rows + (uint64_t)chosen.rows - 1) / (uint64_t)chosen.rows;
     const uint64_t most = (tiles + WARPS - 1) / WARPS, few = most < FEW_BLOCKS ? most : FEW_BLOCKS;
     const uint64_t shared = (most + TILES_PER_WARP - 1) / TILES_PER_WARP;
@@ -221,33 +208,26 @@ cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense
                                     (Real *)args->a,       {args->rows, args->ld, args->rank},
                                     args->partial,         args->halt};
     chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, streams->pass>>>(typed);
-    if ((code = cudaGetLastError()) != cudaSuccess)
-        return code;
-    if ((code = dense_streams_join(streams)) != cudaSuccess)
-        return code;
+    CUDA_TRY(cudaGetLastError());
+    CUDA_TRY(dense_streams_join(streams));
     return dense_sum_tiles(args->partial, blocks, chosen.column_blocks, args->rank, args->raw,
                            args->inner, args->halt, streams->sums);
 }
 
 } // namespace
 
-extern "C" {
-
 uint64_t dense_apply_partial(uint64_t ld)
 {
     return DENSE_TILES_PARTIAL((ld + 15) / 16);
 }
 
-cudaError_t dense_apply_blocks(int device, uint64_t ld, enum precision precision, uint32_t *blocks)
+cudaError_t dense_apply_blocks(uint64_t ld, enum precision precision, uint32_t *blocks)
 {
-    return precision == PRECISION_SINGLE ? solve_blocks<float>(device, ld, blocks)
-                                         : solve_blocks<double>(device, ld, blocks);
+    return IN_PRECISION(precision, solve_blocks)(ld, blocks);
 }
 
 cudaError_t dense_apply(const struct dense_apply_args *args, enum precision precision,
                         const struct dense_streams *streams)
 {
-    return precision == PRECISION_SINGLE ? solve_launch<float>(args, streams)
-                                         : solve_launch<double>(args, streams);
-}
+    return IN_PRECISION(precision, solve_launch)(args, streams);
 }

@@ -7,14 +7,9 @@
  */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "numerics/launchers.h"
 
-#include "numerics/precision.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Longest row that dense_apply takes, in entries. */
 #define DENSE_SOLVE_LD 64
@@ -22,9 +17,8 @@ extern "C" {
 /* Doubles that one thread block of dense_apply leaves in `partial`. */
 uint64_t dense_apply_partial(uint64_t ld);
 
-/* *blocks = the thread blocks of dense_apply that run at once on the device of this number, which
- * is the calling thread's. */
-cudaError_t dense_apply_blocks(int device, uint64_t ld, enum precision precision, uint32_t *blocks);
+/* *blocks = the thread blocks of dense_apply that run at once on the present device. */
+cudaError_t dense_apply_blocks(uint64_t ld, enum precision precision, uint32_t *blocks);
 
 /* A = M W, raw (R x R) = A' A and inner (R) = the diagonal of M' A, reading M and writing A once.
  * W NULL stands for the identity; A NULL: A is not kept; inner NULL: inner is not wanted. Columns R
@@ -61,6 +55,4 @@ static inline cudaError_t dense_streams_join(const struct dense_streams *streams
 cudaError_t dense_apply(const struct dense_apply_args *args, enum precision precision,
                         const struct dense_streams *streams);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -119,32 +119,21 @@ __global__ void __launch_bounds__(DENSE_SUM_PARTS)
 
 } // namespace
 
-extern "C" cudaError_t dense_column_sums(const struct dense_column_sums_args *args,
-                                         enum precision precision, cudaStream_t stream)
+cudaError_t dense_column_sums(const struct dense_column_sums_args *args, enum precision precision,
+                              cudaStream_t stream)
 {
     const uint64_t wanted = args->rows / (8 * ROWS) + 1;
     const uint32_t parts = wanted < DENSE_SUM_PARTS ? (uint32_t)wanted : DENSE_SUM_PARTS;
     const dim3 blocks(parts, (args->rank + COLUMNS - 1) / COLUMNS);
     const dim3 threads(COLUMNS, ROWS);
-    if (precision == PRECISION_SINGLE)
-        sums_kernel<float><<<blocks, threads, 0, stream>>>(*args);
-    else
-        sums_kernel<double><<<blocks, threads, 0, stream>>>(*args);
-    const cudaError_t code = cudaGetLastError();
-    if (code != cudaSuccess)
-        return code;
-    sum_partial_kernel<<<args->rank, DENSE_SUM_PARTS, 0, stream>>>(*args, parts);
-    return cudaGetLastError();
+    CUDA_TRY(launch_kernel(IN_PRECISION(precision, sums_kernel), blocks, threads, stream, *args));
+    return launch_kernel(sum_partial_kernel, args->rank, DENSE_SUM_PARTS, stream, *args, parts);
 }
 
-extern "C" cudaError_t dense_columns(const struct dense_columns_args *args,
-                                     enum precision precision, cudaStream_t stream)
+cudaError_t dense_columns(const struct dense_columns_args *args, enum precision precision,
+                          cudaStream_t stream)
 {
     const dim3 blocks(args->blocks, (args->rank + COLUMNS - 1) / COLUMNS);
     const dim3 threads(COLUMNS, ROWS);
-    if (precision == PRECISION_SINGLE)
-        columns_kernel<float><<<blocks, threads, 0, stream>>>(*args);
-    else
-        columns_kernel<double><<<blocks, threads, 0, stream>>>(*args);
-    return cudaGetLastError();
+    return launch_kernel(IN_PRECISION(precision, columns_kernel), blocks, threads, stream, *args);
 }

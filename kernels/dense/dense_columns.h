@@ -3,14 +3,9 @@
  * Asynchronous; the launch's error is returned. Results repeat bit for bit on one device. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "numerics/launchers.h"
 
-#include "numerics/precision.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Statistics of a column, of some rows. */
 struct dense_column {
@@ -49,6 +44,4 @@ struct dense_column_sums_args {
 cudaError_t dense_column_sums(const struct dense_column_sums_args *args, enum precision precision,
                               cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -6,6 +6,7 @@
 #include "kernels/dense/column_norm.cuh"
 #include "kernels/dense/early_load.cuh"
 #include "kernels/dense/row_tile.cuh"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -72,15 +73,12 @@ template <typename T> struct lane_pairs {
     __device__ __forceinline__ void load(const void *from, const matrix_shape &shape,
                                          uint64_t first, uint32_t lane)
     {
-#pragma unroll
-        for (int o = 0; o < T::OCTETS; o++)
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
+        EACH_UNROLLED(o, T::OCTETS)
+            EACH_UNROLLED(i, 2) {
                 const uint64_t row = first + 8 * (uint64_t)o + 2 * (lane % 4) + (uint64_t)i;
                 const typename T::Real *entries =
                     (const typename T::Real *)from + row * shape.ld + 2 * (lane / 4);
-#pragma unroll
-                for (int b = 0; b < T::BLOCKS; b++)
+                EACH_UNROLLED(b, T::BLOCKS)
                     entry[o][b][i] = row < shape.rows && 16 * b + 2 * (lane / 4) < shape.ld
                                          ? *(const pair<typename T::Real> *)(entries + 16 * b)
                                          : pair<typename T::Real>{};
@@ -100,16 +98,12 @@ extrapolate_tile_rows(double (&c)[T::OCTETS][T::BLOCKS][4], const dense_extrapol
     if (step.before != 0)
         s.load(mode.s, shape, first, lane);
     const clipping clip = clipping_of(mode, step);
-#pragma unroll
-    for (int b = 0; b < T::BLOCKS; b++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
+    EACH_UNROLLED(b, T::BLOCKS)
+        EACH_UNROLLED(h, 2) {
             const uint32_t column = 16 * (uint32_t)b + 2 * (lane / 4) + (uint32_t)h;
             const double2 factor = factors[column];
-#pragma unroll
-            for (int o = 0; o < T::OCTETS; o++)
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
+            EACH_UNROLLED(o, T::OCTETS)
+                EACH_UNROLLED(i, 2) {
                     const auto y =
                         extrapolated(factor, a.entry[o][b][i].x[h], s.entry[o][b][i].x[h], clip);
                     c[o][b][2 * h + i] = column < shape.rank ? (double)y : 0.0;
@@ -123,13 +117,11 @@ __device__ __forceinline__ void keep_counted(double (&c)[T::BLOCKS][4],
                                              const dense_extrapolate_mode &mode, uint64_t first,
                                              uint32_t lane)
 {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
+    EACH_UNROLLED(i, 2) {
         const uint64_t row = first + 2 * (lane % 4) + (uint64_t)i;
         if (row - mode.first < mode.count)
             continue;
-#pragma unroll
-        for (int b = 0; b < T::BLOCKS; b++)
+        EACH_UNROLLED(b, T::BLOCKS)
             c[b][i] = c[b][2 + i] = 0;
     }
 }
@@ -162,8 +154,7 @@ __global__ void __launch_bounds__(THREADS, (extrapolate_tile<Real, WIDTH>::RESID
          tile += stride) {
         double c[T::OCTETS][T::BLOCKS][4];
         extrapolate_tile_rows<T>(c, mode, shape, step, factors, tile * T::ROWS, lane);
-#pragma unroll
-        for (int o = 0; o < T::OCTETS; o++) {
+        EACH_UNROLLED(o, T::OCTETS) {
             const uint64_t first = tile * T::ROWS + 8 * (uint64_t)o;
             store_octet<T>((Real *)mode.s, shape, c[o], first, lane);
             keep_counted<T>(c[o], mode, first, lane);
@@ -189,8 +180,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
     const clipping clip = clipping_of(mode, step);
     for (uint32_t v = x; v < vectors; v += width) {
         double2 factors[LENGTH];
-#pragma unroll
-        for (int i = 0; i < LENGTH; i++)
+        EACH_UNROLLED(i, LENGTH)
             factors[i] = column_factors(mode, step, args.rank, v * LENGTH + (uint32_t)i);
         const vector<Real> *a = (const vector<Real> *)mode.a + v;
         vector<Real> *s = (vector<Real> *)mode.s + v;
@@ -199,8 +189,7 @@ __global__ void __launch_bounds__(WIDE_THREADS)
             vector<Real> to = a[row * vectors];
             if (step.before != 0) {
                 const vector<Real> from = s[row * vectors];
-#pragma unroll
-                for (int i = 0; i < LENGTH; i++)
+                EACH_UNROLLED(i, LENGTH)
                     to.x[i] = v * LENGTH + (uint32_t)i < args.rank
                                   ? extrapolated(factors[i], to.x[i], from.x[i], clip)
                                   : Real(0);
@@ -261,7 +250,7 @@ template <typename Real> cudaError_t choose(uint64_t ld, gram_kernel_choice *cho
 
 cudaError_t choose(uint64_t ld, enum precision precision, gram_kernel_choice *chosen)
 {
-    return precision == PRECISION_SINGLE ? choose<float>(ld, chosen) : choose<double>(ld, chosen);
+    return IN_PRECISION(precision, choose)(ld, chosen);
 }
 
 /* One thread block for each mode; the others in proportion to the rows of the modes, as far as
@@ -293,31 +282,24 @@ cudaError_t extrapolate_launch(const struct dense_extrapolate_args *args, cudaSt
         most = enough > most ? enough : most;
     }
     const dim3 grid((uint32_t)(most < WIDE_BLOCKS ? most : WIDE_BLOCKS), (unsigned)args->modes);
-    extrapolate_kernel<Real><<<grid, WIDE_THREADS, 0, stream>>>(*args);
-    return cudaGetLastError();
+    return launch_kernel(extrapolate_kernel<Real>, grid, WIDE_THREADS, stream, *args);
 }
 
 } // namespace
-
-extern "C" {
 
 cudaError_t dense_extrapolate(const struct dense_extrapolate_args *args, enum precision precision,
                               cudaStream_t stream)
 {
     if (args->modes == 0)
         return cudaSuccess;
-    return precision == PRECISION_SINGLE ? extrapolate_launch<float>(args, stream)
-                                         : extrapolate_launch<double>(args, stream);
+    return IN_PRECISION(precision, extrapolate_launch)(args, stream);
 }
 
-cudaError_t dense_extrapolate_blocks(int device, uint64_t ld, enum precision precision,
-                                     uint32_t *blocks)
+cudaError_t dense_extrapolate_blocks(uint64_t ld, enum precision precision, uint32_t *blocks)
 {
     gram_kernel_choice chosen;
-    const cudaError_t code = choose(ld, precision, &chosen);
-    if (code != cudaSuccess)
-        return code;
-    return blocks_at_once(chosen.kernel, device, THREADS, 0, blocks);
+    CUDA_TRY(choose(ld, precision, &chosen));
+    return resident_blocks(chosen.kernel, THREADS, 0, blocks);
 }
 
 cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
@@ -325,15 +307,13 @@ cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
                                    double *raw, const struct dense_streams *streams)
 {
     gram_kernel_choice chosen;
-    cudaError_t code = choose(args->ld, precision, &chosen);
-    if (code != cudaSuccess || args->modes == 0)
-        return code;
+    CUDA_TRY(choose(args->ld, precision, &chosen));
+    if (args->modes == 0)
+        return cudaSuccess;
     const dense_parts parts = deal(args, chosen.rows, blocks);
-    chosen.kernel<<<parts.first[args->modes], THREADS, 0, streams->pass>>>(*args, parts, partial);
-    if ((code = cudaGetLastError()) != cudaSuccess)
-        return code;
-    if ((code = dense_streams_join(streams)) != cudaSuccess)
-        return code;
+    CUDA_TRY(launch_kernel(chosen.kernel, parts.first[args->modes], THREADS, streams->pass, *args,
+                           parts, partial));
+    CUDA_TRY(dense_streams_join(streams));
     return dense_sum_tiles_of(&parts, partial, chosen.column_blocks, args->rank, raw, args->halt,
                               streams->sums);
 }
@@ -341,11 +321,9 @@ cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
 cudaError_t dense_extrapolated_norms(const struct dense_extrapolate_args *args, const double *raw,
                                      cudaStream_t stream)
 {
+    const dim3 grid(thread_blocks((uint64_t)args->rank * args->rank, NORM_THREADS),
+                    (unsigned)args->modes);
     if (args->modes == 0)
         return cudaSuccess;
-    const uint64_t entries = (uint64_t)args->rank * args->rank;
-    const dim3 grid((uint32_t)((entries + NORM_THREADS - 1) / NORM_THREADS), (unsigned)args->modes);
-    extrapolated_norms_kernel<<<grid, NORM_THREADS, 0, stream>>>(*args, raw);
-    return cudaGetLastError();
-}
+    return launch_kernel(extrapolated_norms_kernel, grid, NORM_THREADS, stream, *args, raw);
 }

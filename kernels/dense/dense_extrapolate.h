@@ -5,17 +5,10 @@
  * bit for bit on one device. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/dense/dense_apply.h"
-#include "numerics/max_order.h"
 #include "numerics/momentum_step.h"
-#include "numerics/precision.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* A mode's factor matrix A and the previous one S, which becomes Y; with norms (R) of the columns
  * and Grams (R x R) of unit columns. */
@@ -46,10 +39,8 @@ struct dense_extrapolate_args {
 cudaError_t dense_extrapolate(const struct dense_extrapolate_args *args, enum precision precision,
                               cudaStream_t stream);
 
-/* *blocks = the thread blocks of dense_extrapolate_gram that run at once on the device of this
- * number, which is the calling thread's. */
-cudaError_t dense_extrapolate_blocks(int device, uint64_t ld, enum precision precision,
-                                     uint32_t *blocks);
+/* *blocks = the thread blocks of dense_extrapolate_gram that run at once on the present device. */
+cudaError_t dense_extrapolate_blocks(uint64_t ld, enum precision precision, uint32_t *blocks);
 
 /* The same for rows of up to DENSE_SOLVE_LD entries; the pass leaves raw (modes x R x R) = Y'Y of
  * the rows that count, unless S stays. By at most `blocks` thread blocks, but at least one for each
@@ -64,6 +55,4 @@ cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
 cudaError_t dense_extrapolated_norms(const struct dense_extrapolate_args *args, const double *raw,
                                      cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -9,6 +9,7 @@
 #include "kernels/dense/dense_modes.cuh"
 #include "kernels/dense/early_load.cuh"
 #include "numerics/column_scale.h"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -44,34 +45,24 @@ template <int TILE> struct tile {
     __device__ void hadamard(const dense_modes &modes, double ridge)
     {
         constexpr int AT_ONCE = TILE < 3 ? MODES_AT_ONCE : MODES_AT_ONCE / 2;
-#pragma unroll
-        for (int u = 0; u < TILE; u++)
-#pragma unroll
-            for (int v = 0; v < TILE; v++)
+        EACH_UNROLLED(u, TILE)
+            EACH_UNROLLED(v, TILE)
                 a[u][v] = inside(u, v) ? 1 : 0;
         for (int first = 0; first < modes.order; first += AT_ONCE) {
             double x[AT_ONCE][TILE][TILE];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
-#pragma unroll
-                for (int u = 0; u < TILE; u++)
-#pragma unroll
-                    for (int v = 0; v < TILE; v++)
+            EACH_UNROLLED(k, AT_ONCE)
+                EACH_UNROLLED(u, TILE)
+                    EACH_UNROLLED(v, TILE)
                         x[k][u][v] = counts(modes, first + k, false) && inside(u, v)
                                          ? __ldg(&modes.gram[first + k][i(u) * rank + j(v)])
                                          : 1;
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++)
-#pragma unroll
-                for (int u = 0; u < TILE; u++)
-#pragma unroll
-                    for (int v = 0; v < TILE; v++)
+            EACH_UNROLLED(k, AT_ONCE)
+                EACH_UNROLLED(u, TILE)
+                    EACH_UNROLLED(v, TILE)
                         a[u][v] *= x[k][u][v];
         }
-#pragma unroll
-        for (int u = 0; u < TILE; u++)
-#pragma unroll
-            for (int v = 0; v < TILE; v++)
+        EACH_UNROLLED(u, TILE)
+            EACH_UNROLLED(v, TILE)
                 if (i(u) == j(v) && inside(u, v))
                     a[u][v] += ridge;
     }
@@ -79,20 +70,16 @@ template <int TILE> struct tile {
     __device__ bool finite() const
     {
         bool all = true;
-#pragma unroll
-        for (int u = 0; u < TILE; u++)
-#pragma unroll
-            for (int v = 0; v < TILE; v++)
+        EACH_UNROLLED(u, TILE)
+            EACH_UNROLLED(v, TILE)
                 all = all && isfinite(a[u][v]);
         return all;
     }
 
     __device__ void keep(double *kept, double *diagonal) const
     {
-#pragma unroll
-        for (int u = 0; u < TILE; u++)
-#pragma unroll
-            for (int v = 0; v < TILE; v++) {
+        EACH_UNROLLED(u, TILE)
+            EACH_UNROLLED(v, TILE) {
                 if (inside(u, v))
                     kept[i(u) * rank + j(v)] = a[u][v];
                 if (i(u) == j(v))
@@ -104,25 +91,19 @@ template <int TILE> struct tile {
     __device__ __forceinline__ void sweep(uint32_t k, const double *row, double inverse)
     {
         double row_i[TILE], row_j[TILE];
-#pragma unroll
-        for (int u = 0; u < TILE; u++) {
+        EACH_UNROLLED(u, TILE) {
             row_i[u] = row[i(u)];
             row_j[u] = row[j(u)];
         }
-#pragma unroll
-        for (int u = 0; u < TILE; u++)
-#pragma unroll
-            for (int v = 0; v < TILE; v++)
+        EACH_UNROLLED(u, TILE)
+            EACH_UNROLLED(v, TILE)
                 a[u][v] = fma(-(row_i[u] * row_j[v]), inverse, a[u][v]);
-#pragma unroll
-        for (int u = 0; u < TILE; u++) {
+        EACH_UNROLLED(u, TILE) {
             if (i(u) == k)
-#pragma unroll
-                for (int v = 0; v < TILE; v++)
+                EACH_UNROLLED(v, TILE)
                     a[u][v] = row_j[v] * inverse;
             if (j(u) == k)
-#pragma unroll
-                for (int v = 0; v < TILE; v++)
+                EACH_UNROLLED(v, TILE)
                     a[v][u] = i(v) == k ? -inverse : row_i[v] * inverse;
         }
     }
@@ -145,11 +126,9 @@ __global__ void __launch_bounds__(SIDE *SIDE)
     int result = finite ? DENSE_INVERSE_DONE : DENSE_INVERSE_NOT_FINITE;
     for (uint32_t k = 0; k < rank && result == DENSE_INVERSE_DONE; k++) {
         double *pivots = row[k % 2]; /* the other row may still be read */
-#pragma unroll
-        for (int i = 0; i < TILE; i++)
+        EACH_UNROLLED(i, TILE)
             if (v.i(i) == k)
-#pragma unroll
-                for (int j = 0; j < TILE; j++)
+                EACH_UNROLLED(j, TILE)
                     pivots[v.j(j)] = v.a[i][j];
         __syncthreads();
         if (bad_pivot(pivots[k], diagonal[k], least))
@@ -164,10 +143,8 @@ __global__ void __launch_bounds__(SIDE *SIDE)
     }
     if (result == DENSE_INVERSE_SINGULAR)
         return;
-#pragma unroll
-    for (int i = 0; i < TILE; i++)
-#pragma unroll
-        for (int j = 0; j < TILE; j++)
+    EACH_UNROLLED(i, TILE)
+        EACH_UNROLLED(j, TILE)
             if (v.inside(i, j))
                 w[v.i(i) * rank + v.j(j)] = finite ? -scales[v.i(i)] * v.a[i][j] : NAN;
 }
@@ -281,8 +258,7 @@ __global__ void __launch_bounds__(MODEL_THREADS)
     /* over the thread block, in a fixed order */
     static_assert(MODEL_THREADS / 32 == 32, "a lane for each warp");
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-#pragma unroll
-    for (int k = 0; k < SUMS; k++) {
+    EACH_UNROLLED(k, SUMS) {
         for (int step = 16; step > 0; step /= 2)
             x[k] += __shfl_down_sync(0xffffffffu, x[k], step);
         if (lane == 0)
@@ -309,8 +285,6 @@ uint32_t entry_blocks(uint32_t rank)
 
 } // namespace
 
-extern "C" {
-
 cudaError_t dense_inverse_small(const struct dense_modes *modes, double ridge, double least,
                                 double *v, double *w, int *status, struct dense_halt halt,
                                 cudaStream_t stream)
@@ -320,58 +294,52 @@ cudaError_t dense_inverse_small(const struct dense_modes *modes, double ridge, d
                         : modes->rank <= 2 * SIDE ? small_kernel<2>
                         : modes->rank <= 3 * SIDE ? small_kernel<3>
                                                   : small_kernel<4>;
-    kernel<<<1, SIDE * SIDE, 0, stream>>>(*modes, ridge, least, v, w, status, halt);
-    return cudaGetLastError();
+    return launch_kernel(kernel, 1, SIDE * SIDE, stream, *modes, ridge, least, v, w, status, halt);
 }
 
 cudaError_t dense_inverse_hadamard(const struct dense_modes *modes, double ridge, double *v,
                                    double *factor, cudaStream_t stream)
 {
-    hadamard_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, ridge, v, factor);
-    return cudaGetLastError();
+    return launch_kernel(hadamard_kernel, entry_blocks(modes->rank), 256, stream, *modes, ridge, v,
+                         factor);
 }
 
 cudaError_t dense_inverse_check(const double *v, const double *factor, uint32_t rank, double least,
                                 const int *info, int *status, cudaStream_t stream)
 {
-    check_kernel<<<1, 1024, 0, stream>>>(v, factor, rank, least, info, status);
-    return cudaGetLastError();
+    return launch_kernel(check_kernel, 1, 1024, stream, v, factor, rank, least, info, status);
 }
 
 cudaError_t dense_inverse_finish(const struct dense_modes *modes, const double *inverse,
                                  const int *status, double *w, cudaStream_t stream)
 {
-    finish_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, inverse, status, w);
-    return cudaGetLastError();
+    return launch_kernel(finish_kernel, entry_blocks(modes->rank), 256, stream, *modes, inverse,
+                         status, w);
 }
 
 cudaError_t dense_inverse_equilibrate(const double *v, uint32_t rank, double *scaled,
                                       cudaStream_t stream)
 {
-    equilibrate_kernel<<<entry_blocks(rank), 256, 0, stream>>>(v, rank, scaled);
-    return cudaGetLastError();
+    return launch_kernel(equilibrate_kernel, entry_blocks(rank), 256, stream, v, rank, scaled);
 }
 
 cudaError_t dense_inverse_eigenvectors(const struct dense_modes *modes, const double *v,
                                        double *vectors, const double *values, double tolerance,
                                        double *w, cudaStream_t stream)
 {
-    eigenvectors_kernel<<<entry_blocks(modes->rank), 256, 0, stream>>>(*modes, v, vectors, values,
-                                                                       tolerance, w);
-    return cudaGetLastError();
+    return launch_kernel(eigenvectors_kernel, entry_blocks(modes->rank), 256, stream, *modes, v,
+                         vectors, values, tolerance, w);
 }
 
 cudaError_t dense_normalise(const struct dense_norms *to, uint32_t rank, int code, int *bad,
                             const int *halt, cudaStream_t stream)
 {
-    normalise_kernel<<<entry_blocks(rank), 256, 0, stream>>>(*to, rank, code, bad, halt);
-    return cudaGetLastError();
+    return launch_kernel(normalise_kernel, entry_blocks(rank), 256, stream, *to, rank, code, bad,
+                         halt);
 }
 
 cudaError_t dense_model(const struct dense_modes *modes, const double *inner,
                         struct dense_fit_terms *terms, cudaStream_t stream)
 {
-    model_kernel<<<1, MODEL_THREADS, 0, stream>>>(*modes, inner, terms);
-    return cudaGetLastError();
-}
+    return launch_kernel(model_kernel, 1, MODEL_THREADS, stream, *modes, inner, terms);
 }

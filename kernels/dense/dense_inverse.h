@@ -3,14 +3,10 @@
  * Asynchronous; the launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/dense/dense_modes.h"
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Whether V could be inverted. */
 enum dense_inverse_status {
@@ -85,6 +81,4 @@ struct dense_fit_terms {
 cudaError_t dense_model(const struct dense_modes *modes, const double *inner,
                         struct dense_fit_terms *terms, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

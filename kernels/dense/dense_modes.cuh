@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/dense/dense_modes.h"
+#include "numerics/unrolled.cuh"
 
 constexpr int MODES_AT_ONCE = 4;
 static_assert(MAX_ORDER % MODES_AT_ONCE == 0, "pointers of all modes at once are there");
@@ -19,11 +20,9 @@ static __device__ __forceinline__ double hadamard(const dense_modes &modes, uint
     double product = 1;
     for (int first = 0; first < modes.order; first += MODES_AT_ONCE) {
         double x[MODES_AT_ONCE];
-#pragma unroll
-        for (int k = 0; k < MODES_AT_ONCE; k++)
+        EACH_UNROLLED(k, MODES_AT_ONCE)
             x[k] = counts(modes, first + k, all) ? __ldg(&modes.gram[first + k][i]) : 1;
-#pragma unroll
-        for (int k = 0; k < MODES_AT_ONCE; k++)
+        EACH_UNROLLED(k, MODES_AT_ONCE)
             product *= x[k];
     }
     return product;
@@ -35,11 +34,9 @@ static __device__ __forceinline__ double scale(const dense_modes &modes, uint32_
     double product = 1;
     for (int first = 0; first < modes.order; first += MODES_AT_ONCE) {
         double norm[MODES_AT_ONCE];
-#pragma unroll
-        for (int k = 0; k < MODES_AT_ONCE; k++)
+        EACH_UNROLLED(k, MODES_AT_ONCE)
             norm[k] = counts(modes, first + k, false) ? __ldg(&modes.norm[first + k][r]) : 0;
-#pragma unroll
-        for (int k = 0; k < MODES_AT_ONCE; k++)
+        EACH_UNROLLED(k, MODES_AT_ONCE)
             if (norm[k] != 0)
                 product /= norm[k];
     }

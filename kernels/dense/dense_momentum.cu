@@ -46,12 +46,8 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-extern "C" {
-
 cudaError_t dense_momentum_decide(const struct dense_momentum_fit *fit, struct dense_momentum *m,
                                   double *kept, const int *halt, cudaStream_t stream)
 {
-    decide_kernel<<<1, THREADS, 0, stream>>>(*fit, m, kept, halt);
-    return cudaGetLastError();
-}
+    return launch_kernel(decide_kernel, 1, THREADS, stream, *fit, m, kept, halt);
 }

@@ -3,17 +3,12 @@
  * returned. Nothing is done where *halt is not 0. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/dense/dense_inverse.h"
 #include "numerics/fit_terms.h"
 #include "numerics/momentum_step.h"
 #include "numerics/row_rules.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* The decision. */
 struct dense_momentum {
@@ -37,6 +32,4 @@ struct dense_momentum_fit {
 cudaError_t dense_momentum_decide(const struct dense_momentum_fit *fit, struct dense_momentum *m,
                                   double *kept, const int *halt, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -4,7 +4,6 @@
 #include <cfloat>
 
 #include "kernels/dense/dense_modes.cuh"
-#include "kernels/dense/dense_nonneg_rows.h"
 #include "numerics/nonneg.h"
 
 namespace
@@ -47,8 +46,6 @@ __global__ void prepare_kernel(const dense_modes modes, double ridge, const doub
 
 } // namespace
 
-extern "C" {
-
 uint64_t dense_nonneg_system_size(uint32_t rank)
 {
     const uint64_t width = nonneg_width(rank);
@@ -63,9 +60,8 @@ cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
         precision == PRECISION_SINGLE ? nonneg_floor_single : nonneg_floor_double;
     const uint32_t width = nonneg_width(modes->rank);
     const uint32_t blocks = (uint32_t)(((uint64_t)width * width + 255) / 256);
-    prepare_kernel<<<blocks, 256, 0, stream>>>(*modes, ridge, lambda, limits, (double)rows, width,
-                                               system, halt);
-    return cudaGetLastError();
+    return launch_kernel(prepare_kernel, blocks, 256, stream, *modes, ridge, lambda, limits,
+                         (double)rows, width, system, halt);
 }
 
 int dense_nonneg_sums(uint32_t rank)
@@ -78,5 +74,4 @@ cudaError_t dense_nonneg(const struct dense_nonneg_args *args, enum precision pr
 {
     return args->rank <= NONNEG_TILE_RANK ? dense_nonneg_tiles(args, precision, streams)
                                           : dense_nonneg_wide(args, precision, streams->pass);
-}
 }

@@ -3,10 +3,11 @@
  * a row's 8 entries in the four lanes of a quad, two each. These lanes change their columns in turn
  * and tell each other the new entries. After the last pass the rows go through shared memory to the
  * lanes that need them for the Gram. Numbers are doubles for either precision of M and A. */
-#include "kernels/dense/dense_nonneg_rows.h"
+#include "kernels/dense/dense_nonneg.h"
 
 #include "kernels/dense/row_tile.cuh"
 #include "numerics/nonneg.h"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -108,13 +109,11 @@ __device__ __forceinline__ void take_turns(double (&b)[S::OCTETS][S::GROUPS][2],
                                            const nonneg_shared<S> &shared, int group, uint32_t lane)
 {
     const double2 least = behind(shared, LEAST, group, lane);
-#pragma unroll
-    for (int turn = 0; turn < 4; turn++) {
+    EACH_UNROLLED(turn, 4) {
         const double2 *w = shared.turns + (group * 4 + turn) * 8 + lane % 4;
         const double2 first = w[0], second = w[4];
         const bool own = lane % 4 == turn;
-#pragma unroll
-        for (int o = 0; o < S::OCTETS; o++) {
+        EACH_UNROLLED(o, S::OCTETS) {
             double x = t[o][0] < least.x ? least.x : t[o][0]; /* a NaN stays */
             const double told = fma(second.x, x, t[o][1]);
             double y = told < least.y ? least.y : told;
@@ -137,18 +136,15 @@ __device__ __forceinline__ void pass(double (&b)[S::OCTETS][S::GROUPS][2],
                                      vector<typename S::Real> *m, const nonneg_shared<S> &shared,
                                      uint32_t lane)
 {
-#pragma unroll
-    for (int j = 0; j < S::GROUPS; j++) {
+    EACH_UNROLLED(j, S::GROUPS) {
         const double2 scale = behind(shared, SCALE_OF_M, j, lane);
         double t[S::OCTETS][2];
-#pragma unroll
-        for (int o = 0; o < S::OCTETS; o++) {
+        EACH_UNROLLED(o, S::OCTETS) {
             const double2 x = scaled<S>(m, o, j, lane, scale);
             t[o][0] = x.x;
             t[o][1] = x.y;
         }
-#pragma unroll
-        for (int k = 0; k < S::GROUPS; k++)
+        EACH_UNROLLED(k, S::GROUPS)
             add_group<S>(t, b, shared, j, k, lane);
         take_turns<S>(b, t, shared, j, lane);
     }
@@ -168,38 +164,29 @@ __device__ __forceinline__ void fit_rows(double (&b)[S::OCTETS][S::GROUPS][2],
                                          const nonneg_shared<S> &shared, uint32_t lane)
 {
     double inner[S::OCTETS] = {}, square[S::OCTETS] = {};
-#pragma unroll
-    for (int o = 0; o < S::OCTETS; o++)
-#pragma unroll
-        for (int k = 0; k < S::GROUPS; k++)
-#pragma unroll
-            for (int e = 0; e < 2; e++) /* a start of negative weights */
+    EACH_UNROLLED(o, S::OCTETS)
+        EACH_UNROLLED(k, S::GROUPS)
+            EACH_UNROLLED(e, 2) /* a start of negative weights */
                 b[o][k][e] = b[o][k][e] < 0 ? 0 : b[o][k][e];
-#pragma unroll
-    for (int j = 0; j < S::GROUPS; j++) {
+    EACH_UNROLLED(j, S::GROUPS) {
         const double2 scale = behind(shared, SCALE_OF_M, j, lane);
         const double2 diagonal = behind(shared, DIAGONAL, j, lane);
         double t[S::OCTETS][2] = {};
-#pragma unroll
-        for (int k = 0; k < S::GROUPS; k++)
+        EACH_UNROLLED(k, S::GROUPS)
             add_group<S>(t, b, shared, j, k, lane);
         add_group<S>(t, b, shared, j, j, lane); /* of which only half has been added */
-#pragma unroll
-        for (int o = 0; o < S::OCTETS; o++) {
+        EACH_UNROLLED(o, S::OCTETS) {
             const double2 x = scaled<S>(m, o, j, lane, scale);
             const double v = b[o][j][0] * diagonal.x, w = b[o][j][1] * diagonal.y;
             inner[o] += v * x.x + w * x.y;
             square[o] += v * (b[o][j][0] - t[o][0]) + w * (b[o][j][1] - t[o][1]);
         }
     }
-#pragma unroll
-    for (int o = 0; o < S::OCTETS; o++) {
+    EACH_UNROLLED(o, S::OCTETS) {
         const double i = quad_sum(inner[o]), s = quad_sum(square[o]);
         const double alpha = i > 0 && s > 0 ? i / s : 0;
-#pragma unroll
-        for (int k = 0; k < S::GROUPS; k++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
+        EACH_UNROLLED(k, S::GROUPS)
+            EACH_UNROLLED(e, 2)
                 b[o][k][e] *= alpha;
     }
 }
@@ -211,11 +198,9 @@ put_rows(const double (&b)[S::OCTETS][S::GROUPS][2], vector<typename S::Real> *s
          double (&inner)[S::GROUPS][2], uint64_t first, uint64_t rows, uint32_t lane)
 {
     using Real = typename S::Real;
-#pragma unroll
-    for (int o = 0; o < S::OCTETS; o++) {
+    EACH_UNROLLED(o, S::OCTETS) {
         const bool inside = first + 8 * o + lane / 4 < rows;
-#pragma unroll
-        for (int k = 0; k < S::GROUPS; k++) {
+        EACH_UNROLLED(k, S::GROUPS) {
             pair<Real> *at = staged_pair<S>(stage, o, lane / 4, 8 * (uint32_t)k + 2 * (lane % 4));
             const pair<Real> m = *at;
             const pair<Real> x = {
@@ -247,13 +232,10 @@ update_tile(const nonneg_args<typename S::Real> &args, double (&b)[S::OCTETS][S:
         pass<S>(b, m, shared, lane);
     put_rows<S>(b, m, sums.inner, first, args.shape.rows, lane);
     __syncwarp();
-#pragma unroll
-    for (int o = 0; o < S::OCTETS; o++) {
+    EACH_UNROLLED(o, S::OCTETS) {
         double c[S::BLOCKS][4]; /* A' of the staged octet, in the lanes that store_octet wants */
-#pragma unroll
-        for (int k = 0; k < S::BLOCKS; k++)
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
+        EACH_UNROLLED(k, S::BLOCKS)
+            EACH_UNROLLED(i, 2) {
                 const pair<typename S::Real> p = *staged_pair<S>(m, o, 2 * (lane % 4) + (uint32_t)i,
                                                                  16 * (uint32_t)k + 2 * (lane / 4));
                 c[k][i] = (double)p.x[0];
@@ -301,11 +283,9 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
         double b[S::OCTETS][S::GROUPS][2];
         stage_wait<S::M_STAGES - 1>();
         __syncwarp();
-#pragma unroll
-        for (int k = 0; k < S::GROUPS; k++) {
+        EACH_UNROLLED(k, S::GROUPS) {
             const double2 scale = behind(shared, SCALE_OF_A, k, lane);
-#pragma unroll
-            for (int o = 0; o < S::OCTETS; o++) {
+            EACH_UNROLLED(o, S::OCTETS) {
                 const double2 x = scaled<S>(a_stage, o, k, lane, scale);
                 b[o][k][0] = x.x;
                 b[o][k][1] = x.y;
@@ -365,16 +345,12 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
 {
     const auto chosen = choose<Real>(nonneg_width(args->rank));
     int device, most, warps = MOST_WARPS; /* as many as the shared memory has room for */
-    cudaError_t code = cudaGetDevice(&device);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    while (code == cudaSuccess && warps > 1 && chosen.fixed + warps * chosen.of_a_warp > most)
+    CUDA_TRY(cudaGetDevice(&device));
+    CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    while (warps > 1 && chosen.fixed + warps * chosen.of_a_warp > most)
         warps--;
-    if (code == cudaSuccess)
-        code = cudaFuncSetAttribute(chosen.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    chosen.fixed + warps * chosen.of_a_warp);
-    if (code != cudaSuccess)
-        return code;
+    CUDA_TRY(cudaFuncSetAttribute(chosen.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  chosen.fixed + warps * chosen.of_a_warp));
     const uint64_t in_block = (uint64_t)chosen.rows * (uint64_t)warps;
     const uint64_t enough = args->rows ? (args->rows + in_block - 1) / in_block : 1;
     uint64_t blocks = (uint64_t)args->processors * (uint64_t)chosen.resident;
@@ -389,11 +365,10 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
                                      args->halt};
     chosen.kernel<<<(uint32_t)blocks, (uint32_t)warps * 32,
                     (size_t)(chosen.fixed + warps * chosen.of_a_warp), streams->pass>>>(typed);
-    if ((code = cudaGetLastError()) != cudaSuccess)
-        return code;
-    code = dense_streams_join(streams);
-    if (code != cudaSuccess || chosen.column_blocks == 0)
-        return code;
+    CUDA_TRY(cudaGetLastError());
+    CUDA_TRY(dense_streams_join(streams));
+    if (chosen.column_blocks == 0)
+        return cudaSuccess;
     return dense_sum_tiles(args->partial, (uint32_t)blocks, chosen.column_blocks, args->rank,
                            args->raw, args->inner, args->halt, streams->sums);
 }
@@ -403,6 +378,5 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
 cudaError_t dense_nonneg_tiles(const struct dense_nonneg_args *args, enum precision precision,
                                const struct dense_streams *streams)
 {
-    return precision == PRECISION_SINGLE ? launch<float>(args, streams)
-                                         : launch<double>(args, streams);
+    return IN_PRECISION(precision, launch)(args, streams);
 }

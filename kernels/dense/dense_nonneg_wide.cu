@@ -3,9 +3,10 @@
  * turn: all lanes sum the terms of their columns for the next one, and the lane that has that
  * column changes it. The thread block brings W into shared memory in parts, for all of its rows.
  * Numbers are doubles for either precision of M and A. */
-#include "kernels/dense/dense_nonneg_rows.h"
+#include "kernels/dense/dense_nonneg.h"
 
 #include "numerics/nonneg.h"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -53,8 +54,7 @@ __device__ __forceinline__ void load_row(double (&x)[COLUMNS], const Real *row, 
                                          const nonneg_args<Real> &args, const double *scales,
                                          uint32_t lane)
 {
-#pragma unroll
-    for (int k = 0; k < COLUMNS / 2; k++) {
+    EACH_UNROLLED(k, COLUMNS / 2) {
         const uint32_t c = 2 * ((uint32_t)k * LANES + lane);
         pair<Real> p = {0, 0};
         if (inside && c < args.rank)
@@ -79,8 +79,7 @@ __device__ __forceinline__ double weighted_sum(const double *w, const double (&b
                                                uint32_t lane)
 {
     double sum[4] = {0, 0, 0, 0};
-#pragma unroll
-    for (int k = 0; k < COLUMNS / 2; k++) {
+    EACH_UNROLLED(k, COLUMNS / 2) {
         const double2 v = ((const double2 *)w)[k * LANES + (int)lane];
         sum[2 * (k % 2)] = fma(v.x, b[2 * k], sum[2 * (k % 2)]);
         sum[2 * (k % 2) + 1] = fma(v.y, b[2 * k + 1], sum[2 * (k % 2) + 1]);
@@ -101,8 +100,7 @@ __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COL
                                      uint32_t lane, bool fits, row_fit *fit)
 {
     using S = shape<COLUMNS, LANES>;
-#pragma unroll
-    for (int k = 0; k < S::PAIRS; k++) {
+    EACH_UNROLLED(k, S::PAIRS) {
 #pragma unroll 1
         for (int first = 0; first < LANES; first += S::PART) {
             const int begin = 2 * (k * LANES + first); /* row of W */
@@ -113,8 +111,7 @@ __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COL
             __syncthreads();
 #pragma unroll 1
             for (int l = 0; l < S::PART; l++)
-#pragma unroll
-                for (int e = 0; e < 2; e++) {
+                EACH_UNROLLED(e, 2) {
                     const int r = begin + 2 * l + e;
                     const double *row = w + (2 * l + e) * S::WIDTH;
                     const double sum = weighted_sum<COLUMNS, LANES>(row, b, lane);
@@ -167,8 +164,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_ar
                 continue;
             const double inner = row_sum<LANES>(fit.inner), square = row_sum<LANES>(fit.square);
             const double alpha = inner > 0 && square > 0 ? inner / square : 0;
-#pragma unroll
-            for (int k = 0; k < COLUMNS; k++)
+            EACH_UNROLLED(k, COLUMNS)
                 b[k] *= alpha;
         }
 #pragma unroll
@@ -220,6 +216,5 @@ cudaError_t launch_width(const struct dense_nonneg_args *args, cudaStream_t stre
 cudaError_t dense_nonneg_wide(const struct dense_nonneg_args *args, enum precision precision,
                               cudaStream_t stream)
 {
-    return precision == PRECISION_SINGLE ? launch_width<float>(args, stream)
-                                         : launch_width<double>(args, stream);
+    return IN_PRECISION(precision, launch_width)(args, stream);
 }

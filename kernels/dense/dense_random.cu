@@ -1,7 +1,6 @@
 #include "kernels/dense/dense_random.h"
 
 #include "numerics/random_counter.h"
-#include "numerics/thread_blocks.cuh"
 
 namespace
 {
@@ -32,16 +31,11 @@ template <typename Real> __global__ void random_kernel(const dense_random_args a
 
 } // namespace
 
-extern "C" cudaError_t dense_random(const struct dense_random_args *args, enum precision precision,
-                                    cudaStream_t stream)
+cudaError_t dense_random(const struct dense_random_args *args, enum precision precision,
+                         cudaStream_t stream)
 {
     const uint64_t all = args->rows * (args->ld / 2);
-    if (all == 0)
-        return cudaSuccess;
     const unsigned blocks = thread_blocks(all, RANDOM_THREADS, MOST_BLOCKS);
-    if (precision == PRECISION_SINGLE)
-        random_kernel<float><<<blocks, RANDOM_THREADS, 0, stream>>>(*args);
-    else
-        random_kernel<double><<<blocks, RANDOM_THREADS, 0, stream>>>(*args);
-    return cudaGetLastError();
+    return launch_kernel(IN_PRECISION(precision, random_kernel), blocks, RANDOM_THREADS, stream,
+                         *args);
 }

@@ -2,14 +2,9 @@
  * of src/ is known here. Asynchronous; the launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "numerics/launchers.h"
 
-#include "numerics/precision.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 #define DENSE_NO_ROW UINT64_MAX /* the number of a row of zeros */
 
@@ -28,6 +23,4 @@ struct dense_random_args {
 cudaError_t dense_random(const struct dense_random_args *args, enum precision precision,
                          cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

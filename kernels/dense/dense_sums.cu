@@ -1,4 +1,5 @@
-/* The second stages of the sums over rows, and the pass for inner products alone. */
+/* The second stages of the sums over rows, the pass for inner products alone, and copies between
+ * floats and doubles. */
 #include "kernels/dense/dense_sums.h"
 
 #include "kernels/dense/dense_vector.cuh"
@@ -9,6 +10,7 @@ namespace
 
 constexpr int SUM_X = 32, SUM_Y = 16, SUM_AT_ONCE = 8;
 constexpr int INNER_THREADS = 256, INNER_ROWS = 4;
+constexpr unsigned WIDEN_THREADS = 256, WIDEN_BLOCKS = 1 << 16;
 
 /* What a partial result holds: a plain Gram, Gram tiles and then inner products, or inner products.
  */
@@ -132,10 +134,15 @@ __global__ void narrow_kernel(double *from, float *to, uint64_t n)
         from[i] = (double)(to[i] = (float)from[i]);
 }
 
-/* `blocks`, but at least 1 and at most `most`. */
-uint32_t bounded(uint64_t blocks, uint32_t most)
+__global__ void __launch_bounds__(WIDEN_THREADS)
+    widen_rows_kernel(const float *from, uint64_t from_ld, double *to, uint64_t to_ld,
+                      uint64_t rows, uint64_t rank)
 {
-    return blocks < 1 ? 1 : blocks > most ? most : (uint32_t)blocks;
+    const uint64_t all = rows * to_ld, step = (uint64_t)gridDim.x * WIDEN_THREADS;
+    for (uint64_t e = (uint64_t)blockIdx.x * WIDEN_THREADS + threadIdx.x; e < all; e += step) {
+        const uint64_t row = e / to_ld, column = e % to_ld;
+        to[e] = column < rank ? static_cast<double>(from[row * from_ld + column]) : 0;
+    }
 }
 
 /* `count` partial results of one sum. */
@@ -148,39 +155,30 @@ cudaError_t sum_launch(const sum_args &args, cudaStream_t stream)
 {
     const uint64_t blocks = (args.entries + SUM_X - 1) / SUM_X;
     const dim3 grid((uint32_t)blocks, (unsigned)args.parts.sums);
-    sum_kernel<<<grid, dim3(SUM_X, SUM_Y), 0, stream>>>(args);
-    return cudaGetLastError();
+    return launch_kernel(sum_kernel, grid, dim3(SUM_X, SUM_Y), stream, args);
 }
 
 template <typename Real>
-cudaError_t inner_launch(const Real *m, const Real *a, uint64_t rows, uint64_t ld, uint32_t rank,
+cudaError_t inner_launch(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
                          double *partial, uint32_t most, double *inner, cudaStream_t stream)
 {
     const uint64_t vectors = ld / vector<Real>::LENGTH;
     const uint64_t height = vectors < INNER_THREADS ? INNER_THREADS / vectors : 1;
-    const uint32_t blocks = bounded((rows + height * INNER_ROWS - 1) / (height * INNER_ROWS), most);
-    inner_kernel<Real>
-        <<<blocks, INNER_THREADS, 0, stream>>>(m, a, rows, (uint32_t)vectors, rank, partial);
-    const cudaError_t error = cudaGetLastError();
-    if (error != cudaSuccess)
-        return error;
+    const uint32_t blocks = rows > 0 ? thread_blocks(rows, height * INNER_ROWS, most) : 1;
+    CUDA_TRY(launch_kernel(inner_kernel<Real>, blocks, INNER_THREADS, stream, (const Real *)m,
+                           (const Real *)a, rows, (uint32_t)vectors, rank, partial));
     return sum_launch({partial, one_sum(blocks), rank, INNER, 0, rank, nullptr, inner, nullptr},
                       stream);
 }
 
 } // namespace
 
-extern "C" {
-
 cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld, uint32_t rank,
                         enum precision precision, double *partial, uint32_t blocks, double *inner,
                         cudaStream_t stream)
 {
-    if (precision == PRECISION_SINGLE)
-        return inner_launch((const float *)m, (const float *)a, rows, ld, rank, partial, blocks,
-                            inner, stream);
-    return inner_launch((const double *)m, (const double *)a, rows, ld, rank, partial, blocks,
-                        inner, stream);
+    return IN_PRECISION(precision, inner_launch)(m, a, rows, ld, rank, partial, blocks, inner,
+                                                 stream);
 }
 
 cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
@@ -212,13 +210,20 @@ cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, 
 
 cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream)
 {
-    widen_kernel<<<bounded((n + 255) / 256, 1 << 16), 256, 0, stream>>>(from, to, n);
-    return cudaGetLastError();
+    return launch_kernel(widen_kernel, thread_blocks(n, WIDEN_THREADS, WIDEN_BLOCKS), WIDEN_THREADS,
+                         stream, from, to, n);
 }
 
 cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t stream)
 {
-    narrow_kernel<<<bounded((n + 255) / 256, 1 << 16), 256, 0, stream>>>(from, to, n);
-    return cudaGetLastError();
+    return launch_kernel(narrow_kernel, thread_blocks(n, WIDEN_THREADS, WIDEN_BLOCKS),
+                         WIDEN_THREADS, stream, from, to, n);
 }
+
+cudaError_t dense_widen_rows(const float *from, uint64_t from_ld, double *to, uint64_t to_ld,
+                             uint64_t rows, uint64_t rank, cudaStream_t stream)
+{
+    const unsigned blocks = thread_blocks(rows * to_ld, WIDEN_THREADS, WIDEN_BLOCKS);
+    return launch_kernel(widen_rows_kernel, blocks, WIDEN_THREADS, stream, from, from_ld, to, to_ld,
+                         rows, rank);
 }

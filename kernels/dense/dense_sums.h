@@ -1,17 +1,12 @@
 /* Sums over rows in ALS: the inner products of two factor matrices, and the second stage of every
- * such sum, in which the thread blocks' partial results are added in a fixed order. Device pointers
- * only; nothing of src/ is known here. Asynchronous; the launch's error is returned. */
+ * such sum, in which the thread blocks' partial results are added in a fixed order; and factor
+ * matrices of floats as doubles. Device pointers only; nothing of src/ is known here. Asynchronous;
+ * the launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "numerics/launchers.h"
 
-#include "numerics/max_order.h"
-#include "numerics/precision.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* For rows of n times 16 columns: the Gram's tiles of 16 x 8 entries in its upper half; and the
  * doubles of a partial result of dense_apply: these tiles, each [4][lane] as a warp's matrix
@@ -53,6 +48,9 @@ cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld
 cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream);
 cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+/* to (rows x to_ld) = the columns 0 to rank - 1 of from (rows x from_ld), then zeros. The arrays do
+ * not overlap. */
+cudaError_t dense_widen_rows(const float *from, uint64_t from_ld, double *to, uint64_t to_ld,
+                             uint64_t rows, uint64_t rank, cudaStream_t stream);
+
+LAUNCHERS_END

@@ -12,6 +12,7 @@
 #include "kernels/dense/dense_sums.h"
 #include "kernels/dense/dense_vector.cuh"
 #include "kernels/dense/warp_matrix.cuh"
+#include "numerics/unrolled.cuh"
 
 template <typename Real> struct alignas(2 * sizeof(Real)) pair {
     Real x[2];
@@ -36,20 +37,6 @@ struct matrix_shape {
     uint64_t rows;
     uint32_t ld, rank;
 };
-
-/* *blocks = the thread blocks of a kernel that run at once on the device of this number. */
-template <typename Kernel>
-cudaError_t blocks_at_once(Kernel kernel, int device, int threads, size_t shared, uint32_t *blocks)
-{
-    int multiprocessors, resident = 0;
-    cudaError_t code =
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (code != cudaSuccess)
-        return code;
-    code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared);
-    *blocks = (uint32_t)multiprocessors * (uint32_t)(resident > 0 ? resident : 1);
-    return code;
-}
 
 /* Copies `bytes` of 16 to shared memory and sets the rest to zero; where the device can,
  * asynchronously, until stage_wait. */
@@ -95,15 +82,13 @@ __device__ __forceinline__ void fetch(vector<typename T::Real> *stage, const typ
                                       const matrix_shape &shape, uint64_t tile, uint32_t lane)
 {
     using Real = typename T::Real;
-#pragma unroll
-    for (int o = 0; o < T::OCTETS; o++) {
+    EACH_UNROLLED(o, T::OCTETS) {
         const uint64_t row = tile * T::ROWS + 8 * o + lane / 4;
         const Real *vectors = from + row * shape.ld + lane % 4 * T::LENGTH;
         const int bytes = row < shape.rows
                               ? ((int)shape.rank - (int)(lane % 4) * T::LENGTH) * (int)sizeof(Real)
                               : 0;
-#pragma unroll
-        for (int v = 0; v < T::VECTORS; v++)
+        EACH_UNROLLED(v, T::VECTORS)
             stage_copy(&stage[(o * T::VECTORS + v) * 32 + stage_slot(lane)],
                        vectors + 4 * v * T::LENGTH, min(max(bytes - 64 * v, 0), 16));
     }
@@ -129,14 +114,12 @@ __device__ __forceinline__ void store_octet(typename T::Real *a, const matrix_sh
                                             uint32_t lane)
 {
     using Real = typename T::Real;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
+    EACH_UNROLLED(i, 2) {
         const uint64_t row = first + 2 * (lane % 4) + i;
         if (row >= shape.rows)
             continue;
         Real *to = a + row * shape.ld;
-#pragma unroll
-        for (int b = 0; b < T::BLOCKS; b++) {
+        EACH_UNROLLED(b, T::BLOCKS) {
             const uint32_t column = 16 * b + 2 * (lane / 4);
             if (column < shape.ld)
                 *(pair<Real> *)(to +
@@ -152,12 +135,10 @@ __device__ __forceinline__ void add_gram(double (&gram)[DENSE_TILES(BLOCKS)][4],
                                          const double (&c)[BLOCKS][4])
 {
     int tile = 0;
-#pragma unroll
-    for (int p = 0; p < BLOCKS; p++)
+    EACH_UNROLLED(p, BLOCKS)
 #pragma unroll
         for (int q = p; q < BLOCKS; q++)
-#pragma unroll
-            for (int half = 0; half < 2; half++)
+            EACH_UNROLLED(half, 2)
                 multiply_add(gram[tile++], c[p][0], c[p][2], c[p][1], c[p][3], c[q][2 * half],
                              c[q][2 * half + 1]);
 }

@@ -4,7 +4,7 @@
 #include "kernels/measure/peak_rates.h"
 
 #include "numerics/vector.cuh"
-#include "numerics/thread_blocks.cuh"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -30,11 +30,12 @@ struct random_rows {
     }
 };
 
-template <typename T> __global__ void fill(vector<T> *table, uint64_t count)
+template <typename T> __global__ void fill(void *table, uint64_t count)
 {
     uint64_t i = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
     if (i < count)
-        table[i] = splat<vector<T>>(1 + scatter(static_cast<uint32_t>(i)) * 0x1p-32);
+        static_cast<vector<T> *>(table)[i] =
+            splat<vector<T>>(1 + scatter(static_cast<uint32_t>(i)) * 0x1p-32);
 }
 
 __global__ void copy(uint4 *to, const uint4 *from, uint64_t count)
@@ -42,11 +43,9 @@ __global__ void copy(uint4 *to, const uint4 *from, uint64_t count)
     uint64_t i = static_cast<uint64_t>(blockIdx.x) * THREADS * IN_FLIGHT + threadIdx.x;
     if (i + (IN_FLIGHT - 1) * THREADS < count) {
         uint4 value[IN_FLIGHT];
-#pragma unroll
-        for (int u = 0; u < IN_FLIGHT; u++)
+        EACH_UNROLLED(u, IN_FLIGHT)
             value[u] = from[i + u * THREADS];
-#pragma unroll
-        for (int u = 0; u < IN_FLIGHT; u++)
+        EACH_UNROLLED(u, IN_FLIGHT)
             to[i + u * THREADS] = value[u];
     } else {
         for (; i < count; i += THREADS)
@@ -64,16 +63,13 @@ __global__ void __launch_bounds__(THREADS)
     V sum = splat<V>(0);
     for (uint32_t round = 0; round < rounds; round++) {
         const V *row[IN_FLIGHT];
-#pragma unroll
-        for (int u = 0; u < IN_FLIGHT; u++)
+        EACH_UNROLLED(u, IN_FLIGHT)
             row[u] = table + random.next() * vectors;
         for (uint32_t column = lane; column < vectors; column += LANES) {
             V value[IN_FLIGHT];
-#pragma unroll
-            for (int u = 0; u < IN_FLIGHT; u++)
+            EACH_UNROLLED(u, IN_FLIGHT)
                 value[u] = __ldg(row[u] + column);
-#pragma unroll
-            for (int u = 0; u < IN_FLIGHT; u++)
+            EACH_UNROLLED(u, IN_FLIGHT)
                 sum = sum + value[u];
         }
     }
@@ -90,12 +86,10 @@ __global__ void __launch_bounds__(THREADS)
     random_rows random{scatter(lane_group), rows};
     for (uint32_t round = 0; round < rounds; round++) {
         V *row[IN_FLIGHT];
-#pragma unroll
-        for (int u = 0; u < IN_FLIGHT; u++)
+        EACH_UNROLLED(u, IN_FLIGHT)
             row[u] = table + random.next() * vectors;
         for (uint32_t column = lane; column < vectors; column += LANES)
-#pragma unroll
-            for (int u = 0; u < IN_FLIGHT; u++)
+            EACH_UNROLLED(u, IN_FLIGHT)
                 atomic_add(row[u] + column, splat<V>(1));
     }
 }
@@ -110,12 +104,8 @@ template <typename T, int LANES> cudaError_t launch(peak_rows *r, operation op, 
     uint32_t rounds = static_cast<uint32_t>((r->count + at_once - 1) / at_once);
     r->count = rounds * at_once;
     vector<T> *table = static_cast<vector<T> *>(r->table);
-    if (op == GATHER)
-        gather<T, LANES><<<blocks, THREADS, 0, stream>>>(table, r->rows, r->vectors, rounds);
-    else
-        add_atomically<T, LANES>
-            <<<blocks, THREADS, 0, stream>>>(table, r->rows, r->vectors, rounds);
-    return cudaGetLastError();
+    const auto kernel = op == GATHER ? gather<T, LANES> : add_atomically<T, LANES>;
+    return launch_kernel(kernel, blocks, THREADS, stream, table, r->rows, r->vectors, rounds);
 }
 
 template <typename T> cudaError_t choose_lanes(peak_rows *r, operation op, cudaStream_t stream)
@@ -131,36 +121,29 @@ template <typename T> cudaError_t choose_lanes(peak_rows *r, operation op, cudaS
 
 cudaError_t run(peak_rows *r, operation op, cudaStream_t stream)
 {
-    return r->precision == PRECISION_SINGLE ? choose_lanes<float>(r, op, stream)
-                                            : choose_lanes<double>(r, op, stream);
+    return IN_PRECISION(r->precision, choose_lanes)(r, op, stream);
 }
 
 } // namespace
 
-extern "C" cudaError_t peak_fill(void *table, uint64_t count, enum precision precision,
-                                 cudaStream_t stream)
+cudaError_t peak_fill(void *table, uint64_t count, enum precision precision, cudaStream_t stream)
 {
-    unsigned blocks = thread_blocks(count, THREADS);
-    if (precision == PRECISION_SINGLE)
-        fill<float><<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(table), count);
-    else
-        fill<double><<<blocks, THREADS, 0, stream>>>(static_cast<double2 *>(table), count);
-    return cudaGetLastError();
+    return launch_kernel(IN_PRECISION(precision, fill), thread_blocks(count, THREADS), THREADS,
+                         stream, table, count);
 }
 
-extern "C" cudaError_t peak_copy(void *to, const void *from, uint64_t count, cudaStream_t stream)
+cudaError_t peak_copy(void *to, const void *from, uint64_t count, cudaStream_t stream)
 {
-    copy<<<thread_blocks(count, THREADS * IN_FLIGHT), THREADS, 0, stream>>>(
-        static_cast<uint4 *>(to), static_cast<const uint4 *>(from), count);
-    return cudaGetLastError();
+    return launch_kernel(copy, thread_blocks(count, THREADS * IN_FLIGHT), THREADS, stream,
+                         static_cast<uint4 *>(to), static_cast<const uint4 *>(from), count);
 }
 
-extern "C" cudaError_t peak_gather(peak_rows *r, cudaStream_t stream)
+cudaError_t peak_gather(peak_rows *r, cudaStream_t stream)
 {
     return run(r, GATHER, stream);
 }
 
-extern "C" cudaError_t peak_atomic(peak_rows *r, cudaStream_t stream)
+cudaError_t peak_atomic(peak_rows *r, cudaStream_t stream)
 {
     return run(r, ATOMIC, stream);
 }

@@ -3,14 +3,9 @@
  * launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "numerics/launchers.h"
 
-#include "numerics/precision.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Sets a table (count vectors) to numbers from 1 to 2. */
 cudaError_t peak_fill(void *table, uint64_t count, enum precision precision, cudaStream_t stream);
@@ -33,6 +28,4 @@ cudaError_t peak_gather(struct peak_rows *r, cudaStream_t stream);
 /* Adds a row to `count` random rows, atomically as conflicting updates of M. */
 cudaError_t peak_atomic(struct peak_rows *r, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -2,7 +2,6 @@
 
 #include "kernels/arrays/arrays.h"
 #include "kernels/mttkrp/output_row.cuh"
-#include "numerics/thread_blocks.cuh"
 
 namespace
 {
@@ -85,17 +84,14 @@ __global__ void zero_others(uint4 *m, uint32_t vectors, const uint32_t *unshared
 
 } // namespace
 
-extern "C" cudaError_t chunks_list(mttkrp_chunk *chunk, uint64_t chunks, const chunk_block *block,
-                                   uint64_t blocks, uint32_t size, cudaStream_t stream)
+cudaError_t chunks_list(mttkrp_chunk *chunk, uint64_t chunks, const chunk_block *block,
+                        uint64_t blocks, uint32_t size, cudaStream_t stream)
 {
-    if (chunks == 0)
-        return cudaSuccess;
-    list_chunks<<<thread_blocks(chunks, THREADS), THREADS, 0, stream>>>(chunk, chunks, block,
-                                                                        blocks, size);
-    return cudaGetLastError();
+    return launch_kernel(list_chunks, thread_blocks(chunks, THREADS), THREADS, stream, chunk,
+                         chunks, block, blocks, size);
 }
 
-extern "C" cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
+cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
 {
     size_t for_select = 0;
     cudaError_t code = arrays_select(nullptr, &for_select, nullptr, nullptr, sizeof(uint32_t),
@@ -104,9 +100,8 @@ extern "C" cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
     return code;
 }
 
-extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, uint32_t *row,
-                                       uint64_t *count, void *temporary, size_t bytes,
-                                       cudaStream_t stream)
+cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, uint32_t *row, uint64_t *count,
+                            void *temporary, size_t bytes, cudaStream_t stream)
 {
     unsigned char *free_space = static_cast<unsigned char *>(temporary);
     uint64_t *selected = reinterpret_cast<uint64_t *>(free_space);
@@ -114,45 +109,30 @@ extern "C" cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, u
     void *for_select = wanted + aligned(rows);
     size_t left = bytes - aligned(sizeof(uint64_t)) - aligned(rows);
 
-    cudaError_t code = cudaMemsetAsync(wanted, 1, rows, stream);
-    if (code != cudaSuccess)
-        return code;
-    if (args->chunks) {
-        clear_rows_with_nonzeros<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(
-            *args, wanted);
-        mark_rows_at_ends<<<thread_blocks(args->chunks, THREADS), THREADS, 0, stream>>>(*args,
-                                                                                        wanted);
-        if ((code = cudaGetLastError()) != cudaSuccess)
-            return code;
-    }
-    code = arrays_select(for_select, &left, wanted, row, sizeof *row, selected, rows, stream);
-    if (code != cudaSuccess)
-        return code;
-    code = cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream);
-    return code == cudaSuccess ? cudaStreamSynchronize(stream) : code;
+    CUDA_TRY(cudaMemsetAsync(wanted, 1, rows, stream));
+    CUDA_TRY(launch_kernel(clear_rows_with_nonzeros, static_cast<unsigned>(args->chunks), THREADS,
+                           stream, *args, wanted));
+    CUDA_TRY(launch_kernel(mark_rows_at_ends, thread_blocks(args->chunks, THREADS), THREADS, stream,
+                           *args, wanted));
+    CUDA_TRY(arrays_select(for_select, &left, wanted, row, sizeof *row, selected, rows, stream));
+    CUDA_TRY(cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream));
+    return cudaStreamSynchronize(stream);
 }
 
-extern "C" cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows, uint32_t *first,
-                                          uint32_t *unshared, cudaStream_t stream)
+cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows, uint32_t *first,
+                               uint32_t *unshared, cudaStream_t stream)
 {
-    cudaError_t code = cudaMemsetAsync(first, 0xff, rows * sizeof *first, stream);
-    if (code != cudaSuccess)
-        return code;
-    code = cudaMemsetAsync(unshared, 0xff, UNSHARED_ROWS_WORDS(rows) * sizeof *unshared, stream);
-    if (code != cudaSuccess)
-        return code;
-    if (args->chunks)
-        find_chunks<<<static_cast<unsigned>(args->chunks), THREADS, 0, stream>>>(*args, first,
-                                                                                 unshared);
-    clear_empty_rows<<<thread_blocks(rows, THREADS), THREADS, 0, stream>>>(first, rows, unshared);
-    return cudaGetLastError();
+    CUDA_TRY(cudaMemsetAsync(first, 0xff, rows * sizeof *first, stream));
+    CUDA_TRY(cudaMemsetAsync(unshared, 0xff, UNSHARED_ROWS_WORDS(rows) * sizeof *unshared, stream));
+    CUDA_TRY(launch_kernel(find_chunks, static_cast<unsigned>(args->chunks), THREADS, stream, *args,
+                           first, unshared));
+    return launch_kernel(clear_empty_rows, thread_blocks(rows, THREADS), THREADS, stream, first,
+                         rows, unshared);
 }
 
-extern "C" cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors,
-                                                 const uint32_t *unshared, uint64_t rows,
-                                                 cudaStream_t stream)
+cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors, const uint32_t *unshared,
+                                      uint64_t rows, cudaStream_t stream)
 {
-    zero_others<<<thread_blocks(rows * vectors, THREADS), THREADS, 0, stream>>>(
-        static_cast<uint4 *>(m), vectors, unshared, rows);
-    return cudaGetLastError();
+    return launch_kernel(zero_others, thread_blocks(rows * vectors, THREADS), THREADS, stream,
+                         static_cast<uint4 *>(m), vectors, unshared, rows);
 }

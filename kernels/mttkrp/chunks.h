@@ -2,14 +2,10 @@
  * only one has. Device pointers only. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* A block's first chunk and first nonzero. */
 struct chunk_block {
@@ -51,6 +47,4 @@ cudaError_t unshared_rows_mark(const struct mttkrp_args *args, uint64_t rows, ui
 cudaError_t unshared_rows_zero_others(void *m, uint32_t vectors, const uint32_t *unshared,
                                       uint64_t rows, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -12,6 +12,7 @@
 #include "kernels/mttkrp/chunk_nonzeros.cuh"
 #include "kernels/mttkrp/row_sums.cuh"
 #include "numerics/vector.cuh"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -34,8 +35,7 @@ template <typename T, int GATHERS, int SIZE> struct nonzeros {
     template <typename CHUNK> __device__ __forceinline__ void load(const CHUNK &chunk, uint32_t i)
     {
         const CHUNK rest = chunk.from(i);
-#pragma unroll
-        for (int u = 0; u < SIZE; u++) {
+        EACH_UNROLLED(u, SIZE) {
             index[u] = rest.index_at(u);
             value[u] = rest.value_at(u);
         }
@@ -57,8 +57,7 @@ template <typename T, int GATHERS> struct gatherer {
                                         const uint32_t *block)
         : a(args), column(lane_column), row_bytes(args.vectors * VECTOR_BYTES), block_base(block)
     {
-#pragma unroll
-        for (int g = 0; g < FIXED; g++) {
+        EACH_UNROLLED(g, FIXED) {
             base[g] = block[a.gather[g].field.mode];
             table[g] = static_cast<const V *>(a.gather[g].rows) + column;
         }
@@ -80,22 +79,17 @@ template <typename T, int GATHERS> struct gatherer {
                                              V (&product)[SIZE]) const
     {
         if constexpr (GATHERS == ANY) {
-#pragma unroll
-            for (int u = 0; u < SIZE; u++)
+            EACH_UNROLLED(u, SIZE)
                 product[u] = splat<V>(1);
             for (int g = 0; g < a.gathers; g++)
-#pragma unroll
-                for (int u = 0; u < SIZE; u++)
+                EACH_UNROLLED(u, SIZE)
                     product[u] = product[u] * row(g, b.index[u]);
         } else {
             V rows[FIXED][SIZE];
-#pragma unroll
-            for (int g = 0; g < FIXED; g++)
-#pragma unroll
-                for (int u = 0; u < SIZE; u++)
+            EACH_UNROLLED(g, FIXED)
+                EACH_UNROLLED(u, SIZE)
                     rows[g][u] = row(g, b.index[u]);
-#pragma unroll
-            for (int u = 0; u < SIZE; u++) {
+            EACH_UNROLLED(u, SIZE) {
                 product[u] = rows[0][u];
 #pragma unroll
                 for (int g = 1; g < FIXED; g++)
@@ -116,15 +110,13 @@ __device__ __forceinline__ void add_nonzeros(const mttkrp_args &a,
     gather.products(b, product);
 
     if constexpr (PATH == MTTKRP_EACH) {
-#pragma unroll
-        for (int u = 0; u < SIZE; u++)
+        EACH_UNROLLED(u, SIZE)
             sums.add(coordinate<GATHERS>(a.output, b.index[u], base_of_output),
                      multiply_add(b.value[u], product[u], splat<vector<T>>(0)));
         return;
     }
     bool same_row = coordinate<GATHERS>(a.output, b.index[SIZE - 1], base_of_output) == sums.row;
-#pragma unroll
-    for (int u = 0; u < SIZE; u++) {
+    EACH_UNROLLED(u, SIZE) {
         if (!same_row) {
             uint32_t row = coordinate<GATHERS>(a.output, b.index[u], base_of_output);
             if (row != sums.row)
@@ -277,12 +269,12 @@ template <typename T> kernel_choice choose_gathers(const mttkrp_args &a)
 
 kernel_choice choose_kernel(const mttkrp_args &a)
 {
-    return a.precision == PRECISION_SINGLE ? choose_gathers<float>(a) : choose_gathers<double>(a);
+    return IN_PRECISION(a.precision, choose_gathers)(a);
 }
 
 } // namespace
 
-extern "C" cudaError_t mttkrp_launch(const mttkrp_args *args, cudaStream_t stream)
+cudaError_t mttkrp_launch(const mttkrp_args *args, cudaStream_t stream)
 {
     if (args->chunks == 0)
         return cudaSuccess;
@@ -295,7 +287,7 @@ extern "C" cudaError_t mttkrp_launch(const mttkrp_args *args, cudaStream_t strea
 }
 
 /* nvcc lists what it compiles for as 750,800,...: "__CUDA_ARCH_LIST__" in nvcc's manual. */
-extern "C" int mttkrp_oldest_capability(void)
+int mttkrp_oldest_capability(void)
 {
     const int compiled[] = {__CUDA_ARCH_LIST__};
     int oldest = compiled[0];
@@ -304,7 +296,7 @@ extern "C" int mttkrp_oldest_capability(void)
     return oldest / 10;
 }
 
-extern "C" cudaError_t mttkrp_prepare(const mttkrp_args *args)
+cudaError_t mttkrp_prepare(const mttkrp_args *args)
 {
     kernel_choice kernel = choose_kernel(*args);
     return cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -3,14 +3,10 @@
  * nothing of src/ is known here. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Loads the kernel that mttkrp_launch would launch. Call it once before its first launch on the
  * calling thread's device. */
@@ -50,6 +46,4 @@ struct mttkrp_tuples {
 cudaError_t mttkrp_tuple_products(void *product, const struct mttkrp_tuples *tuples,
                                   uint32_t vectors, enum precision precision, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

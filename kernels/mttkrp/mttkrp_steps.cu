@@ -1,7 +1,6 @@
 /* The steps before and after MTTKRP: zeroing rows, merging copies of M, making tables. */
 #include "kernels/mttkrp/mttkrp.h"
 #include "numerics/vector.cuh"
-#include "numerics/thread_blocks.cuh"
 
 namespace
 {
@@ -20,9 +19,9 @@ __global__ void zero_rows(uint4 *m, uint32_t vectors, const uint32_t *row, uint6
         m[static_cast<uint64_t>(row[i / vectors]) * vectors + i % vectors] = make_uint4(0, 0, 0, 0);
 }
 
-template <typename T>
-__global__ void merge_copies(vector<T> *m, uint64_t copy_size, uint32_t copies)
+template <typename T> __global__ void merge_copies(void *all, uint64_t copy_size, uint32_t copies)
 {
+    vector<T> *m = static_cast<vector<T> *>(all);
     uint64_t i = global_thread();
     if (i >= copy_size)
         return;
@@ -33,20 +32,21 @@ __global__ void merge_copies(vector<T> *m, uint64_t copy_size, uint32_t copies)
 }
 
 template <typename T>
-__global__ void khatri_rao(vector<T> *table, const vector<T> *a, uint64_t a_rows,
-                           const vector<T> *b, uint64_t b_rows, int b_bits, uint32_t vectors)
+__global__ void khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
+                           uint64_t b_rows, int b_bits, uint32_t vectors)
 {
     uint64_t i = global_thread();
     uint64_t column = i % vectors, pair = i / vectors;
     if (pair >= a_rows * b_rows)
         return;
     uint64_t row_a = pair / b_rows, row_b = pair % b_rows;
-    table[(row_a << b_bits | row_b) * vectors + column] =
-        a[row_a * vectors + column] * b[row_b * vectors + column];
+    static_cast<vector<T> *>(table)[(row_a << b_bits | row_b) * vectors + column] =
+        static_cast<const vector<T> *>(a)[row_a * vectors + column] *
+        static_cast<const vector<T> *>(b)[row_b * vectors + column];
 }
 
 template <typename T>
-__global__ void tuple_products(vector<T> *product, const __grid_constant__ mttkrp_tuples tuples,
+__global__ void tuple_products(void *product, const __grid_constant__ mttkrp_tuples tuples,
                                uint32_t vectors)
 {
     uint64_t i = global_thread();
@@ -59,61 +59,40 @@ __global__ void tuple_products(vector<T> *product, const __grid_constant__ mttkr
             row * static_cast<const vector<T> *>(
                       tuples.rows[n])[static_cast<uint64_t>(tuples.coordinate[n][tuple]) * vectors +
                                       column];
-    product[i] = row;
+    static_cast<vector<T> *>(product)[i] = row;
 }
 
 } // namespace
 
-extern "C" cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row,
-                                        uint64_t count, cudaStream_t stream)
+cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row, uint64_t count,
+                             cudaStream_t stream)
 {
-    if (count == 0)
-        return cudaSuccess;
-    zero_rows<<<thread_blocks(count * vectors, THREADS), THREADS, 0, stream>>>(
-        static_cast<uint4 *>(m), vectors, row, count);
-    return cudaGetLastError();
+    return launch_kernel(zero_rows, thread_blocks(count * vectors, THREADS), THREADS, stream,
+                         static_cast<uint4 *>(m), vectors, row, count);
 }
 
-extern "C" cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies,
-                                           enum precision precision, cudaStream_t stream)
+cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies,
+                                enum precision precision, cudaStream_t stream)
 {
     if (copies < 2)
         return cudaSuccess;
-    if (precision == PRECISION_SINGLE)
-        merge_copies<float><<<thread_blocks(copy_size, THREADS), THREADS, 0, stream>>>(
-            static_cast<float4 *>(m), copy_size, copies);
-    else
-        merge_copies<double><<<thread_blocks(copy_size, THREADS), THREADS, 0, stream>>>(
-            static_cast<double2 *>(m), copy_size, copies);
-    return cudaGetLastError();
+    return launch_kernel(IN_PRECISION(precision, merge_copies), thread_blocks(copy_size, THREADS),
+                         THREADS, stream, m, copy_size, copies);
 }
 
-extern "C" cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
-                                         uint64_t b_rows, int b_bits, uint32_t vectors,
-                                         enum precision precision, cudaStream_t stream)
+cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,
+                              uint64_t b_rows, int b_bits, uint32_t vectors,
+                              enum precision precision, cudaStream_t stream)
 {
-    unsigned blocks = thread_blocks(a_rows * b_rows * vectors, THREADS);
-    if (precision == PRECISION_SINGLE)
-        khatri_rao<float><<<blocks, THREADS, 0, stream>>>(
-            static_cast<float4 *>(table), static_cast<const float4 *>(a), a_rows,
-            static_cast<const float4 *>(b), b_rows, b_bits, vectors);
-    else
-        khatri_rao<double><<<blocks, THREADS, 0, stream>>>(
-            static_cast<double2 *>(table), static_cast<const double2 *>(a), a_rows,
-            static_cast<const double2 *>(b), b_rows, b_bits, vectors);
-    return cudaGetLastError();
+    const unsigned blocks = thread_blocks(a_rows * b_rows * vectors, THREADS);
+    return launch_kernel(IN_PRECISION(precision, khatri_rao), blocks, THREADS, stream, table, a,
+                         a_rows, b, b_rows, b_bits, vectors);
 }
 
-extern "C" cudaError_t mttkrp_tuple_products(void *product, const mttkrp_tuples *tuples,
-                                             uint32_t vectors, enum precision precision,
-                                             cudaStream_t stream)
+cudaError_t mttkrp_tuple_products(void *product, const mttkrp_tuples *tuples, uint32_t vectors,
+                                  enum precision precision, cudaStream_t stream)
 {
-    unsigned blocks = thread_blocks(tuples->count * vectors, THREADS);
-    if (precision == PRECISION_SINGLE)
-        tuple_products<float>
-            <<<blocks, THREADS, 0, stream>>>(static_cast<float4 *>(product), *tuples, vectors);
-    else
-        tuple_products<double>
-            <<<blocks, THREADS, 0, stream>>>(static_cast<double2 *>(product), *tuples, vectors);
-    return cudaGetLastError();
+    const unsigned blocks = thread_blocks(tuples->count * vectors, THREADS);
+    return launch_kernel(IN_PRECISION(precision, tuple_products), blocks, THREADS, stream, product,
+                         *tuples, vectors);
 }

@@ -29,28 +29,24 @@ array_pairs pairs_of(const row_sort &s, uint32_t nnz)
 
 } // namespace
 
-extern "C" cudaError_t row_sort_temporary(uint32_t nnz, size_t *bytes)
+cudaError_t row_sort_temporary(uint32_t nnz, size_t *bytes)
 {
     array_pairs pairs = pairs_of({}, nnz);
     return arrays_sort(nullptr, bytes, &pairs, 0, ROW_SORT_BITS, nullptr);
 }
 
-extern "C" cudaError_t row_sort_launch(const row_sort *s, mttkrp_args *args, uint32_t nnz,
-                                       cudaStream_t stream)
+cudaError_t row_sort_launch(const row_sort *s, mttkrp_args *args, uint32_t nnz, cudaStream_t stream)
 {
     int bits = 0;
     for (uint32_t mask = args->output.mask; mask; mask >>= 1)
         bits++;
-    if (nnz)
-        list_rows<<<(nnz - 1) / THREADS + 1, THREADS, 0, stream>>>(*args, s->row[0], s->position[0],
-                                                                   nnz);
     array_pairs pairs = pairs_of(*s, nnz);
     size_t bytes = s->temporary_bytes;
-    cudaError_t code = cudaGetLastError();
-    if (code != cudaSuccess)
-        return code;
-    code = arrays_sort(s->temporary, &bytes, &pairs,
-                       bits > ROW_SORT_BITS ? bits - ROW_SORT_BITS : 0, bits, stream);
+    CUDA_TRY(launch_kernel(list_rows, thread_blocks(nnz, THREADS), THREADS, stream, *args,
+                           s->row[0], s->position[0], nnz));
+    const cudaError_t code =
+        arrays_sort(s->temporary, &bytes, &pairs, bits > ROW_SORT_BITS ? bits - ROW_SORT_BITS : 0,
+                    bits, stream);
     args->position = static_cast<uint32_t *>(pairs.value[0]);
     return code;
 }

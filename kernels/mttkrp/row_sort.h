@@ -2,14 +2,10 @@
  * pointers only. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Upper bits of a row's number that are sorted by, in two passes over the nonzeros. Rows that agree
  * in these bits, a few hundred at most if there are 2^24 rows, are separated by MTTKRP_SORTED
@@ -33,6 +29,4 @@ cudaError_t row_sort_temporary(uint32_t nnz, size_t *bytes);
 cudaError_t row_sort_launch(const struct row_sort *s, struct mttkrp_args *args, uint32_t nnz,
                             cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -2,7 +2,6 @@
 
 #include "kernels/mttkrp/row_sums.cuh"
 #include "kernels/mttkrp/tile_runs.cuh"
-#include "numerics/thread_blocks.cuh"
 #include "numerics/vector.cuh"
 
 namespace
@@ -121,32 +120,29 @@ __global__ void begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin,
 
 } // namespace
 
-extern "C" cudaError_t tile_sums_count(const tiles_args *args, uint32_t *count, cudaStream_t stream)
+cudaError_t tile_sums_count(const tiles_args *args, uint32_t *count, cudaStream_t stream)
 {
     const uint32_t lane_groups = tiles_lane_groups(args->mttkrp.vectors);
-    count_sums<<<thread_blocks(args->mttkrp.chunks * lane_groups, SUM_THREADS), SUM_THREADS, 0,
-                 stream>>>(*args, lane_groups, count);
-    return cudaGetLastError();
+    return launch_kernel(count_sums, thread_blocks(args->mttkrp.chunks * lane_groups, SUM_THREADS),
+                         SUM_THREADS, stream, *args, lane_groups, count);
 }
 
-extern "C" cudaError_t tile_sums_list_rows(const tiles_args *args, uint64_t *row, uint32_t *number,
-                                           cudaStream_t stream)
+cudaError_t tile_sums_list_rows(const tiles_args *args, uint64_t *row, uint32_t *number,
+                                cudaStream_t stream)
 {
     const uint32_t lane_groups = tiles_lane_groups(args->mttkrp.vectors);
-    list_rows<<<thread_blocks(args->mttkrp.chunks * lane_groups, SUM_THREADS), SUM_THREADS, 0,
-                stream>>>(*args, lane_groups, row, number);
-    return cudaGetLastError();
+    return launch_kernel(list_rows, thread_blocks(args->mttkrp.chunks * lane_groups, SUM_THREADS),
+                         SUM_THREADS, stream, *args, lane_groups, row, number);
 }
 
-extern "C" cudaError_t tile_sums_begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin,
-                                            uint64_t rows, cudaStream_t stream)
+cudaError_t tile_sums_begin_rows(const uint64_t *row, uint64_t count, uint32_t *begin,
+                                 uint64_t rows, cudaStream_t stream)
 {
-    begin_rows<<<thread_blocks(count + 1, SUM_THREADS), SUM_THREADS, 0, stream>>>(row, count, begin,
-                                                                                  rows);
-    return cudaGetLastError();
+    return launch_kernel(begin_rows, thread_blocks(count + 1, SUM_THREADS), SUM_THREADS, stream,
+                         row, count, begin, rows);
 }
 
-extern "C" cudaError_t tile_sums_add(const tiles_args *args, cudaStream_t stream)
+cudaError_t tile_sums_add(const tiles_args *args, cudaStream_t stream)
 {
     const uint32_t columns = tile_panel(args->mttkrp.vectors);
     const uint64_t each = args->partials / args->rows / PARTIALS_OF_A_THREAD;
@@ -155,8 +151,6 @@ extern "C" cudaError_t tile_sums_add(const tiles_args *args, cudaStream_t stream
         slices *= 2;
     const dim3 blocks(thread_blocks(args->rows, SUM_THREADS / (columns * slices)),
                       tiles_panels(args->mttkrp.vectors));
-    const auto kernel =
-        args->mttkrp.precision == PRECISION_SINGLE ? add_partials<float> : add_partials<double>;
-    kernel<<<blocks, SUM_THREADS, 0, stream>>>(*args, columns, slices);
-    return cudaGetLastError();
+    return launch_kernel(IN_PRECISION(args->mttkrp.precision, add_partials), blocks, SUM_THREADS,
+                         stream, *args, columns, slices);
 }

@@ -4,9 +4,7 @@
 
 #include "kernels/mttkrp/tiles.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* count[run] (chunks x lane groups) = how many partial sums each run has. Asynchronous. */
 cudaError_t tile_sums_count(const struct tiles_args *args, uint32_t *count, cudaStream_t stream);
@@ -25,6 +23,4 @@ cudaError_t tile_sums_begin_rows(const uint64_t *row, uint64_t count, uint32_t *
  * Asynchronous. */
 cudaError_t tile_sums_add(const struct tiles_args *args, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -10,6 +10,7 @@
 #include "kernels/mttkrp/row_sums.cuh"
 #include "kernels/mttkrp/tile_runs.cuh"
 #include "numerics/vector.cuh"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -52,8 +53,7 @@ template <typename P, typename V, int NEAR> struct loaded_tiles {
 
     __device__ __forceinline__ loaded_tiles()
     {
-#pragma unroll
-        for (int g = 0; g < NEAR; g++)
+        EACH_UNROLLED(g, NEAR)
             first[g] = NO_ROW;
     }
 
@@ -63,8 +63,7 @@ template <typename P, typename V, int NEAR> struct loaded_tiles {
         const mttkrp_args &a = t.mttkrp;
         uint32_t wanted[NEAR];
         bool there = true;
-#pragma unroll
-        for (int g = 0; g < NEAR; g++) {
+        EACH_UNROLLED(g, NEAR) {
             const int mode = a.gather[a.gathers - NEAR + g].field.mode;
             wanted[g] =
                 a.base ? __ldg(a.base + static_cast<uint64_t>(c.block) * MAX_ORDER + mode) : 0;
@@ -73,8 +72,7 @@ template <typename P, typename V, int NEAR> struct loaded_tiles {
         if (there)
             return;
         __syncthreads();
-#pragma unroll
-        for (int g = 0; g < NEAR; g++)
+        EACH_UNROLLED(g, NEAR)
             if (wanted[g] != first[g]) {
                 const uint64_t left = t.tiled_rows[g] - wanted[g];
                 load_tile<P>(tile + g * ROWS * P::VECTORS, a.gather[a.gathers - NEAR + g],
@@ -162,8 +160,7 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
     __device__ __forceinline__ run_sums(const mttkrp_args &args, const V *tile)
         : a(args), near(tile + threadIdx.x % LANES), row(NO_ROW)
     {
-#pragma unroll
-        for (int v = 0; v < WIDTH; v++) {
+        EACH_UNROLLED(v, WIDTH) {
             const uint32_t wanted = blockIdx.y * P::VECTORS + v * LANES + threadIdx.x % LANES;
             active[v] = wanted < a.vectors;
             column[v] = min(wanted, a.vectors - 1);
@@ -174,8 +171,7 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
     {
         if (row == NO_ROW)
             return;
-#pragma unroll
-        for (int v = 0; v < WIDTH; v++)
+        EACH_UNROLLED(v, WIDTH)
             if (active[v])
                 __stcg(to + column[v], sum[v]);
         to += a.vectors;
@@ -185,8 +181,7 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
     {
         store();
         row = next;
-#pragma unroll
-        for (int v = 0; v < WIDTH; v++)
+        EACH_UNROLLED(v, WIDTH)
             sum[v] = splat<V>(0);
     }
 
@@ -207,19 +202,15 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
     /* b = the nonzeros that lane k of the group and those after it have read. */
     __device__ __forceinline__ void gather(B &b, uint64_t index, T value, uint32_t k) const
     {
-#pragma unroll
-        for (int u = 0; u < B::SIZE; u++) {
+        EACH_UNROLLED(u, B::SIZE) {
             b.index[u] = __shfl_sync(WARP, static_cast<gather_bits<GATHERS>>(index), k + u, LANES);
             b.value[u] = __shfl_sync(WARP, value, k + u, LANES);
         }
         b.own_row = coordinate(a.output, index);
         b.first = k;
-#pragma unroll
-        for (int g = 0; g < FAR; g++)
-#pragma unroll
-            for (int u = 0; u < B::SIZE; u++)
-#pragma unroll
-                for (int v = 0; v < WIDTH; v++)
+        EACH_UNROLLED(g, FAR)
+            EACH_UNROLLED(u, B::SIZE)
+                EACH_UNROLLED(v, WIDTH)
                     b.far[g][u][v] = far_row(g, b.index[u], v);
     }
 
@@ -230,8 +221,7 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
         V product = near_row(0, b.index[u], v);
         if constexpr (NEAR > 1)
             product = product * near_row(1, b.index[u], v);
-#pragma unroll
-        for (int g = 0; g < FAR; g++)
+        EACH_UNROLLED(g, FAR)
             product = product * b.far[g][u][v];
         return product;
     }
@@ -260,37 +250,28 @@ template <typename T, int GATHERS, int NEAR, int LANES, int WIDTH> struct run_su
     __device__ __forceinline__ void add(const B &b)
     {
         V product[B::SIZE][WIDTH];
-#pragma unroll
-        for (int u = 0; u < B::SIZE; u++)
-#pragma unroll
-            for (int v = 0; v < WIDTH; v++)
+        EACH_UNROLLED(u, B::SIZE)
+            EACH_UNROLLED(v, WIDTH)
                 product[u][v] = product_of(b, u, v);
         if constexpr (GATHERS == ANY)
 #pragma unroll 1
             for (int g = 0; g < a.gathers - NEAR; g++)
-#pragma unroll
-                for (int u = 0; u < B::SIZE; u++)
-#pragma unroll
-                    for (int v = 0; v < WIDTH; v++)
+                EACH_UNROLLED(u, B::SIZE)
+                    EACH_UNROLLED(v, WIDTH)
                         product[u][v] = product[u][v] * far_row(g, b.index[u], v);
         if (!has_other_row(b)) {
-#pragma unroll
-            for (int u = 0; u < B::SIZE; u++)
-#pragma unroll
-                for (int v = 0; v < WIDTH; v++)
+            EACH_UNROLLED(u, B::SIZE)
+                EACH_UNROLLED(v, WIDTH)
                     sum[v] = multiply_add(b.value[u], product[u][v], sum[v]);
             return;
         }
         uint32_t output[B::SIZE];
-#pragma unroll
-        for (int u = 0; u < B::SIZE; u++)
+        EACH_UNROLLED(u, B::SIZE)
             output[u] = output_of(b, u);
-#pragma unroll
-        for (int u = 0; u < B::SIZE; u++) {
+        EACH_UNROLLED(u, B::SIZE) {
             if (output[u] != row)
                 move_to(output[u]);
-#pragma unroll
-            for (int v = 0; v < WIDTH; v++)
+            EACH_UNROLLED(v, WIDTH)
                 sum[v] = multiply_add(b.value[u], product[u][v], sum[v]);
         }
     }
@@ -400,23 +381,23 @@ tile_kernel choose_kernel(const tiles_args &t)
 
 } // namespace
 
-extern "C" uint32_t tiles_lane_groups(uint32_t vectors)
+uint32_t tiles_lane_groups(uint32_t vectors)
 {
     return TILE_THREADS / (vectors <= 4 ? 4 : 8);
 }
 
-extern "C" uint32_t tiles_panels(uint32_t vectors)
+uint32_t tiles_panels(uint32_t vectors)
 {
     return (vectors + tile_panel(vectors) - 1) / tile_panel(vectors);
 }
 
-extern "C" cudaError_t tiles_prepare(const tiles_args *args)
+cudaError_t tiles_prepare(const tiles_args *args)
 {
     return cudaFuncSetAttribute(choose_kernel(*args), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 TILE_BYTES);
 }
 
-extern "C" cudaError_t tiles_launch(const tiles_args *args, cudaStream_t stream)
+cudaError_t tiles_launch(const tiles_args *args, cudaStream_t stream)
 {
     const dim3 blocks(args->ranges, tiles_panels(args->mttkrp.vectors));
     choose_kernel(*args)<<<blocks, TILE_THREADS, TILE_BYTES, stream>>>(*args);

@@ -7,15 +7,11 @@
  * same bits. Device pointers only. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/mttkrp/mttkrp_args.h"
+#include "numerics/launchers.h"
 #include "numerics/tile_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Lane groups of a thread block: each works on a run of a chunk. */
 uint32_t tiles_lane_groups(uint32_t vectors);
@@ -48,6 +44,4 @@ cudaError_t tiles_prepare(const struct tiles_args *args);
 /* args->partial = the partial sums of X_(n) times the Khatri-Rao product. Asynchronous. */
 cudaError_t tiles_launch(const struct tiles_args *args, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -3,8 +3,7 @@
  * place. When the places of all segments are known, the groups are written. A lane that writes a
  * word gathers all fields with bits in that word, so that no two lanes write the same word. */
 #include "kernels/packed/pack.h"
-
-#include "numerics/thread_blocks.cuh"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -84,8 +83,7 @@ struct Values {
 
     __device__ void load(const double *all, uint32_t count)
     {
-#pragma unroll
-        for (int k = 0; k < OWN; k++) {
+        EACH_UNROLLED(k, OWN) {
             uint32_t i = k * WARP + threadIdx.x % WARP;
             value[k] = all[i < count ? i : 0];
         }
@@ -314,29 +312,20 @@ __global__ void write(const __grid_constant__ pack_args a, uint64_t first, uint6
 
 } // namespace
 
-extern "C" cudaError_t pack_measure(const pack_args *a, cudaStream_t stream)
+cudaError_t pack_measure(const pack_args *a, cudaStream_t stream)
 {
-    if (a->nnz == 0)
-        return cudaSuccess;
-    uint64_t segments = (a->nnz + a->segment_nnz - 1) / a->segment_nnz;
+    const uint64_t segments = (a->nnz + a->segment_nnz - 1) / a->segment_nnz;
     unsigned blocks = thread_blocks(segments * pack_groups(a->segment_nnz), WARPS);
-    if (a->words == 1)
-        measure<uint64_t><<<blocks, THREADS, 0, stream>>>(*a);
-    else
-        measure<uint128><<<blocks, THREADS, 0, stream>>>(*a);
-    place_groups<<<thread_blocks(segments, WARPS), THREADS, 0, stream>>>(*a, segments);
-    return cudaGetLastError();
+    const auto kernel = a->words == 1 ? measure<uint64_t> : measure<uint128>;
+    CUDA_TRY(launch_kernel(kernel, blocks, THREADS, stream, *a));
+    return launch_kernel(place_groups, thread_blocks(segments, WARPS), THREADS, stream, *a,
+                         segments);
 }
 
-extern "C" cudaError_t pack_write(const pack_args *a, uint64_t first, uint64_t count,
-                                  const uint64_t *offset, uint8_t *packed, cudaStream_t stream)
+cudaError_t pack_write(const pack_args *a, uint64_t first, uint64_t count, const uint64_t *offset,
+                       uint8_t *packed, cudaStream_t stream)
 {
-    if (count == 0)
-        return cudaSuccess;
-    unsigned blocks = thread_blocks(count * pack_groups(a->segment_nnz), WARPS);
-    if (a->words == 1)
-        write<uint64_t><<<blocks, THREADS, 0, stream>>>(*a, first, first + count, offset, packed);
-    else
-        write<uint128><<<blocks, THREADS, 0, stream>>>(*a, first, first + count, offset, packed);
-    return cudaGetLastError();
+    const unsigned blocks = thread_blocks(count * pack_groups(a->segment_nnz), WARPS);
+    const auto kernel = a->words == 1 ? write<uint64_t> : write<uint128>;
+    return launch_kernel(kernel, blocks, THREADS, stream, *a, first, first + count, offset, packed);
 }

@@ -3,14 +3,10 @@
  * asynchronous and return the launch's error. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
+#include "numerics/launchers.h"
 #include "numerics/packed_group.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 #define PACK_SEGMENT_ALIGN 64 /* a segment's bytes are a multiple of this          */
 #define PACK_MOST_WHOLE    (INT64_C(1) << 53) /* up to here every whole number is a double       */
@@ -44,6 +40,4 @@ cudaError_t pack_measure(const struct pack_args *args, cudaStream_t stream);
 cudaError_t pack_write(const struct pack_args *args, uint64_t first, uint64_t count,
                        const uint64_t *offset, uint8_t *packed, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -1,7 +1,6 @@
 #include "kernels/packed/replica.h"
 
 #include "kernels/arrays/arrays.h"
-#include "numerics/thread_blocks.cuh"
 
 namespace
 {
@@ -111,30 +110,21 @@ __global__ void append(const __grid_constant__ replica_batch batch,
 
 } // namespace
 
-extern "C" cudaError_t replica_count_rows(const replica_batch *batch, const replica_map *map,
-                                          uint32_t *count, cudaStream_t stream)
+cudaError_t replica_count_rows(const replica_batch *batch, const replica_map *map, uint32_t *count,
+                               cudaStream_t stream)
 {
-    if (batch->nnz == 0)
-        return cudaSuccess;
-    count_rows<<<grid(batch->nnz), THREADS, 0, stream>>>(*batch, *map, count);
-    return cudaGetLastError();
+    return launch_kernel(count_rows, grid(batch->nnz), THREADS, stream, *batch, *map, count);
 }
 
-extern "C" cudaError_t replica_append(const replica_batch *batch, const replica_map *map,
-                                      const replica_piece *piece, cudaStream_t stream)
+cudaError_t replica_append(const replica_batch *batch, const replica_map *map,
+                           const replica_piece *piece, cudaStream_t stream)
 {
-    if (batch->nnz == 0)
-        return cudaSuccess;
-    if (map->words == 1)
-        append<line_words_1><<<grid(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
-    else
-        append<line_words_2><<<grid(batch->nnz), THREADS, 0, stream>>>(*batch, *map, *piece);
-    return cudaGetLastError();
+    const auto kernel = map->words == 1 ? append<line_words_1> : append<line_words_2>;
+    return launch_kernel(kernel, grid(batch->nnz), THREADS, stream, *batch, *map, *piece);
 }
 
-extern "C" cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, void *line[2],
-                                    double *value[2], uint64_t n, int words, int bits,
-                                    cudaStream_t stream)
+cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, void *line[2], double *value[2],
+                         uint64_t n, int words, int bits, cudaStream_t stream)
 {
     if (temporary && (n < 2 || bits == 0))
         return cudaSuccess;

@@ -4,15 +4,12 @@
  * launch's error. */
 #pragma once
 
-#include <cuda_runtime.h>
 #include <stddef.h>
-#include <stdint.h>
 
+#include "numerics/launchers.h"
 #include "numerics/packed_group.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* A decoded batch; each mode has its whole coordinate in one of at most two words. */
 struct replica_batch {
@@ -61,6 +58,4 @@ cudaError_t replica_append(const struct replica_batch *batch, const struct repli
 cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, void *line[2], double *value[2],
                          uint64_t n, int words, int bits, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

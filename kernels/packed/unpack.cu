@@ -10,7 +10,7 @@
 #include "kernels/packed/unpack.h"
 
 #include "numerics/packed_bounds.h"
-#include "numerics/thread_blocks.cuh"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -51,8 +51,7 @@ __device__ __forceinline__ void spread(const spread_table<WORDS> &table,
         uint32_t bits = static_cast<uint32_t>(line.word[s * STEP_BITS / 64] >> s * STEP_BITS % 64);
 #pragma unroll
         for (uint32_t n = 0; n < STEP_NIBBLES; n++)
-#pragma unroll
-            for (int w = 0; w < WORDS; w++)
+            EACH_UNROLLED(w, WORDS)
                 to.word[w] |= table[s * STEP_NIBBLES + n][w][bits >> 4 * n & 15];
     }
 }
@@ -133,8 +132,7 @@ template <int WORDS> struct line_origin {
     {
         words_of<WORDS> sum;
         uint64_t carry = 0;
-#pragma unroll
-        for (int w = 0; w < WORDS; w++) {
+        EACH_UNROLLED(w, WORDS) {
             uint64_t product = upper * scale.word[w] + carry;
             sum.word[w] = line.word[w] + product;
             carry = __umul64hi(upper, scale.word[w]) + (sum.word[w] < product);
@@ -201,15 +199,13 @@ __device__ void unpack_nonzeros(const unpacker<WORDS> &u, const packed_group &g,
         for (int p = 0; p < LOW_HALVES; p += 2)
             line.word[p / 2] |= joined<LOW_HALVES>(low + p);
         spread<WORDS>(u.table, line, 0, steps, to);
-#pragma unroll
-        for (int w = 0; w < WORDS; w++)
+        EACH_UNROLLED(w, WORDS)
             beyond |= packed_beyond(&u.limits, w, to.word[w]);
         if (beyond) {
             atomicMax(u.a.damaged, packed_mode_beyond(&u.a.layout, to.word));
             to = {};
         }
-#pragma unroll
-        for (int w = 0; w < WORDS; w++)
+        EACH_UNROLLED(w, WORDS)
             index[w][i] = to.word[w];
         value[i] = static_cast<T>(packed_value(&g, power, joined<VALUE_HALVES>(field)));
     }
@@ -274,38 +270,21 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <int WORDS>
-void launch(const unpack_args &a, const packed_bounds &limits, unsigned blocks, cudaStream_t stream)
-{
-    if (a.precision == PRECISION_SINGLE)
-        unpack<WORDS, float><<<blocks, THREADS, 0, stream>>>(a, limits);
-    else
-        unpack<WORDS, double><<<blocks, THREADS, 0, stream>>>(a, limits);
-}
-
 } // namespace
 
-extern "C" cudaError_t unpack_launch(const unpack_args *args, cudaStream_t stream)
+cudaError_t unpack_launch(const unpack_args *args, cudaStream_t stream)
 {
-    if (args->nnz == 0)
-        return cudaSuccess;
     packed_bounds limits;
     packed_bounds_create(&limits, &args->layout);
     uint64_t segments = (args->nnz + args->segment_nnz - 1) / args->segment_nnz;
-    unsigned blocks = static_cast<unsigned>(parts_of(*args) * segments);
-    if (args->layout.words > 1)
-        launch<2>(*args, limits, blocks, stream);
-    else
-        launch<1>(*args, limits, blocks, stream);
-    return cudaGetLastError();
+    const unsigned blocks = static_cast<unsigned>(parts_of(*args) * segments);
+    const bool single = args->precision == PRECISION_SINGLE;
+    const auto kernel = args->layout.words > 1 ? (single ? unpack<2, float> : unpack<2, double>)
+                                               : (single ? unpack<1, float> : unpack<1, double>);
+    return launch_kernel(kernel, blocks, THREADS, stream, *args, limits);
 }
 
-extern "C" cudaError_t unpack_coordinates_launch(const unpack_coordinates_args *args,
-                                                 cudaStream_t stream)
+cudaError_t unpack_coordinates_launch(const unpack_coordinates_args *args, cudaStream_t stream)
 {
-    if (args->nnz == 0)
-        return cudaSuccess;
-    unsigned blocks = thread_blocks(args->nnz, THREADS);
-    split_words<<<blocks, THREADS, 0, stream>>>(*args);
-    return cudaGetLastError();
+    return launch_kernel(split_words, thread_blocks(args->nnz, THREADS), THREADS, stream, *args);
 }

@@ -1,15 +1,10 @@
 /* Decodes packed nonzeros on the device. Device pointers only; nothing of src/ is known here. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
+#include "numerics/launchers.h"
 #include "numerics/packed_group.h"
-#include "numerics/precision.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 struct unpack_segment {
     uint64_t offset; /* where its bytes begin */
@@ -48,6 +43,4 @@ struct unpack_coordinates_args {
 cudaError_t unpack_coordinates_launch(const struct unpack_coordinates_args *args,
                                       cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

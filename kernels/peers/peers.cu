@@ -1,8 +1,8 @@
 #include "kernels/peers/peers.h"
 
 #include "kernels/dense/dense_vector.cuh"
-#include "numerics/thread_blocks.cuh"
 #include "numerics/vector_bytes.h"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -39,8 +39,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll 4
         for (int k = 1; k < arrays.peers; k++) {
             const Vector next = ((const Vector *)arrays.from[k])[i];
-#pragma unroll
-            for (int e = 0; e < Vector::LENGTH; e++)
+            EACH_UNROLLED(e, Vector::LENGTH)
                 total.x[e] = Reduction<Real>::combine(total.x[e], next.x[e]);
         }
         to[i] = total;
@@ -75,15 +74,9 @@ cudaError_t launch_sum(const peer_arrays *arrays, void *to, bool largest, cudaSt
 {
     const uint64_t vectors = arrays->count / Vector::LENGTH;
     const unsigned blocks = thread_blocks(vectors, THREADS, MOST_BLOCKS);
-    if (blocks == 0)
-        return cudaSuccess;
-    if (largest)
-        sum_kernel<Real, Vector, largest_of>
-            <<<blocks, THREADS, 0, stream>>>(*arrays, (Vector *)to, vectors);
-    else
-        sum_kernel<Real, Vector, sum>
-            <<<blocks, THREADS, 0, stream>>>(*arrays, (Vector *)to, vectors);
-    return cudaGetLastError();
+    const auto kernel =
+        largest ? sum_kernel<Real, Vector, largest_of> : sum_kernel<Real, Vector, sum>;
+    return launch_kernel(kernel, blocks, THREADS, stream, *arrays, (Vector *)to, vectors);
 }
 
 template <typename Real>
@@ -98,11 +91,8 @@ cudaError_t launch_gather(const peer_arrays *arrays, void *to, cudaStream_t stre
 {
     const uint64_t vectors = arrays->count / Vector::LENGTH;
     const unsigned blocks = thread_blocks(vectors, THREADS, MOST_BLOCKS / (unsigned)arrays->peers);
-    if (blocks == 0)
-        return cudaSuccess;
-    gather_kernel<<<dim3(blocks, (unsigned)arrays->peers), THREADS, 0, stream>>>(
-        *arrays, (Vector *)to, vectors);
-    return cudaGetLastError();
+    return launch_kernel(gather_kernel<Vector>, dim3(blocks, (unsigned)arrays->peers), THREADS,
+                         stream, *arrays, (Vector *)to, vectors);
 }
 
 template <typename Real>
@@ -114,15 +104,12 @@ cudaError_t launch_gather(const peer_arrays *arrays, void *to, cudaStream_t stre
 
 } // namespace
 
-extern "C" cudaError_t peers_sum(const peer_arrays *arrays, void *to, bool largest,
-                                 cudaStream_t stream)
+cudaError_t peers_sum(const peer_arrays *arrays, void *to, bool largest, cudaStream_t stream)
 {
-    return arrays->precision == PRECISION_SINGLE ? launch_sum<float>(arrays, to, largest, stream)
-                                                 : launch_sum<double>(arrays, to, largest, stream);
+    return IN_PRECISION(arrays->precision, launch_sum)(arrays, to, largest, stream);
 }
 
-extern "C" cudaError_t peers_gather(const peer_arrays *arrays, void *to, cudaStream_t stream)
+cudaError_t peers_gather(const peer_arrays *arrays, void *to, cudaStream_t stream)
 {
-    return arrays->precision == PRECISION_SINGLE ? launch_gather<float>(arrays, to, stream)
-                                                 : launch_gather<double>(arrays, to, stream);
+    return IN_PRECISION(arrays->precision, launch_gather)(arrays, to, stream);
 }

@@ -2,17 +2,13 @@
  * asynchronous; the launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "numerics/precision.h"
+#include "numerics/launchers.h"
 
 #define PEERS_MOST 16 /* GPUs */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Arrays of `count` numbers, one of each GPU, in the order in which they are added. */
 struct peer_arrays {
@@ -30,6 +26,4 @@ cudaError_t peers_sum(const struct peer_arrays *arrays, void *to, bool largest,
 /* to (peers x count) = the arrays; one that is in its place already is left. */
 cudaError_t peers_gather(const struct peer_arrays *arrays, void *to, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -1,7 +1,6 @@
 /* Eight neighbouring lanes have a coordinate, each of them some columns. */
 #include "kernels/residual/model_values.h"
 
-#include "numerics/thread_blocks.cuh"
 #include "numerics/vector_bytes.h"
 
 namespace
@@ -33,14 +32,9 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-extern "C" cudaError_t model_values(const struct model_values_args *args, cudaStream_t stream)
+cudaError_t model_values(const struct model_values_args *args, cudaStream_t stream)
 {
     const unsigned blocks = thread_blocks(args->count * LANES, THREADS);
-    if (args->count == 0)
-        return cudaSuccess;
-    if (args->precision == PRECISION_SINGLE)
-        values_kernel<float><<<blocks, THREADS, 0, stream>>>(*args);
-    else
-        values_kernel<double><<<blocks, THREADS, 0, stream>>>(*args);
-    return cudaGetLastError();
+    return launch_kernel(IN_PRECISION(args->precision, values_kernel), blocks, THREADS, stream,
+                         *args);
 }

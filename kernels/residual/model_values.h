@@ -2,15 +2,9 @@
  * Asynchronous; the launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "numerics/launchers.h"
 
-#include "numerics/max_order.h"
-#include "numerics/precision.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 struct model_values_args {
     int order;
@@ -26,6 +20,4 @@ struct model_values_args {
 
 cudaError_t model_values(const struct model_values_args *args, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

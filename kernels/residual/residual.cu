@@ -182,8 +182,10 @@ constexpr int SIDE = 16; /* of a tile of the Gram, and rows of A at a time */
  */
 template <typename T>
 __global__ void __launch_bounds__(SIDE *SIDE)
-    gram_kernel(const T *a, uint64_t rows, uint64_t ld, uint32_t rank, double_double *partial)
+    gram_kernel(const void *matrix, uint64_t rows, uint64_t ld, uint32_t rank,
+                double_double *partial)
 {
+    const T *a = static_cast<const T *>(matrix);
     __shared__ double left[SIDE][SIDE], right[SIDE][SIDE + 1];
     if (blockIdx.x < blockIdx.y)
         return;
@@ -209,47 +211,31 @@ __global__ void __launch_bounds__(SIDE *SIDE)
 
 } // namespace
 
-extern "C" {
-
 cudaError_t residual_nonzeros(const struct residual_args *args, struct double_double *sum,
                               cudaStream_t stream)
 {
     const uint32_t lanes = lanes_for(args->rank);
     if (args->chunks == 0)
         return cudaSuccess;
-    if (args->precision == PRECISION_SINGLE)
-        nonzeros_kernel<float><<<RESIDUAL_BLOCKS, THREADS, 0, stream>>>(*args, lanes, sum);
-    else
-        nonzeros_kernel<double><<<RESIDUAL_BLOCKS, THREADS, 0, stream>>>(*args, lanes, sum);
-    return cudaGetLastError();
+    return launch_kernel(IN_PRECISION(args->precision, nonzeros_kernel), RESIDUAL_BLOCKS, THREADS,
+                         stream, *args, lanes, sum);
 }
 
 cudaError_t residual_terms(const struct residual_args *args, void *term, cudaStream_t stream)
 {
     const uint32_t lanes = lanes_for(args->rank);
-    const uint64_t blocks = args->chunks < RESIDUAL_BLOCKS ? args->chunks : RESIDUAL_BLOCKS;
-    const unsigned grid = static_cast<unsigned>(blocks);
-    if (args->chunks == 0)
-        return cudaSuccess;
-    if (args->precision == PRECISION_SINGLE)
-        terms_kernel<float><<<grid, THREADS, 0, stream>>>(*args, lanes, term);
-    else
-        terms_kernel<double><<<grid, THREADS, 0, stream>>>(*args, lanes, term);
-    return cudaGetLastError();
+    const unsigned grid = thread_blocks(args->chunks, 1, RESIDUAL_BLOCKS);
+    return launch_kernel(IN_PRECISION(args->precision, terms_kernel), grid, THREADS, stream, *args,
+                         lanes, term);
 }
 
 cudaError_t residual_components(const struct residual_args *args, cudaStream_t stream)
 {
     const uint32_t lanes = lanes_for(args->rank), columns = COLUMNS * lanes;
-    const uint64_t blocks = args->chunks < RESIDUAL_BLOCKS ? args->chunks : RESIDUAL_BLOCKS;
-    const dim3 grid(static_cast<unsigned>(blocks), (args->rank + columns - 1) / columns);
-    if (args->chunks == 0)
-        return cudaSuccess;
-    if (args->precision == PRECISION_SINGLE)
-        components_kernel<float><<<grid, THREADS, 0, stream>>>(*args, lanes);
-    else
-        components_kernel<double><<<grid, THREADS, 0, stream>>>(*args, lanes);
-    return cudaGetLastError();
+    const dim3 grid(thread_blocks(args->chunks, 1, RESIDUAL_BLOCKS),
+                    thread_blocks(args->rank, columns));
+    return launch_kernel(IN_PRECISION(args->precision, components_kernel), grid, THREADS, stream,
+                         *args, lanes);
 }
 
 uint32_t residual_gram_slices(uint64_t rows, uint32_t rank)
@@ -267,12 +253,6 @@ cudaError_t residual_gram(const void *a, uint64_t rows, uint32_t vectors, uint32
     const unsigned tiles = (rank + SIDE - 1) / SIDE;
     const dim3 grid(tiles, tiles, slices), block(SIDE, SIDE);
     const uint64_t ld = (uint64_t)vectors * VECTOR_BYTES / precision_bytes(precision);
-    if (precision == PRECISION_SINGLE)
-        gram_kernel<<<grid, block, 0, stream>>>(static_cast<const float *>(a), rows, ld, rank,
-                                                partial);
-    else
-        gram_kernel<<<grid, block, 0, stream>>>(static_cast<const double *>(a), rows, ld, rank,
-                                                partial);
-    return cudaGetLastError();
-}
+    return launch_kernel(IN_PRECISION(precision, gram_kernel), grid, block, stream, a, rows, ld,
+                         rank, partial);
 }

@@ -4,15 +4,11 @@
  * Asynchronous; the launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/mttkrp/mttkrp_args.h"
 #include "numerics/double_double.h"
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* The row numbers of one mode, and its factor matrix. */
 struct residual_mode {
@@ -65,6 +61,4 @@ cudaError_t residual_gram(const void *a, uint64_t rows, uint32_t vectors, uint32
                           enum precision precision, uint32_t slices, struct double_double *partial,
                           cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

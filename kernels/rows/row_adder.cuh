@@ -10,6 +10,7 @@
 #include "kernels/rows/row_tiles.cuh"
 #include "numerics/poisson_term.h"
 #include "numerics/row_term.h"
+#include "numerics/unrolled.cuh"
 
 template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     static constexpr int COLUMNS = BLOCKS * TILE_SIDE;
@@ -68,13 +69,10 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
             part_of_q(i) = 0;
         if (threadIdx.x < COLUMNS)
             room.old[threadIdx.x] = old_entry(threadIdx.x);
-#pragma unroll
-        for (int i = 0; i < OWN; i++)
+        EACH_UNROLLED(i, OWN)
             b[i] = 0;
-#pragma unroll
-        for (int k = 0; k < PAIRS; k++)
-#pragma unroll
-            for (int e = 0; e < 4; e++)
+        EACH_UNROLLED(k, PAIRS)
+            EACH_UNROLLED(e, 4)
                 sum[k][e] = 0;
     }
 
@@ -103,8 +101,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         for (int i = 0; i < COUNT; i += AT_ONCE) {
             const entries loaded = reinterpret_cast<const entries *>(
                 row)[block_pair_of(order, i / AT_ONCE) * TILE_SIDE + at];
-#pragma unroll
-            for (int e = 0; e < AT_ONCE; e++)
+            EACH_UNROLLED(e, AT_ONCE)
                 x[i + e] = loaded.x[e];
         }
     }
@@ -117,8 +114,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         const int gathers = GATHERS == ANY ? a.mttkrp.gathers : GATHERS;
         const T *rows = batches.rows_of(which, 0) + place_of(half);
         if constexpr (GATHERS == ANY) {
-#pragma unroll
-            for (int i = 0; i < BLOCKS; i++)
+            EACH_UNROLLED(i, BLOCKS)
                 z[i] = 1;
         } else {
             read(rows, g, warp, z);
@@ -127,8 +123,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         for (int k = GATHERS == ANY ? 0 : 1; k < gathers; k++) {
             double x[BLOCKS];
             read(rows + k * BATCH * LD, g, warp, x);
-#pragma unroll
-            for (int i = 0; i < BLOCKS; i++)
+            EACH_UNROLLED(i, BLOCKS)
                 z[i] *= x[i];
         }
     }
@@ -208,8 +203,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     /* b += c z. */
     __device__ __forceinline__ void add_vector(double c, const double (&z)[BLOCKS])
     {
-#pragma unroll
-        for (int i = 0; i < OWN; i++)
+        EACH_UNROLLED(i, OWN)
             b[i] = fma(c, z[i], b[i]);
     }
 
@@ -234,8 +228,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     {
         double z[2][BLOCKS], m[2], c[2], w[2], q[2], old[BLOCKS];
         read(room.old, g, warp, old);
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
+        EACH_UNROLLED(half, 2) {
             multiply<GATHERS>(which, half, z[half]);
             m[half] = part_of_value(z[half], old);
         }
@@ -243,8 +236,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
         to_pair(terms.c, c);
         if (is_weighed())
             to_pair(terms.q, q);
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
+        EACH_UNROLLED(half, 2) {
             add_vector(c[half], z[half]);
             for (int i = 0; is_weighed() && i < OWN; i++)
                 part_of_q(i) += q[half] * z[half][i];
@@ -289,12 +281,10 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
     {
         if (is_weighed()) { /* q, which is not a part of G any more */
             double q[OWN];
-#pragma unroll
-            for (int i = 0; i < OWN; i++)
+            EACH_UNROLLED(i, OWN)
                 q[i] = sum_of_g(part_of_q(i));
             sync_warps<WARPS>();
-#pragma unroll
-            for (int i = 0; i < OWN; i++)
+            EACH_UNROLLED(i, OWN)
                 if (t == 0)
                     room.q[component(i, g)] = q[i];
         }
@@ -306,8 +296,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_adder {
             if constexpr (p.row + 1 < BLOCKS)
                 put_tile(p.row + 1, p.column, sum[k][2], sum[k][3]);
         });
-#pragma unroll
-        for (int i = 0; i < OWN; i++) {
+        EACH_UNROLLED(i, OWN) {
             const double x = sum_of_g(b[i]);
             if (t == 0)
                 room.b[component(i, g)] = x;

@@ -13,6 +13,7 @@
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
 #include "numerics/vector.cuh"
+#include "numerics/unrolled.cuh"
 
 constexpr int BATCH = 8; /* nonzeros at a time */
 
@@ -232,11 +233,9 @@ template <typename T, int COLUMNS> struct row_batches {
             const char *rows =
                 static_cast<const char *>(gather.rows) + min(v, a.vectors - 1) * VECTOR_BYTES;
             uint64_t i[STEPS];
-#pragma unroll
-            for (int s = 0; s < STEPS; s++)
+            EACH_UNROLLED(s, STEPS)
                 i[s] = __shfl_sync(ALL, mine, from + s * AT_ONCE + place);
-#pragma unroll
-            for (int s = 0; s < STEPS; s++)
+            EACH_UNROLLED(s, STEPS)
                 if (s * AT_ONCE < count)
                     copy_vector(to + s * AT_ONCE * LD, rows + i[s] * row_bytes);
                 else

@@ -10,6 +10,7 @@
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
 #include "numerics/vector.cuh"
+#include "numerics/unrolled.cuh"
 
 constexpr int ENTRIES = 4;         /* components of a lane                              */
 constexpr int AT_ONCE = 2;         /* nonzeros of a batch: four take too many registers */
@@ -67,12 +68,10 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         : a(args), lane(threadIdx.x % WARP), mine(lane % LANES), home(lane - mine), now(of_now),
           base(nullptr)
     {
-#pragma unroll
-        for (int k = 0; k < VECTORS; k++)
+        EACH_UNROLLED(k, VECTORS)
             offset[k] = min(vector_number(k), a.mttkrp.vectors - 1) * VECTOR_BYTES;
         if constexpr (GATHERS != ANY)
-#pragma unroll
-            for (int g = 0; g < GATHERS; g++)
+            EACH_UNROLLED(g, GATHERS)
                 table[g] = static_cast<const char *>(a.mttkrp.gather[g].rows) + offset[0];
     }
 
@@ -92,8 +91,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     __device__ __forceinline__ void load(piece (&x)[VECTORS], const char *column, uint32_t i) const
     {
         const char *from = column + static_cast<uint64_t>(i) * (a.mttkrp.vectors * VECTOR_BYTES);
-#pragma unroll
-        for (int k = 0; k < VECTORS; k++)
+        EACH_UNROLLED(k, VECTORS)
             x[k] = ldg_entries(
                 reinterpret_cast<const piece *>(k > 0 ? from + (offset[k] - offset[0]) : from));
     }
@@ -116,8 +114,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         end = range.end;
         row = number = NO_ROW;
         base = base_of(a.mttkrp, range.block);
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(e, ENTRIES)
             old[e] = 0;
         read(at);
     }
@@ -151,8 +148,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         read(at + LANES);
         number = coordinate_of(a.mttkrp.output);
         if constexpr (GATHERS != ANY)
-#pragma unroll
-            for (int g = 0; g < GATHERS; g++)
+            EACH_UNROLLED(g, GATHERS)
                 place[g] = coordinate_of(a.mttkrp.gather[g].field);
         const uint32_t above = __shfl_sync(
             ALL, mine == LANES - 1 ? before : number,
@@ -190,8 +186,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
 
     __device__ __forceinline__ static void multiply(double (&z)[ENTRIES], const piece (&x)[VECTORS])
     {
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(e, ENTRIES)
             z[e] *= static_cast<double>(x[e / WIDTH].x[e % WIDTH]);
     }
 
@@ -199,23 +194,17 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     __device__ __forceinline__ void gather(double (&z)[AT_ONCE][ENTRIES], int k) const
     {
         const int gathers = GATHERS == ANY ? a.mttkrp.gathers : GATHERS;
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++)
-#pragma unroll
-            for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(u, AT_ONCE)
+            EACH_UNROLLED(e, ENTRIES)
                 z[u][e] = 1;
         for (int first = 0; first < gathers; first += FIXED) {
             piece x[FIXED][AT_ONCE][VECTORS];
-#pragma unroll
-            for (int g = 0; g < FIXED; g++)
-#pragma unroll
-                for (int u = 0; u < AT_ONCE; u++)
+            EACH_UNROLLED(g, FIXED)
+                EACH_UNROLLED(u, AT_ONCE)
                     load(x[g][u], column_of(min(first + g, gathers - 1)),
                          __shfl_sync(ALL, place_of(min(first + g, gathers - 1)), lane_of(k, u)));
-#pragma unroll
-            for (int g = 0; g < FIXED; g++)
-#pragma unroll
-                for (int u = 0; u < AT_ONCE; u++)
+            EACH_UNROLLED(g, FIXED)
+                EACH_UNROLLED(u, AT_ONCE)
                     if (first + g < gathers)
                         multiply(z[u], x[g][u]);
         }
@@ -231,8 +220,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
             const bool upper = mine & step;
             if (half == 0)
                 m[0] += __shfl_xor_sync(ALL, m[0], step);
-#pragma unroll
-            for (int i = 0; i < half; i++) {
+            EACH_UNROLLED(i, half) {
                 const double other = __shfl_xor_sync(ALL, upper ? m[i] : m[i + half], step);
                 m[i] = (upper ? m[i + half] : m[i]) + other;
             }
@@ -247,8 +235,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
 #pragma unroll
         for (int known = 1; known < AT_ONCE; known *= 2) {
             const bool upper = mine & known * BATCHES;
-#pragma unroll
-            for (int i = 0; i < known; i++) {
+            EACH_UNROLLED(i, known) {
                 const double other = __shfl_xor_sync(ALL, all[i], known * BATCHES);
                 all[i + known] = upper ? all[i] : other;
                 all[i] = upper ? other : all[i];
@@ -265,8 +252,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
     __device__ __forceinline__ void begin_row(uint32_t which, const double (&entries)[ENTRIES])
     {
         row = which;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(e, ENTRIES)
             old[e] = entries[e];
     }
 
@@ -277,8 +263,7 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         piece fresh[AT_ONCE][VECTORS];
         uint32_t which[AT_ONCE];
         if constexpr (STARTS)
-#pragma unroll
-            for (int u = 0; u < AT_ONCE; u++) {
+            EACH_UNROLLED(u, AT_ONCE) {
                 which[u] = __shfl_sync(ALL, number, lane_of(k, u));
                 if (bit_of(starts, k, u))
                     load_old(fresh[u], which[u]);
@@ -286,20 +271,16 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         gather(z, k);
         if (STARTS && bit_of(starts, k, 0))
             use.end_row(); /* while rows are on their way */
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
-#pragma unroll
-            for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(u, AT_ONCE) {
+            EACH_UNROLLED(e, ENTRIES)
                 own[u][e] = u > 0 ? own[u - 1][e] : old[e];
             if (STARTS && bit_of(starts, k, u))
-#pragma unroll
-                for (int e = 0; e < ENTRIES; e++)
+                EACH_UNROLLED(e, ENTRIES)
                     own[u][e] = times_now(fresh[u], e);
             m[u] = part_of_value(own[u], z[u]);
         }
         use.take_values(k, sum_of_value(m));
-#pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
+        EACH_UNROLLED(u, AT_ONCE) {
             if (STARTS && bit_of(starts, k, u)) {
                 if (u > 0)
                     use.end_row();

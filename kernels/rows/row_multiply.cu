@@ -3,6 +3,7 @@
 #include "kernels/rows/row_groups.cuh"
 #include "kernels/rows/row_systems.h"
 #include "numerics/poisson_term.h"
+#include "numerics/unrolled.cuh"
 
 namespace
 {
@@ -58,8 +59,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     __device__ __forceinline__ void clear()
     {
         counts = 0;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(e, ENTRIES)
             b[e] = q[e] = 0;
     }
 
@@ -85,12 +85,10 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     __device__ __forceinline__ void add(int k, int u, const double (&z)[ENTRIES])
     {
         counts += g.bit_of(above, k, u);
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(e, ENTRIES)
             b[e] = fma(c[u], z[e], b[e]);
         if constexpr (WEIGHED)
-#pragma unroll
-            for (int e = 0; e < ENTRIES; e++)
+            EACH_UNROLLED(e, ENTRIES)
                 q[e] = fma(of_q[u], z[e], q[e]);
     }
 
@@ -137,8 +135,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     {
         if (g.mine == 0)
             *to = counts;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
+        EACH_UNROLLED(e, ENTRIES) {
             to[1 + g.component(e)] = b[e];
             to[1 + COLUMNS + g.component(e)] = q[e];
         }
@@ -153,8 +150,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
         g.row = join.row;
         g.load_old(fresh, g.row);
         counts = *from > 0;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
+        EACH_UNROLLED(e, ENTRIES) {
             g.old[e] = g.times_now(fresh, e);
             b[e] = from[1 + g.component(e)];
             q[e] = from[1 + COLUMNS + g.component(e)];
@@ -164,8 +160,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
     /* The new entries; a row without counts is zero, a NaN stays. */
     __device__ __forceinline__ void multiply(double (&x)[ENTRIES])
     {
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
+        EACH_UNROLLED(e, ENTRIES) {
             const uint32_t r = g.component(e);
             const double linear =
                 WEIGHED && a.rules.weighed ? common.linear[r] + q[e] : common.linear[r];
@@ -187,11 +182,9 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
             static_cast<vector<T> *>(a.mttkrp.m) + static_cast<uint64_t>(g.row) * a.mttkrp.vectors;
         double x[ENTRIES];
         multiply(x);
-#pragma unroll
-        for (int k = 0; k < groups::VECTORS; k++) {
+        EACH_UNROLLED(k, groups::VECTORS) {
             vector<T> v;
-#pragma unroll
-            for (int i = 0; i < groups::WIDTH; i++)
+            EACH_UNROLLED(i, groups::WIDTH)
                 reinterpret_cast<T *>(&v)[i] = static_cast<T>(x[k * groups::WIDTH + i]);
             if (g.vector_number(k) < a.mttkrp.vectors)
                 __stcs(to + g.vector_number(k), v);
@@ -280,8 +273,6 @@ cudaError_t launch(row_kernel *kernel, uint32_t count, uint32_t groups,
 
 } // namespace
 
-extern "C" {
-
 uint64_t row_multiply_length(uint32_t rank)
 {
     return group_kernel<multiply_kernel>(PRECISION_DOUBLE, rank, 2).length;
@@ -290,16 +281,9 @@ uint64_t row_multiply_length(uint32_t rank)
 cudaError_t row_multiply_groups(uint32_t rank, uint32_t *groups)
 {
     const multiply_choice choice = group_kernel<multiply_kernel>(PRECISION_DOUBLE, rank, 2);
-    int device, processors, blocks;
-    cudaError_t code = cudaGetDevice(&device);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (code == cudaSuccess)
-        code =
-            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, choice.chunks, GROUP_THREADS, 0);
-    if (code == cudaSuccess)
-        *groups = static_cast<uint32_t>(processors) * static_cast<uint32_t>(blocks) * choice.groups;
-    return code;
+    CUDA_TRY(resident_blocks(choice.chunks, GROUP_THREADS, 0, groups));
+    *groups *= choice.groups;
+    return cudaSuccess;
 }
 
 cudaError_t row_multiply_chunks(const struct row_systems_args *args, cudaStream_t stream)
@@ -312,5 +296,4 @@ cudaError_t row_multiply_joins(const struct row_systems_args *args, cudaStream_t
 {
     const multiply_choice choice = choice_for(*args);
     return launch(choice.joins, args->joins, choice.groups, *args, stream);
-}
 }

@@ -12,6 +12,7 @@
 #include "kernels/rows/row_entries.cuh"
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
+#include "numerics/unrolled.cuh"
 
 constexpr int RUN_STEP = 16; /* nonzeros at a time, of all warps */
 
@@ -21,8 +22,7 @@ template <int COUNT> __device__ __forceinline__ double sum_of_lanes(const double
     static_assert(COUNT == 2 || COUNT == 4, "one or two halvings");
     const bool upper = threadIdx.x & 4, odd = threadIdx.x & 2;
     double half[COUNT / 2];
-#pragma unroll
-    for (int k = 0; k < COUNT / 2; k++)
+    EACH_UNROLLED(k, COUNT / 2)
         half[k] = (upper ? x[COUNT / 2 + k] : x[k]) +
                   __shfl_xor_sync(ALL, upper ? x[k] : x[COUNT / 2 + k], 4);
     double sum = half[0];
@@ -66,11 +66,9 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     {
         const uint32_t last = row_bytes - sizeof(piece);
         const uint32_t at = threadIdx.x % TILE_SIDE * sizeof(piece), first = min(at, last);
-#pragma unroll
-        for (int p = 0; p < PIECES; p++)
+        EACH_UNROLLED(p, PIECES)
             later[p] = min(at + p * PIECE_BYTES, last) - first;
-#pragma unroll
-        for (int k = 0; k < GATHERS; k++) {
+        EACH_UNROLLED(k, GATHERS) {
             from[k] = static_cast<const char *>(a.gather[k].rows) + first;
             take_as_new(from[k]); /* it is not computed again where it is needed */
         }
@@ -80,8 +78,7 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     __device__ __forceinline__ void put(uint64_t index, double value)
     {
         const uint32_t lane = lane_of_thread<WARPS>();
-#pragma unroll
-        for (int k = 0; k < GATHERS; k++) {
+        EACH_UNROLLED(k, GATHERS) {
             const mttkrp_field &field = a.gather[k].field;
             window.row[k][lane] = static_cast<uint32_t>(index >> field.shift) & field.mask;
         }
@@ -109,14 +106,11 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
     {
         using indices = row_entries<uint32_t, ROWS_AT_ONCE>;
         const uint32_t place = step * RUN_STEP + threadIdx.x / TILE_SIDE * LANE + first;
-#pragma unroll
-        for (int k = 0; k < GATHERS; k++) {
+        EACH_UNROLLED(k, GATHERS) {
             const indices i = *reinterpret_cast<const indices *>(window.row[k] + place);
-#pragma unroll
-            for (int u = 0; u < ROWS_AT_ONCE; u++) {
+            EACH_UNROLLED(u, ROWS_AT_ONCE) {
                 const char *at = from[k] + uint64_t{i.x[u]} * (WHOLE ? WHOLE_BYTES : row_bytes);
-#pragma unroll
-                for (int p = 0; p < PIECES_AT_ONCE; p++) {
+                EACH_UNROLLED(p, PIECES_AT_ONCE) {
                     const int q = first_piece + p;
                     const uint32_t offset = WHOLE ? q * PIECE_BYTES : later[q];
                     x[k][u][p] = ldg_entries(reinterpret_cast<const piece *>(at + offset));
@@ -141,10 +135,8 @@ template <typename T, int BLOCKS, int GATHERS> struct row_run {
                     read<true>(step, first, first_piece, x);
                 else
                     read<false>(step, first, first_piece, x);
-#pragma unroll
-                for (int u = 0; u < ROWS_AT_ONCE; u++)
-#pragma unroll
-                    for (int i = 0; i < PIECES_AT_ONCE * ENTRIES; i++) {
+                EACH_UNROLLED(u, ROWS_AT_ONCE)
+                    EACH_UNROLLED(i, PIECES_AT_ONCE * ENTRIES) {
                         z[u][i] = x[0][u][i / ENTRIES].x[i % ENTRIES];
 #pragma unroll
                         for (int k = 1; k < GATHERS; k++)

@@ -3,6 +3,7 @@
 
 #include "kernels/rows/row_adder.cuh"
 #include "kernels/rows/row_run.cuh"
+#include "numerics/unrolled.cuh"
 
 /* What two warps tell each other of a step: each finds the products and the terms of half of its
  * nonzeros. A lane has two of these, which stand side by side, as matrix instructions take them. */
@@ -39,8 +40,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
     /* x of lanes 8 t + g, where a run has what others have in lanes 4 g + t. */
     __device__ __forceinline__ void to_tiles(double (&x)[BLOCKS]) const
     {
-#pragma unroll
-        for (int i = 0; i < BLOCKS; i++)
+        EACH_UNROLLED(i, BLOCKS)
             x[i] = moved(x[i], TILE_SIDE * t + g);
     }
     /* c and w of nonzero threadIdx.x / (2 WARPS) of a step. */
@@ -56,24 +56,19 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
     {
         double z[LANE][BLOCKS], m[LANE];
         run.multiply(step, [&](int first, int, const typename RUN::products &products) {
-#pragma unroll
-            for (int u = 0; u < RUN::ROWS_AT_ONCE; u++)
-#pragma unroll
-                for (int i = 0; i < BLOCKS; i++)
+            EACH_UNROLLED(u, RUN::ROWS_AT_ONCE)
+                EACH_UNROLLED(i, BLOCKS)
                     z[first + u][i] = products[u][i];
         });
-#pragma unroll
-        for (int u = 0; u < LANE; u++)
+        EACH_UNROLLED(u, LANE)
             m[u] = part_of_value(z[u], old);
         const factors terms = terms_of(run, step, m);
-#pragma unroll
-        for (int u = 0; u < LANE; u++)
+        EACH_UNROLLED(u, LANE)
             add_vector(moved(terms.c, 2 * u, TILE_SIDE), z[u]);
 #pragma unroll
         for (int u = 0; u < LANE; u += 2) {
             double w[2];
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
+            EACH_UNROLLED(half, 2) {
                 to_tiles(z[u + half]);
                 /* of squares, all nonzeros of a run have the same w */
                 w[half] = COUNTS ? moved(terms.w, TILE_SIDE * t + 2 * (u + half)) : terms.w;
@@ -93,11 +88,9 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
             constexpr int COUNT = RUN::PIECES_AT_ONCE * RUN::ENTRIES;
             double old[COUNT];
             read(room.old + first * TILE_SIDE, e, 0, old);
-#pragma unroll
-            for (int u = 0; u < LANE; u++)
+            EACH_UNROLLED(u, LANE)
                 m[u] += part_of_value(products[u], old);
-#pragma unroll
-            for (int i = 0; i < COUNT; i++)
+            EACH_UNROLLED(i, COUNT)
                 z[(first + i) * TILE_SIDE] = {products[0][i], products[1][i]};
         });
         const factors terms = terms_of(run, step, m);
@@ -114,15 +107,13 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
 #pragma unroll
         for (int first = 0; first < RUN_STEP / 2; first += 4) {
             double z[2][BLOCKS], w[2];
-#pragma unroll
-            for (int i = 0; i < BLOCKS; i++) {
+            EACH_UNROLLED(i, BLOCKS) {
                 const int block = 2 * block_pair_of(order, i / 2) + i % 2;
                 const auto z_pair = from.z[first + t][block * TILE_SIDE + g];
                 z[0][i] = z_pair.x[0];
                 z[1][i] = z_pair.x[1];
             }
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
+            EACH_UNROLLED(half, 2) {
                 const auto term = from.term[2 * (first + t) + half];
                 add_vector(term.x[0], z[half]);
                 w[half] = COUNTS ? term.x[1] : same_w;
@@ -146,8 +137,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_run_adder : row_adder<
         double old[BLOCKS];
         if constexpr (WARPS == 1) {
             read(room.old, lane % TILE_SIDE, 0, old);
-#pragma unroll
-            for (int i = 0; i < BLOCKS; i++) /* the way back from to_tiles */
+            EACH_UNROLLED(i, BLOCKS) /* the way back from to_tiles */
                 b[i] = moved(b[i], lane % TILE_SIDE * 4 + lane / TILE_SIDE);
         }
         /* Adds nothing. After a matrix instruction the compiler knows that the lanes are together;

@@ -128,8 +128,6 @@ short_kernel kernel_of(const row_systems_args &args)
 
 } // namespace
 
-extern "C" {
-
 cudaError_t row_short_prepare(const struct row_systems_args *args, cudaStream_t stream)
 {
     void *list[] = {const_cast<row_systems_args *>(args)};
@@ -145,12 +143,8 @@ cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t st
     const short_kernel kernel = kernel_of(*args);
     void *list[] = {const_cast<row_systems_args *>(args)};
     uint32_t warps;
-    cudaError_t code = blocks_of_device(kernel.solve, WARP, kernel.bytes, &warps);
-    if (code == cudaSuccess)
-        code = cudaMemsetAsync(args->next, 0, sizeof *args->next, stream);
-    if (code == cudaSuccess)
-        code = cudaLaunchKernel(kernel.solve, dim3(min(warps, args->chunks)), dim3(WARP), list,
-                                kernel.bytes, stream);
-    return code;
-}
+    CUDA_TRY(resident_blocks(kernel.solve, WARP, kernel.bytes, &warps));
+    CUDA_TRY(cudaMemsetAsync(args->next, 0, sizeof *args->next, stream));
+    return cudaLaunchKernel(kernel.solve, dim3(min(warps, args->chunks)), dim3(WARP), list,
+                            kernel.bytes, stream);
 }

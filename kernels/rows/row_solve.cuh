@@ -10,6 +10,7 @@
 #include "kernels/rows/row_tiles.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/row_term.h"
+#include "numerics/unrolled.cuh"
 
 /* Numbers of a system beside b, G and q. */
 struct row_numbers {
@@ -105,8 +106,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
     /* Entries (r, entry of a part) of H; on the diagonal, without the ridge. */
     __device__ __forceinline__ void read_row(uint32_t r, double (&x)[PARTS]) const
     {
-#pragma unroll
-        for (int k = 0; k < PARTS; k++) {
+        EACH_UNROLLED(k, PARTS) {
             const uint32_t i = min(entry(k), p.rank - 1);
             x[k] = entry_of_g(r, i);
             if (p.v)
@@ -126,14 +126,12 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
     {
         double wish[PARTS];
         bool moved = false;
-#pragma unroll
-        for (int k = 0; k < PARTS; k++) {
+        EACH_UNROLLED(k, PARTS) {
             const double wanted = fma(q[k], of_h.inverse[k], d[k]);
             wish[k] = of_h.inverse[k] > 0 ? prox(wanted, a[k], rule) - d[k] : 0;
         }
         const double step = of_all(wish, r);
-#pragma unroll
-        for (int k = 0; k < PARTS; k++) {
+        EACH_UNROLLED(k, PARTS) {
             const bool own = entry(k) == r;
             q[k] = fma(-step, own ? of_h.entry[k] : x[k], q[k]);
             d[k] += own ? step : 0;
@@ -149,8 +147,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
     {
         diagonal of_h;
         double x[PARTS], next[PARTS];
-#pragma unroll
-        for (int k = 0; k < PARTS; k++) {
+        EACH_UNROLLED(k, PARTS) {
             of_h.entry[k] = entry(k) < p.rank ? entry_of_h(entry(k), entry(k)) : 0;
             const double least = entry(k) < p.rank ? ROW_SINGULAR * this->whole(entry(k)) : 0;
             of_h.inverse[k] = of_h.entry[k] > least ? 1 / of_h.entry[k] : 0;
@@ -161,8 +158,7 @@ template <int COLUMNS> struct row_solver : row_cholesky<row_room<COLUMNS>> {
             for (uint32_t r = 0; r < p.rank; r++) {
                 read_row(r + 1 < p.rank ? r + 1 : 0, next);
                 moved |= descend(r, x, of_h, enough, rule);
-#pragma unroll
-                for (int k = 0; k < PARTS; k++)
+                EACH_UNROLLED(k, PARTS)
                     x[k] = next[k];
             }
             moved = __any_sync(ALL, moved);

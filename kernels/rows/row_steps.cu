@@ -147,46 +147,33 @@ template <typename T> __global__ void lift_zeros(const __grid_constant__ row_lif
 
 } // namespace
 
-extern "C" {
-
 cudaError_t row_common_make(const struct row_common_args *args, cudaStream_t stream)
 {
-    make_common<<<args->modes.rank, args->modes.rank, 0, stream>>>(*args);
-    return cudaGetLastError();
+    return launch_kernel(make_common, args->modes.rank, args->modes.rank, stream, *args);
 }
 
 cudaError_t row_chunks_snap(const struct mttkrp_args *args, const uint32_t *block, uint32_t chunks,
                             uint64_t *chunk, uint32_t *before, uint32_t *after, cudaStream_t stream)
 {
-    snap_chunks<<<chunks / THREADS + 1, THREADS, 0, stream>>>(*args, block, chunks, chunk, before,
-                                                              after);
-    return cudaGetLastError();
+    return launch_kernel(snap_chunks, chunks / THREADS + 1, THREADS, stream, *args, block, chunks,
+                         chunk, before, after);
 }
 
 cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t stream)
 {
-    find_rows<<<(args->count + THREADS - 1) / THREADS, THREADS, 0, stream>>>(*args);
-    return cudaGetLastError();
+    return launch_kernel(find_rows, thread_blocks(args->count, THREADS), THREADS, stream, *args);
 }
 
 cudaError_t row_totals_sum(const struct row_systems_args *args, uint32_t count,
                            struct row_totals *sum, const struct row_model_args *model,
                            cudaStream_t stream)
 {
-    sum_totals<<<1, SUM_THREADS, 0, stream>>>(args->totals, count, sum, *model, args->common,
-                                              args->rank);
-    return cudaGetLastError();
+    return launch_kernel(sum_totals, 1, SUM_THREADS, stream, args->totals, count, sum, *model,
+                         args->common, args->rank);
 }
 
 cudaError_t row_lift_zeros(const struct row_lift_args *args, cudaStream_t stream)
 {
-    const uint32_t blocks = args->rows < LIFT_BLOCKS ? (uint32_t)args->rows : LIFT_BLOCKS;
-    if (blocks == 0)
-        return cudaSuccess;
-    if (args->precision == PRECISION_SINGLE)
-        lift_zeros<float><<<blocks, args->rank, 0, stream>>>(*args);
-    else
-        lift_zeros<double><<<blocks, args->rank, 0, stream>>>(*args);
-    return cudaGetLastError();
-}
+    return launch_kernel(IN_PRECISION(args->precision, lift_zeros),
+                         thread_blocks(args->rows, 1, LIFT_BLOCKS), args->rank, stream, *args);
 }

@@ -366,8 +366,6 @@ template <bool COUNTS> solve_kernel kernel_of(uint32_t rank, enum precision prec
 
 } // namespace
 
-extern "C" {
-
 uint64_t row_system_length(uint32_t rank, int matrix)
 {
     return matrix ? kernel_of<false>(rank, PRECISION_DOUBLE).length : row_multiply_length(rank);
@@ -377,7 +375,7 @@ cudaError_t row_systems_walkers(uint32_t rank, uint32_t gathers, int matrix, uin
 {
     const solve_kernel kernel = kernel_of<false>(rank, PRECISION_DOUBLE);
     const uint32_t bytes = kernel.bytes(static_cast<int>(gathers), false);
-    return matrix ? blocks_of_device(kernel.solve, kernel.threads, bytes, walkers)
+    return matrix ? resident_blocks(kernel.solve, kernel.threads, bytes, walkers)
                   : row_multiply_groups(rank, walkers);
 }
 
@@ -390,25 +388,20 @@ static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
     const uint32_t work = args.joined ? args.joins : args.chunks;
     void *list[] = {const_cast<row_systems_args *>(&args)};
     uint32_t blocks;
-    cudaError_t code = blocks_of_device(kernel.solve, kernel.threads, bytes, &blocks);
-    if (code == cudaSuccess)
-        code = cudaMemsetAsync(args.next, 0, sizeof *args.next, stream);
-    if (code == cudaSuccess)
-        code = cudaLaunchKernel(kernel.solve, dim3(min(blocks, work)), dim3(kernel.threads), list,
-                                bytes, stream);
-    return code;
+    CUDA_TRY(resident_blocks(kernel.solve, kernel.threads, bytes, &blocks));
+    CUDA_TRY(cudaMemsetAsync(args.next, 0, sizeof *args.next, stream));
+    return cudaLaunchKernel(kernel.solve, dim3(min(blocks, work)), dim3(kernel.threads), list,
+                            bytes, stream);
 }
 
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
     row_systems_args pass = *args;
-    cudaError_t code = cudaSuccess;
     pass.joined = 0;
     if (args->short_rows > 0 && args->rules.matrix)
-        code = row_short_solve(args, stream);
-    if (code == cudaSuccess)
-        code = args->rules.matrix ? launch(pass, stream) : row_multiply_chunks(args, stream);
-    return code == cudaSuccess ? row_systems_join(args, stream) : code;
+        CUDA_TRY(row_short_solve(args, stream));
+    CUDA_TRY(args->rules.matrix ? launch(pass, stream) : row_multiply_chunks(args, stream));
+    return row_systems_join(args, stream);
 }
 
 cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t stream)
@@ -425,12 +418,12 @@ cudaError_t row_systems_join(const struct row_systems_args *args, cudaStream_t s
            2 * ranges * args->joins * blocks <= JOIN_ROOM)
         ranges *= 2;
     void *list[] = {&pass, const_cast<uint32_t *>(&length)};
-    cudaError_t code = cudaLaunchKernel(join_parts, dim3(args->joins * blocks),
-                                        dim3(ranges * JOIN_NUMBERS), list, 0, stream);
+    CUDA_TRY(cudaLaunchKernel(join_parts, dim3(args->joins * blocks), dim3(ranges * JOIN_NUMBERS),
+                              list, 0, stream));
     pass.join += args->first_is_part;
     pass.joins = row_systems_joined(args);
-    if (code != cudaSuccess || pass.joins == 0)
-        return code;
+    if (pass.joins == 0)
+        return cudaSuccess;
     return args->rules.matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
 }
 
@@ -447,13 +440,9 @@ cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, c
     pass.sent.part = nullptr;
     if (rows == 0)
         return cudaSuccess;
-    cudaError_t code = cudaSuccess;
     void *list[] = {&pass, const_cast<uint32_t *>(&length)};
     if (args->sent.peers > 0)
-        code = cudaLaunchKernel(find_least, dim3((rows + LEAST_THREADS - 1) / LEAST_THREADS),
-                                dim3(LEAST_THREADS), list, 0, stream);
-    if (code != cudaSuccess)
-        return code;
+        CUDA_TRY(cudaLaunchKernel(find_least, dim3((rows + LEAST_THREADS - 1) / LEAST_THREADS),
+                                  dim3(LEAST_THREADS), list, 0, stream));
     return args->rules.matrix ? launch(pass, stream) : row_multiply_joins(&pass, stream);
-}
 }

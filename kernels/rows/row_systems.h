@@ -8,15 +8,11 @@
  * of src/ is known here. Asynchronous; the launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "kernels/dense/dense_modes.h"
 #include "kernels/rows/row_args.h"
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 #define ROW_SYSTEMS_RANK 64 /* the largest R */
 
@@ -122,6 +118,4 @@ struct row_lift_args {
 };
 cudaError_t row_lift_zeros(const struct row_lift_args *args, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -91,11 +91,10 @@ template <typename T, int GATHERS, int LANES> struct value_kernel {
 
 } // namespace
 
-extern "C" cudaError_t row_systems_values(const struct row_systems_args *args, cudaStream_t stream)
+cudaError_t row_systems_values(const struct row_systems_args *args, cudaStream_t stream)
 {
     const auto kernel =
         group_kernel<value_kernel>(args->mttkrp.precision, args->rank, args->mttkrp.gathers);
     const int warps = args->rules.matrix ? MOST_WARPS : 1; /* else chunks are many and short */
-    kernel<<<args->chunks, warps * WARP, 0, stream>>>(*args);
-    return cudaGetLastError();
+    return launch_kernel(kernel, args->chunks, warps * WARP, stream, *args);
 }

@@ -98,22 +98,3 @@ __device__ __forceinline__ row_join join_at(const row_systems_args &a, uint32_t 
 }
 
 using row_kernel = void(row_systems_args);
-
-/* *blocks = the thread blocks that run at once on the present device, of a kernel with so many
- * threads in each and so many bytes of dynamic shared memory. */
-inline cudaError_t blocks_of_device(row_kernel *kernel, int threads, uint32_t bytes,
-                                    uint32_t *blocks)
-{
-    int device, processors, each;
-    cudaError_t code = cudaGetDevice(&device);
-    if (code == cudaSuccess)
-        code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (code == cudaSuccess)
-        code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(bytes));
-    if (code == cudaSuccess)
-        code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, bytes);
-    if (code == cudaSuccess)
-        *blocks = static_cast<uint32_t>(processors) * static_cast<uint32_t>(each);
-    return code;
-}

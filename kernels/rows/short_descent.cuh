@@ -4,6 +4,7 @@
 #include "kernels/rows/short_tiles.cuh"
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
+#include "numerics/unrolled.cuh"
 
 /* Unlisted entries are unknown or, with ZEROS, zeros of the weight h: then coordinate r of a row
  * needs (h V a)_r, with what a has become. Before a block of 8 coordinates, h V a is found for
@@ -69,8 +70,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
                                       .times =
                                           a.rules.counted ? static_cast<double>(__popc(there)) : 1,
                                       .there = there};
-#pragma unroll
-        for (int i = 0; i < MOST; i++) {
+        EACH_UNROLLED(i, MOST) {
             const bool counts = ZEROS ? i < row.length : there >> i & 1;
             f.z[i] = counts ? room.z + (row.first + i) * LD : room.zero;
             f.left[i] = counts ? room.left[row.first + i] : 0;
@@ -103,8 +103,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
         c.x = f.x[r];
         c.down = -ridge * c.x;
         c.v = 0;
-#pragma unroll
-        for (int i = 0; i < MOST; i++) {
+        EACH_UNROLLED(i, MOST) {
             c.z[i] = f.z[i][r];
             (i % 2 ? odd : even) = fma(weight(f, i) * c.z[i], c.z[i], i % 2 ? odd : even);
         }
@@ -130,15 +129,13 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
                                               const coordinate<MOST> &c, double before) const
     {
         double even = ZEROS ? fma(-before, c.v, c.down) : c.down, odd = 0;
-#pragma unroll
-        for (int i = 0; i < MOST; i++)
+        EACH_UNROLLED(i, MOST)
             (i % 2 ? odd : even) = fma(f.left[i], c.z[i], i % 2 ? odd : even);
         const double wanted = (MOST > 1 ? even + odd : even) * c.inverse;
         const double step = prox(wanted, c.x, {0});
         const double down = ZEROS && !WEIGHED ? (h() - 1) * step : -step;
         f.x[r] = c.x + step;
-#pragma unroll
-        for (int i = 0; i < MOST; i++)
+        EACH_UNROLLED(i, MOST)
             f.left[i] = fma(weight(f, i) * down, c.z[i], f.left[i]);
         return step;
     }
@@ -149,16 +146,13 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     {
         const int g = lane / 4, t = lane % 4;
         double of_v[TILES / 2][4] = {};
-#pragma unroll
-        for (int step = 0; step < tiles::STEPS; step++) {
+        EACH_UNROLLED(step, tiles::STEPS) {
             typename tiles::template operand<TILES> x;
             tiles::template read_step<TILES>(room.x, step, x);
             tiles::template multiply_step<TILES>(of_v, x, step, a.common.v, a.rank, r + g);
         }
-#pragma unroll
-        for (int i = 0; i < TILES; i++)
-#pragma unroll
-            for (int half = 0; half < 2; half++)
+        EACH_UNROLLED(i, TILES)
+            EACH_UNROLLED(half, 2)
                 room.common[(TILE_SIDE * i + g) * BLOCK_LD + 2 * t + half] =
                     of_v[i / 2][i % 2 * 2 + half];
     }
@@ -180,8 +174,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
                 continue;
             double step[BLOCK] = {};
             coordinate<MOST> c = coordinate_at(f, r, 0, step);
-#pragma unroll
-            for (int e = 0; e < BLOCK; e++) {
+            EACH_UNROLLED(e, BLOCK) {
                 coordinate<MOST> next = c;
                 if (e + 1 < BLOCK)
                     next = coordinate_at(f, r + e + 1, e + 1, step);
@@ -212,8 +205,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
             }
         for (uint32_t r = 0; !there && r < a.rank; r++)
             f.x[r] = 0;
-#pragma unroll
-        for (int i = 0; i < MOST; i++)
+        EACH_UNROLLED(i, MOST)
             if (!ZEROS && i < row.length)
                 room.left[row.first + i] = f.left[i];
         double penalty = 0;
@@ -241,8 +233,7 @@ template <int COLUMNS_OF, bool ZEROS> struct short_descent : short_window<COLUMN
     template <int WIDTH>
     __device__ __forceinline__ void entries_of(int s, uint32_t r, double (&x)[WIDTH]) const
     {
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++)
+        EACH_UNROLLED(e, WIDTH)
             x[e] = room.x[s * LD + r + e] * this->common_at(a.common.out_scale, r + e);
     }
 

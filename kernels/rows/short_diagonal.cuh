@@ -8,6 +8,7 @@
 #include "kernels/rows/row_entries.cuh"
 #include "kernels/rows/short_window.cuh"
 #include "numerics/poisson_term.h"
+#include "numerics/unrolled.cuh"
 
 template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUMNS_OF> {
     using window = short_window<COLUMNS_OF>;
@@ -77,8 +78,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
 #pragma unroll 2
         for (uint32_t v = 0; v < a.mttkrp.vectors; v++) {
             const vector<T> part = old[v];
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++) {
+            EACH_UNROLLED(e, WIDTH) {
                 const component weight = room.common[v * WIDTH + e];
                 const double entry = reinterpret_cast<const T *>(&part)[e] * weight.now;
                 const double of_z = z[v * WIDTH + e];
@@ -146,15 +146,13 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     {
         const double2 of_first = room.c_w[row.first];
         const double q_of_first = room.q[row.first];
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(e, ENTRIES)
             x[e] = {of_first.x * z[e], q_of_first * z[e], of_first.y * z[e] * z[e]};
 #pragma unroll 1
         for (int i = row.first + 1; i < row.first + row.length; i++) {
             const double2 c_w = room.c_w[i];
             const double q = room.q[i], *z = room.z + i * LD + lane % LANES;
-#pragma unroll
-            for (int e = 0; e < ENTRIES; e++) {
+            EACH_UNROLLED(e, ENTRIES) {
                 const double of_z = z[e * LANES];
                 x[e].b = fma(c_w.x, of_z, x[e].b);
                 x[e].q = fma(q, of_z, x[e].q);
@@ -193,12 +191,10 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         double *step = room.z + row.first * LD + lane % LANES;
         double z[ENTRIES], slope = 0, moved = 0, most = 0;
         sums x[ENTRIES];
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++)
+        EACH_UNROLLED(e, ENTRIES)
             z[e] = step[e * LANES];
         add_nonzeros(row, z, x);
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
+        EACH_UNROLLED(e, ENTRIES) {
             const double old = old_row[e * LANES] * common.weights[e].now;
             const double fixed = common.weights[e].linear + x[e].q;
             const double gradient = (fixed - x[e].b) * a.rules.count;
@@ -225,8 +221,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
     __device__ __forceinline__ void find_steps()
     {
         lane_common common;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
+        EACH_UNROLLED(e, ENTRIES) {
             const double unit = this->unit_of(entry(e));
             common.weights[e] = room.common[entry(e)];
             common.ridge[e] = unit * unit * this->common_at(a.common.ridge, entry(e));
@@ -260,8 +255,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
         const uint32_t v = lane % (COLUMNS / WIDTH);
         const double floor = a.rules.floor;
         double now[WIDTH], out_scale[WIDTH];
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++) {
+        EACH_UNROLLED(e, WIDTH) {
             const uint32_t r = v * WIDTH + e;
             now[e] = room.common[r].now;
             out_scale[e] = this->unit_of(r) * this->common_at(a.common.out_scale, r);
@@ -273,8 +267,7 @@ template <typename T, int COLUMNS_OF> struct short_diagonal : short_window<COLUM
             const double *d = room.z + first * LD + r;
             const double scale = room.row_of[s].scale, part = room.row_of[s].part;
             const vector<T> old = *reinterpret_cast<const vector<T> *>(room.old + s * OLD_LD + r);
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++) {
+            EACH_UNROLLED(e, WIDTH) {
                 const double from = reinterpret_cast<const T *>(&old)[e] * now[e] * scale;
                 const double to = fma(part, d[e], from) * out_scale[e];
                 x[e] = !counts || to < least ? least : to; /* a NaN stays */

@@ -5,6 +5,7 @@
 #include "kernels/rows/short_tiles.cuh"
 #include "kernels/rows/short_window.cuh"
 #include "numerics/row_term.h"
+#include "numerics/unrolled.cuh"
 
 /* All rows have the matrix M in common: the ridge alone or, with ZEROS, h V + ridge. With weights
  * w = v - h, v = 1 or, of an unknown value, 0, the minimum of a row is a = M^-1 Z' u, where
@@ -48,14 +49,11 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         const int g = lane / 4, t = lane % 4;
         const uint32_t column = tiles::component(step, g / 2, g % 2);
         double sum[TILES / 2][4] = {};
-#pragma unroll
-        for (int k = 0; k < STEPS; k++)
+        EACH_UNROLLED(k, STEPS)
             tiles::template multiply_step<TILES>(sum, steps[k], k, a.common.v_inverse, a.rank,
                                                  column);
-#pragma unroll
-        for (int i = 0; i < TILES; i++)
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
+        EACH_UNROLLED(i, TILES)
+            EACH_UNROLLED(half, 2) {
                 x[i][half] = sum[i / 2][i % 2 * 2 + half];
                 room.direction[(TILE_SIDE * i + g) * LD + tiles::component(step, t, half)] =
                     x[i][half];
@@ -72,8 +70,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
     __device__ __forceinline__ static void add_step(equation_tiles<FAR> &sum, const operand &z,
                                                     const operand &right)
     {
-#pragma unroll
-        for (int i = 0; i < TILES; i++) {
+        EACH_UNROLLED(i, TILES) {
             const int below = i + 1 < TILES ? i + 1 : i;
             multiply_add(sum.near[i], z[i][0], z[below][0], z[i][1], z[below][1], right[i][0],
                          right[i][1]);
@@ -89,8 +86,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
         equation_tiles<FAR> sum = {};
         operand all[ZEROS ? STEPS : 1];
         if constexpr (ZEROS)
-#pragma unroll
-            for (int step = 0; step < STEPS; step++)
+            EACH_UNROLLED(step, STEPS)
                 tiles::template read_step<TILES>(room.z, step, all[step]);
 #pragma unroll 1
         for (int step = 0; step < STEPS; step++) {
@@ -101,16 +97,13 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
             } else {
                 const uint32_t r = tiles::component(step, lane % 4, 0);
                 const double d[2] = {inverse_ridge(r), inverse_ridge(r + 1)};
-#pragma unroll
-                for (int i = 0; i < TILES; i++)
-#pragma unroll
-                    for (int half = 0; half < 2; half++)
+                EACH_UNROLLED(i, TILES)
+                    EACH_UNROLLED(half, 2)
                         right[i][half] = z[i][half] * d[half];
             }
             add_step<FAR>(sum, z, right);
         }
-#pragma unroll
-        for (int i = 0; i < TILES; i++) {
+        EACH_UNROLLED(i, TILES) {
             put_tile(i, i, sum.near[i][0], sum.near[i][1]);
             if (i + 1 < TILES)
                 put_tile(i + 1, i, sum.near[i][2], sum.near[i][3]);
@@ -133,8 +126,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
      * nonzeros, that of the last one. */
     template <int MOST> __device__ __forceinline__ void read_equations(double (&k)[MOST]) const
     {
-#pragma unroll
-        for (int i = 0; i < MOST; i++) {
+        EACH_UNROLLED(i, MOST) {
             const int other = length > 0 ? first + min(i, length - 1) : lane;
             k[i] = room.k[max(lane, other) * K_LD + abs(lane - other)];
         }
@@ -145,16 +137,14 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
     template <int MOST> __device__ __forceinline__ void make_equations(double (&k)[MOST]) const
     {
         const double *mine = room.z + lane * LD, *other[MOST];
-#pragma unroll
-        for (int i = 0; i < MOST; i++) {
+        EACH_UNROLLED(i, MOST) {
             other[i] = room.z + (length > 0 ? first + min(i, length - 1) : lane) * LD;
             k[i] = 0;
         }
 #pragma unroll 4
         for (uint32_t r = 0; r < a.rank; r++) {
             const double z = mine[r] * __ldg(a.common.inverse + r);
-#pragma unroll
-            for (int i = 0; i < MOST; i++)
+            EACH_UNROLLED(i, MOST)
                 k[i] = fma(z, other[i][r], k[i]);
         }
     }
@@ -166,8 +156,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
     {
         const int own = lane - first;
         double diagonal = 1;
-#pragma unroll
-        for (int p = 0; p < MOST; p++) {
+        EACH_UNROLLED(p, MOST) {
             const bool there = p < length;
             const int from = there ? first + p : lane;
             const double pivot = __shfl_sync(ALL, k[p], from), of_u = __shfl_sync(ALL, u, from);
@@ -188,8 +177,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
     {
         /* M^-1 z of the nonzeros; without ZEROS z, which is not multiplied by the inverse ridge */
         this->sums_of(room.row[s], room.left, ZEROS ? room.direction : room.z, r, x);
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++) {
+        EACH_UNROLLED(e, WIDTH) {
             if constexpr (!ZEROS) {
                 x[e] *= this->common_at(a.common.inverse, r + e);
                 if (a.rules.counted && r + e < a.rank)
@@ -217,8 +205,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
             multiply_all<(MOST > TILE_SIDE)>();
             read_equations(k);
         }
-#pragma unroll
-        for (int i = 0; i < MOST; i++) {
+        EACH_UNROLLED(i, MOST) {
             const bool valid = i < length && (ZEROS || (counts && known >> (first + i) & 1));
             k[i] = valid ? weight * k[i] : 0;
             small = small && fabs(k[i]) < LIMIT;
@@ -236,8 +223,7 @@ template <int COLUMNS, bool ZEROS> struct short_equations : short_window<COLUMNS
             double all[MOST], m = 0;
             __syncwarp();
             read_equations(all);
-#pragma unroll
-            for (int i = 0; i < MOST; i++)
+            EACH_UNROLLED(i, MOST)
                 m += i < length ? all[i] * room.left[first + i] : 0;
             const double rest = u - a.rules.unlisted * m;
             misfit = v * rest * rest - a.rules.unlisted * m * m;

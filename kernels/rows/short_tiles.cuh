@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/rows/row_tiles.cuh"
+#include "numerics/unrolled.cuh"
 
 template <int COLUMNS> struct short_tiles {
     static constexpr int LD = COLUMNS + 1; /* as in the room */
@@ -21,10 +22,8 @@ template <int COLUMNS> struct short_tiles {
                                                      operand<TILES> &x)
     {
         const int lane = static_cast<int>(threadIdx.x), g = lane / 4, t = lane % 4;
-#pragma unroll
-        for (int i = 0; i < TILES; i++)
-#pragma unroll
-            for (int half = 0; half < 2; half++)
+        EACH_UNROLLED(i, TILES)
+            EACH_UNROLLED(half, 2)
                 x[i][half] = rows[(TILE_SIDE * i + g) * LD + component(step, t, half)];
     }
 

@@ -7,6 +7,7 @@
 #include "kernels/rows/row_nonzeros.cuh"
 #include "kernels/rows/row_warp.cuh"
 #include "numerics/vector.cuh"
+#include "numerics/unrolled.cuh"
 
 /* A row that is solved in a window. */
 struct short_row {
@@ -145,8 +146,7 @@ template <int COLUMNS_OF> struct short_window {
     __device__ __forceinline__ static void multiply(double (&x)[WIDTH], const vector<T> &by)
     {
         const T *entry = reinterpret_cast<const T *>(&by);
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++)
+        EACH_UNROLLED(e, WIDTH)
             x[e] *= static_cast<double>(entry[e]);
     }
 
@@ -167,21 +167,17 @@ template <int COLUMNS_OF> struct short_window {
         const uint32_t v = min(lane % VECTORS, static_cast<int>(a.mttkrp.vectors) - 1);
         const int spare = __ffs(static_cast<int>(solved)) - 1; /* read where nothing is needed */
         vector<T> part[GATHERS][LOADS];
-#pragma unroll
-        for (int n = 0; n < GATHERS; n++) {
+        EACH_UNROLLED(n, GATHERS) {
             const mttkrp_gather &gather = a.mttkrp.gather[first + n];
             const uint32_t mine = coordinate_at(gather.field, index, base);
-#pragma unroll
-            for (int k = 0; k < LOADS; k++) {
+            EACH_UNROLLED(k, LOADS) {
                 const int j = from + k * AT_ONCE;
                 const uint32_t i = __shfl_sync(ALL, mine, solved >> j & 1 ? j : spare);
                 part[n][k] = read<T>(gather.rows, i, v);
             }
         }
-#pragma unroll
-        for (int n = 0; n < GATHERS; n++)
-#pragma unroll
-            for (int k = 0; k < LOADS; k++)
+        EACH_UNROLLED(n, GATHERS)
+            EACH_UNROLLED(k, LOADS)
                 multiply<T>(z[k], part[n][k]);
     }
 
@@ -192,16 +188,13 @@ template <int COLUMNS_OF> struct short_window {
         constexpr int AT_ONCE = lanes_of<T>::AT_ONCE, LOADS = VECTORS < 8 ? VECTORS : 8;
         const int r = lane % VECTORS * WIDTH;
         double start[WIDTH];
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++)
+        EACH_UNROLLED(e, WIDTH)
             start[e] = unit_of(r + e);
 #pragma unroll 1
         for (int from = lane / VECTORS; from < WARP; from += LOADS * AT_ONCE) {
             double z[LOADS][WIDTH];
-#pragma unroll
-            for (int k = 0; k < LOADS; k++)
-#pragma unroll
-                for (int e = 0; e < WIDTH; e++)
+            EACH_UNROLLED(k, LOADS)
+                EACH_UNROLLED(e, WIDTH)
                     z[k][e] = start[e];
             if (a.mttkrp.gathers == 2) {
                 multiply_rows<T, 2>(z, 0, from);
@@ -210,10 +203,8 @@ template <int COLUMNS_OF> struct short_window {
                 for (int n = 0; n < a.mttkrp.gathers; n++)
                     multiply_rows<T, 1>(z, n, from);
             }
-#pragma unroll
-            for (int k = 0; k < LOADS; k++)
-#pragma unroll
-                for (int e = 0; e < WIDTH; e++)
+            EACH_UNROLLED(k, LOADS)
+                EACH_UNROLLED(e, WIDTH)
                     shared.z[(from + k * AT_ONCE) * LD + r + e] = z[k][e];
         }
     }
@@ -234,18 +225,15 @@ template <int COLUMNS_OF> struct short_window {
         const uint32_t v = min(lane % VECTORS, static_cast<int>(a.mttkrp.vectors) - 1);
         const int r = lane % VECTORS * WIDTH;
         double now[WIDTH];
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++)
+        EACH_UNROLLED(e, WIDTH)
             now[e] = r + e < static_cast<int>(a.rank) ? __ldg(a.common.now + r + e) : 0;
 #pragma unroll 4
         for (int s = lane / VECTORS; s < rows; s += lanes_of<T>::AT_ONCE) {
             double x[WIDTH];
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
+            EACH_UNROLLED(e, WIDTH)
                 x[e] = now[e];
             multiply<T>(x, read<T>(a.old, shared.row[s].number, v));
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
+            EACH_UNROLLED(e, WIDTH)
                 old[s * LD + r + e] = x[e];
         }
     }
@@ -263,8 +251,7 @@ template <int COLUMNS_OF> struct short_window {
             vector<T> part;
             T *x = reinterpret_cast<T *>(&part);
             entries_of(s, r, entry);
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
+            EACH_UNROLLED(e, WIDTH)
                 x[e] = r + e < a.rank ? static_cast<T>(entry[e]) : 0;
             static_cast<vector<T> *>(
                 a.mttkrp.m)[static_cast<uint64_t>(shared.row[s].number) * a.mttkrp.vectors + v] =
@@ -298,13 +285,11 @@ template <int COLUMNS_OF> struct short_window {
     __device__ __forceinline__ static void sums_of(const short_row &row, const double *weight,
                                                    const double *z, uint32_t r, double (&x)[WIDTH])
     {
-#pragma unroll
-        for (int e = 0; e < WIDTH; e++)
+        EACH_UNROLLED(e, WIDTH)
             x[e] = 0;
 #pragma unroll 2
         for (int i = row.first; i < row.first + row.length; i++)
-#pragma unroll
-            for (int e = 0; e < WIDTH; e++)
+            EACH_UNROLLED(e, WIDTH)
                 x[e] = fma(weight[i], z[i * LD + r + e], x[e]);
     }
 };

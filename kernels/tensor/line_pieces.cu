@@ -1,6 +1,5 @@
 #include "kernels/tensor/line_pieces.h"
 
-#include "numerics/thread_blocks.cuh"
 #include "kernels/tensor/select.cuh"
 
 namespace
@@ -55,46 +54,36 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <typename T>
-void select_bins(const InBins<T> &selection, const uint64_t *begin, cudaStream_t stream)
+cudaError_t select_bins(const InBins<T> &selection, const uint64_t *begin, cudaStream_t stream)
 {
-    select_put<<<thread_blocks(selection.x.nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(
-        selection, begin);
+    return launch_kernel(select_put<InBins<T>>, thread_blocks(selection.x.nnz, SELECT_TILE),
+                         SELECT_THREADS, stream, selection, begin);
 }
 
 } // namespace
 
 cudaError_t line_pieces_bins(const line_pieces_nonzeros *x, uint64_t *count, cudaStream_t stream)
 {
-    cudaError_t code = cudaMemsetAsync(count, 0, LINE_PIECES_BINS * sizeof *count, stream);
-    if (code != cudaSuccess || x->nnz == 0)
-        return code;
-    count_bins<<<thread_blocks(x->nnz, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-        *x, reinterpret_cast<unsigned long long *>(count));
-    return cudaGetLastError();
+    CUDA_TRY(cudaMemsetAsync(count, 0, LINE_PIECES_BINS * sizeof *count, stream));
+    return launch_kernel(count_bins, thread_blocks(x->nnz, THREADS, MOST_THREAD_BLOCKS), THREADS,
+                         stream, *x, reinterpret_cast<unsigned long long *>(count));
 }
 
 cudaError_t line_pieces_count(const line_pieces_nonzeros *x, uint32_t first, uint32_t end,
                               uint64_t *count, cudaStream_t stream)
 {
     const InBins<double> selection = {*x, first, end, nullptr, nullptr};
-    if (x->nnz == 0)
-        return cudaSuccess;
-    select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(selection,
-                                                                                    count);
-    return cudaGetLastError();
+    return launch_kernel(select_count<InBins<double>>, thread_blocks(x->nnz, SELECT_TILE),
+                         SELECT_THREADS, stream, selection, count);
 }
 
 cudaError_t line_pieces_select(const line_pieces_nonzeros *x, uint32_t first, uint32_t end,
                                const uint64_t *begin, uint64_t *line, void *value, int value_size,
                                cudaStream_t stream)
 {
-    if (x->nnz == 0)
-        return cudaSuccess;
     if (value_size == 4)
-        select_bins(InBins<float>{*x, first, end, line, static_cast<float *>(value)}, begin,
-                    stream);
-    else
-        select_bins(InBins<double>{*x, first, end, line, static_cast<double *>(value)}, begin,
-                    stream);
-    return cudaGetLastError();
+        return select_bins(InBins<float>{*x, first, end, line, static_cast<float *>(value)}, begin,
+                           stream);
+    return select_bins(InBins<double>{*x, first, end, line, static_cast<double *>(value)}, begin,
+                       stream);
 }

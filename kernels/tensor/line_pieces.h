@@ -5,10 +5,9 @@
 
 #include "numerics/bit_move.h"
 #include "kernels/tensor/select.h"
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 #define LINE_PIECES_BINS 4096 /* of lines */
 
@@ -35,6 +34,4 @@ cudaError_t line_pieces_select(const struct line_pieces_nonzeros *x, uint32_t fi
                                const uint64_t *begin, uint64_t *line, void *value, int value_size,
                                cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

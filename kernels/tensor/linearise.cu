@@ -1,8 +1,7 @@
 #include "kernels/tensor/linearise.h"
+#include "numerics/unrolled.cuh"
 
 #include <algorithm>
-
-#include "numerics/thread_blocks.cuh"
 
 namespace
 {
@@ -55,19 +54,16 @@ __global__ void move_words(const uint64_t *in, uint64_t *result, uint64_t n,
     const uint64_t tile = THREADS * ITEMS;
     for (uint64_t base = blockIdx.x * tile + threadIdx.x; base < n; base += gridDim.x * tile) {
         uint64_t from[ITEMS], word[ITEMS];
-#pragma unroll
-        for (int k = 0; k < ITEMS; k++) {
+        EACH_UNROLLED(k, ITEMS) {
             uint64_t i = base + k * THREADS;
             from[k] = i < n ? in[i] : 0;
             word[k] = 0;
         }
         for (int m = 0; m < moves.count; m++) {
-#pragma unroll
-            for (int k = 0; k < ITEMS; k++)
+            EACH_UNROLLED(k, ITEMS)
                 word[k] |= bit_move_apply(moves.move[m], from[k]);
         }
-#pragma unroll
-        for (int k = 0; k < ITEMS; k++) {
+        EACH_UNROLLED(k, ITEMS) {
             uint64_t i = base + k * THREADS;
             if (i < n)
                 result[i] = word[k];
@@ -129,17 +125,20 @@ __global__ void flag_changes(const __grid_constant__ Changes changes, uint8_t *_
     }
 }
 
-/* Calls `launch` with the positions as a type, and returns the launch's error. */
+/* Calls `launch` with the positions as a type, and returns what it returns. */
 template <typename Launch>
 cudaError_t with_positions(const void *position, int position_size, Launch launch)
 {
     if (position_size == 4)
-        launch(static_cast<const uint32_t *>(position));
-    else if (position_size == 8)
-        launch(static_cast<const uint64_t *>(position));
-    else
-        launch(Itself());
-    return cudaGetLastError();
+        return launch(static_cast<const uint32_t *>(position));
+    if (position_size == 8)
+        return launch(static_cast<const uint64_t *>(position));
+    return launch(Itself());
+}
+
+unsigned grid(uint64_t n)
+{
+    return thread_blocks(n, THREADS, MOST_THREAD_BLOCKS);
 }
 
 template <typename In, typename Out>
@@ -147,8 +146,8 @@ cudaError_t launch_gather(const void *in, const void *position, int position_siz
                           uint64_t n, cudaStream_t stream)
 {
     return with_positions(position, position_size, [&](auto positions) {
-        gather<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-            static_cast<const In *>(in), positions, static_cast<Out *>(result), n);
+        return launch_kernel(gather<In, Out, decltype(positions)>, grid(n), THREADS, stream,
+                             static_cast<const In *>(in), positions, static_cast<Out *>(result), n);
     });
 }
 
@@ -156,12 +155,9 @@ template <typename Changes>
 cudaError_t launch_flags(const Changes &changes, uint8_t *flag, uint64_t *count, uint64_t n,
                          cudaStream_t stream)
 {
-    cudaError_t zeroed = cudaMemsetAsync(count, 0, sizeof *count, stream);
-    if (zeroed != cudaSuccess || n == 0)
-        return zeroed;
-    flag_changes<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-        changes, flag, reinterpret_cast<unsigned long long *>(count), n);
-    return cudaGetLastError();
+    CUDA_TRY(cudaMemsetAsync(count, 0, sizeof *count, stream));
+    return launch_kernel(flag_changes<Changes>, grid(n), THREADS, stream, changes, flag,
+                         reinterpret_cast<unsigned long long *>(count), n);
 }
 
 } // namespace
@@ -169,48 +165,36 @@ cudaError_t launch_flags(const Changes &changes, uint8_t *flag, uint64_t *count,
 cudaError_t linearise_words(const uint64_t *in, uint64_t *result, uint64_t n,
                             const struct bit_moves *moves, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    move_words<<<thread_blocks(n, THREADS * ITEMS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-        in, result, n, *moves);
-    return cudaGetLastError();
+    return launch_kernel(move_words, thread_blocks(n, THREADS * ITEMS, MOST_THREAD_BLOCKS), THREADS,
+                         stream, in, result, n, *moves);
 }
 
 cudaError_t linearise_gather_words(const struct linearise_coordinates *x, const void *position,
                                    int position_size, uint64_t *result, uint64_t n,
                                    const struct bit_moves *moves, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
     return with_positions(position, position_size, [&](auto positions) {
-        gather_words<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-            *x, positions, result, n, *moves);
+        return launch_kernel(gather_words<decltype(positions)>, grid(n), THREADS, stream, *x,
+                             positions, result, n, *moves);
     });
 }
 
 cudaError_t linearise_positions(void *position, int position_size, uint64_t n, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
     if (position_size == 4)
-        count_up<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-            static_cast<uint32_t *>(position), n);
-    else
-        count_up<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(
-            static_cast<uint64_t *>(position), n);
-    return cudaGetLastError();
+        return launch_kernel(count_up<uint32_t>, grid(n), THREADS, stream,
+                             static_cast<uint32_t *>(position), n);
+    return launch_kernel(count_up<uint64_t>, grid(n), THREADS, stream,
+                         static_cast<uint64_t *>(position), n);
 }
 
 cudaError_t linearise_gather(const void *in, int in_size, const void *position, int position_size,
                              void *result, int out_size, uint64_t n, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    if (in_size == 8 && out_size == 4)
-        return launch_gather<double, float>(in, position, position_size, result, n, stream);
-    if (in_size == 8)
-        return launch_gather<uint64_t, uint64_t>(in, position, position_size, result, n, stream);
-    return launch_gather<uint32_t, uint32_t>(in, position, position_size, result, n, stream);
+    const auto launch = in_size == 8 && out_size == 4 ? launch_gather<double, float>
+                        : in_size == 8                ? launch_gather<uint64_t, uint64_t>
+                                                      : launch_gather<uint32_t, uint32_t>;
+    return launch(in, position, position_size, result, n, stream);
 }
 
 cudaError_t linearise_flag_lines(const uint64_t *line, int cut, uint8_t *flag, uint64_t *count,
@@ -225,10 +209,8 @@ cudaError_t linearise_flag_coordinates(const struct linearise_coordinates *x, co
 {
     Above masks = {};
     std::copy(above, above + x->order, masks.mask);
-    cudaError_t code = cudaSuccess;
-    with_positions(position, position_size, [&](auto positions) {
-        code = launch_flags(CoordinatesChange<decltype(positions)>{*x, masks, positions}, flag,
+    return with_positions(position, position_size, [&](auto positions) {
+        return launch_flags(CoordinatesChange<decltype(positions)>{*x, masks, positions}, flag,
                             count, n, stream);
     });
-    return code;
 }

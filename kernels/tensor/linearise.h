@@ -4,15 +4,10 @@
  * ignored, and position i is i. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
 #include "numerics/bit_move.h"
-#include "numerics/max_order.h"
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Coordinates of nonzeros. */
 struct linearise_coordinates {
@@ -47,6 +42,4 @@ cudaError_t linearise_flag_coordinates(const struct linearise_coordinates *x, co
                                        const void *position, int position_size, uint8_t *flag,
                                        uint64_t *count, uint64_t n, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -1,6 +1,5 @@
 #include "kernels/tensor/part.h"
 
-#include "numerics/thread_blocks.cuh"
 #include "kernels/tensor/select.cuh"
 
 namespace
@@ -59,38 +58,28 @@ __global__ void renumber(uint32_t *__restrict__ index, uint64_t n,
 
 cudaError_t part_count(const part_nonzeros *x, uint64_t *count, cudaStream_t stream)
 {
-    if (x->nnz == 0)
-        return cudaSuccess;
-    select_count<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(
-        InPart{*x, {}, nullptr}, count);
-    return cudaGetLastError();
+    return launch_kernel(select_count<InPart>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
+                         stream, InPart{*x, {}, nullptr}, count);
 }
 
 cudaError_t part_select(const part_nonzeros *x, const uint64_t *begin, uint32_t *const *coordinate,
                         double *value, cudaStream_t stream)
 {
     InPart selection = {*x, {}, value};
-    if (x->nnz == 0)
-        return cudaSuccess;
     for (int n = 0; n < x->layout.order; n++)
         selection.coordinate[n] = coordinate[n];
-    select_put<<<thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS, 0, stream>>>(selection, begin);
-    return cudaGetLastError();
+    return launch_kernel(select_put<InPart>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
+                         stream, selection, begin);
 }
 
 cudaError_t part_touch(const uint32_t *index, uint64_t n, uint8_t *touched, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    mark<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(index, n, touched);
-    return cudaGetLastError();
+    return launch_kernel(mark, thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, stream,
+                         index, n, touched);
 }
 
 cudaError_t part_renumber(uint32_t *index, uint64_t n, const uint32_t *place, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    renumber<<<thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, 0, stream>>>(index, n,
-                                                                                    place);
-    return cudaGetLastError();
+    return launch_kernel(renumber, thread_blocks(n, THREADS, MOST_THREAD_BLOCKS), THREADS, stream,
+                         index, n, place);
 }

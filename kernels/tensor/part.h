@@ -3,15 +3,11 @@
  * error; the numbers of nonzeros may be 0. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
-
+#include "numerics/launchers.h"
 #include "numerics/packed_group.h"
 #include "kernels/tensor/select.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Nonzeros of the whole tensor, and the ranges of rows of the part. */
 struct part_nonzeros {
@@ -36,6 +32,4 @@ cudaError_t part_touch(const uint32_t *index, uint64_t n, uint8_t *touched, cuda
 /* index[i] = place[index[i]] for each i (n). */
 cudaError_t part_renumber(uint32_t *index, uint64_t n, const uint32_t *place, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

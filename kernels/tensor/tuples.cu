@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "numerics/fiber_sample.h"
-#include "numerics/thread_blocks.cuh"
 
 namespace
 {
@@ -186,69 +185,49 @@ __global__ void set_ones(double *value, uint64_t n)
 
 } // namespace
 
-extern "C" cudaError_t tuples_count(const tuples_nonzeros *x, const tuples_map *map,
-                                    tuples_sample sample, uint64_t n, uint64_t *bits, uint32_t *sum,
-                                    cudaStream_t stream)
+cudaError_t tuples_count(const tuples_nonzeros *x, const tuples_map *map, tuples_sample sample,
+                         uint64_t n, uint64_t *bits, uint32_t *sum, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    count<<<grid(n), THREADS, 0, stream>>>(*x, *map, sample, n, bits, sum);
-    return cudaGetLastError();
+    return launch_kernel(count, grid(n), THREADS, stream, *x, *map, sample, n, bits, sum);
 }
 
-extern "C" cudaError_t tuples_count_parts(const tuples_nonzeros *x, const tuples_parts *parts,
-                                          int skipped, uint64_t n, uint64_t *bits, uint32_t *sum,
-                                          cudaStream_t stream)
+cudaError_t tuples_count_parts(const tuples_nonzeros *x, const tuples_parts *parts, int skipped,
+                               uint64_t n, uint64_t *bits, uint32_t *sum, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
     const dim3 blocks(grid(n), unsigned(parts->kinds));
-    count_parts<<<blocks, THREADS, 0, stream>>>(*x, *parts, skipped, n, bits, sum);
-    return cudaGetLastError();
+    return launch_kernel(count_parts, blocks, THREADS, stream, *x, *parts, skipped, n, bits, sum);
 }
 
-extern "C" cudaError_t tuples_count_drawn(const tuples_nonzeros *x, int mode, uint32_t first,
-                                          uint32_t last, uint64_t n, uint64_t *bits, uint32_t *sum,
-                                          cudaStream_t stream)
+cudaError_t tuples_count_drawn(const tuples_nonzeros *x, int mode, uint32_t first, uint32_t last,
+                               uint64_t n, uint64_t *bits, uint32_t *sum, cudaStream_t stream)
 {
     if (n == 0 || last <= first)
         return cudaSuccess;
-    count_drawn<<<grid(last - first), THREADS, 0, stream>>>(*x, mode, first, last, n, bits, sum);
-    return cudaGetLastError();
+    return launch_kernel(count_drawn, grid(last - first), THREADS, stream, *x, mode, first, last, n,
+                         bits, sum);
 }
 
-extern "C" cudaError_t tuples_mark(const tuples_nonzeros *x, const tuples_map *map, uint64_t n,
-                                   cudaStream_t stream)
+cudaError_t tuples_mark(const tuples_nonzeros *x, const tuples_map *map, uint64_t n,
+                        cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    mark<<<grid(n), THREADS, 0, stream>>>(*x, *map, n);
-    return cudaGetLastError();
+    return launch_kernel(mark, grid(n), THREADS, stream, *x, *map, n);
 }
 
-extern "C" cudaError_t tuples_reduce(const tuples_nonzeros *x, const tuples_map *map, int maps,
-                                     const tuples_target *to, uint64_t n, cudaStream_t stream)
+cudaError_t tuples_reduce(const tuples_nonzeros *x, const tuples_map *map, int maps,
+                          const tuples_target *to, uint64_t n, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
     Maps all = {};
     all.count = maps;
     std::copy(map, map + maps, all.map);
-    reduce<<<grid(n), THREADS, 0, stream>>>(*x, all, *to, n);
-    return cudaGetLastError();
+    return launch_kernel(reduce, grid(n), THREADS, stream, *x, all, *to, n);
 }
 
-extern "C" cudaError_t tuples_list(const tuples_map *map, const tuples_target *to,
-                                   cudaStream_t stream)
+cudaError_t tuples_list(const tuples_map *map, const tuples_target *to, cudaStream_t stream)
 {
-    list<<<grid(map->words), THREADS, 0, stream>>>(*map, *to);
-    return cudaGetLastError();
+    return launch_kernel(list, grid(map->words), THREADS, stream, *map, *to);
 }
 
-extern "C" cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t stream)
+cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    set_ones<<<grid(n), THREADS, 0, stream>>>(value, n);
-    return cudaGetLastError();
+    return launch_kernel(set_ones, grid(n), THREADS, stream, value, n);
 }

@@ -4,14 +4,9 @@
  * are asynchronous and return the launch's error. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "numerics/launchers.h"
 
-#include "numerics/max_order.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Coordinates of nonzeros: fields of a line, or an array for each mode. */
 struct tuples_nonzeros {
@@ -89,6 +84,4 @@ cudaError_t tuples_list(const struct tuples_map *map, const struct tuples_target
 /* value[i] (n) = 1. */
 cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -1,7 +1,5 @@
 #include "kernels/tensor/widen.h"
 
-#include "numerics/thread_blocks.cuh"
-
 namespace
 {
 
@@ -31,8 +29,9 @@ __global__ void join_lines(const unsigned char *__restrict__ narrow, uint64_t *_
 }
 
 template <typename In>
-__global__ void widen(const In *__restrict__ in, double *__restrict__ result, uint64_t n)
+__global__ void widen(const void *__restrict__ narrow, double *__restrict__ result, uint64_t n)
 {
+    const In *in = static_cast<const In *>(narrow);
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
     for (uint64_t i = uint64_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += stride)
         result[i] = in[i];
@@ -40,32 +39,20 @@ __global__ void widen(const In *__restrict__ in, double *__restrict__ result, ui
 
 } // namespace
 
-extern "C" cudaError_t widen_lines(const void *narrow, int bytes, uint64_t *line, uint64_t n,
-                                   cudaStream_t stream)
+cudaError_t widen_lines(const void *narrow, int bytes, uint64_t *line, uint64_t n,
+                        cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    auto from = static_cast<const unsigned char *>(narrow);
-    if (bytes == 4)
-        join_lines<4><<<grid(n), THREADS, 0, stream>>>(from, line, n);
-    else if (bytes == 5)
-        join_lines<5><<<grid(n), THREADS, 0, stream>>>(from, line, n);
-    else if (bytes == 6)
-        join_lines<6><<<grid(n), THREADS, 0, stream>>>(from, line, n);
-    else
-        join_lines<7><<<grid(n), THREADS, 0, stream>>>(from, line, n);
-    return cudaGetLastError();
+    const auto kernel = bytes == 4   ? join_lines<4>
+                        : bytes == 5 ? join_lines<5>
+                        : bytes == 6 ? join_lines<6>
+                                     : join_lines<7>;
+    return launch_kernel(kernel, grid(n), THREADS, stream,
+                         static_cast<const unsigned char *>(narrow), line, n);
 }
 
-extern "C" cudaError_t widen_values(const void *narrow, int bytes, double *value, uint64_t n,
-                                    cudaStream_t stream)
+cudaError_t widen_values(const void *narrow, int bytes, double *value, uint64_t n,
+                         cudaStream_t stream)
 {
-    if (n == 0)
-        return cudaSuccess;
-    if (bytes == 1)
-        widen<<<grid(n), THREADS, 0, stream>>>(static_cast<const unsigned char *>(narrow), value,
-                                               n);
-    else
-        widen<<<grid(n), THREADS, 0, stream>>>(static_cast<const float *>(narrow), value, n);
-    return cudaGetLastError();
+    const auto kernel = bytes == 1 ? widen<unsigned char> : widen<float>;
+    return launch_kernel(kernel, grid(n), THREADS, stream, narrow, value, n);
 }

@@ -2,12 +2,9 @@
  * asynchronous; the launch's error is returned. */
 #pragma once
 
-#include <cuda_runtime.h>
-#include <stdint.h>
+#include "numerics/launchers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LAUNCHERS_BEGIN
 
 /* Lines of 4 to 7 bytes come in pieces of this many lines: the low 32 bits of each line of a
  * piece; then, from 6 bytes on, 16 bits of each; then, if the number of bytes is odd, the highest
@@ -22,6 +19,4 @@ cudaError_t widen_lines(const void *narrow, int bytes, uint64_t *line, uint64_t 
 cudaError_t widen_values(const void *narrow, int bytes, double *value, uint64_t n,
                          cudaStream_t stream);
 
-#ifdef __cplusplus
-}
-#endif
+LAUNCHERS_END

@@ -8,7 +8,7 @@
 #include "backend/cuda/runtime/device_info.h"
 #include "base/memory.h"
 #include "kernels/dense/dense_random.h"
-#include "kernels/dense/dense_widen.h"
+#include "kernels/dense/dense_sums.h"
 #include "problem/initial_guess.h"
 
 void device_state_set_precision(struct device_state *s, enum precision precision)

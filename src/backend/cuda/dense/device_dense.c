@@ -351,9 +351,8 @@ enum status device_dense_open(struct device_dense **opened, const struct device_
     if (d->wide)
         TRY_OR(failed, wide_open(&d->by_blas, rank, ld, precision, place->pass, error));
     else
-        TRY_OR(failed,
-               cuda_status(dense_apply_blocks(place->device, ld, precision, &d->solve_blocks),
-                           "the solve's kernel", error));
+        TRY_OR(failed, cuda_status(dense_apply_blocks(ld, precision, &d->solve_blocks),
+                                   "the solve's kernel", error));
     const uint64_t of_inner = d->inner_blocks * rank;
     const uint64_t of_solve = d->wide ? 0 : d->solve_blocks * dense_apply_partial(ld);
     const uint64_t partials = of_inner > of_solve ? of_inner : of_solve;
@@ -578,9 +577,8 @@ enum status device_dense_open_extrapolate(struct device_dense *d, struct error *
 {
     if (d->wide)
         return STATUS_OK;
-    TRY(cuda_status(
-        dense_extrapolate_blocks(d->place.device, d->ld, d->precision, &d->extrapolate_blocks),
-        extrapolating, error));
+    TRY(cuda_status(dense_extrapolate_blocks(d->ld, d->precision, &d->extrapolate_blocks),
+                    extrapolating, error));
     const uint64_t most = d->extrapolate_blocks > MAX_ORDER ? d->extrapolate_blocks : MAX_ORDER;
     return device_array_into(&d->extrapolate_partial, most * dense_apply_partial(d->ld),
                              sizeof *d->extrapolate_partial, error);
