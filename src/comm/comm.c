@@ -8,6 +8,8 @@
 #include "base/least.h"
 #include "base/memory.h"
 
+#define COUNTS (UINT64_C(1) << 18) /* that are summed at a time */
+
 /* Books the seconds since `start`; returns `status`. */
 static enum status book(struct comm *c, double start, enum status status)
 {
@@ -62,6 +64,25 @@ enum status comm_allreduce_sum(struct comm *c, double *x, uint64_t count, struct
         c->even[k] = even_cut(count, k, c->size);
     TRY(comm_reduce_scatter(c, x, &rows, error));
     return comm_allgatherv(c, x, c->even, sizeof *x, error);
+}
+
+enum status comm_allreduce_counts(struct comm *c, uint64_t *x, uint64_t count, struct error *error)
+{
+    double *sum = memory_array(least_of(count, COUNTS), sizeof *sum, error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    for (uint64_t first = 0; first < count; first += COUNTS) {
+        const uint64_t length = least_of(count - first, COUNTS);
+#pragma omp parallel for schedule(static) if (length > 4096)
+        for (uint64_t i = 0; i < length; i++)
+            sum[i] = (double)x[first + i];
+        TRY_OR(done, comm_allreduce_sum(c, sum, length, error));
+#pragma omp parallel for schedule(static) if (length > 4096)
+        for (uint64_t i = 0; i < length; i++)
+            x[first + i] = (uint64_t)sum[i];
+    }
+done:
+    memory_free(sum);
+    return error->status;
 }
 
 enum status comm_alltoall(struct comm *c, const uint64_t *send, uint64_t *receive,
@@ -162,7 +183,5 @@ enum status comm_create_arrays(struct comm *c, struct error *error)
 
 void comm_free_arrays(struct comm *c)
 {
-    memory_free(c->sent);
-    memory_free(c->received);
-    memory_free(c->even);
+    memory_free(c->sent, c->received, c->even);
 }

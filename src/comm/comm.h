@@ -73,6 +73,10 @@ enum status comm_threads(struct comm **comm, int size, struct error *error);
  * rank. STATUS_MEMORY. */
 enum status comm_allreduce_sum(struct comm *c, double *x, uint64_t count, struct error *error);
 
+/* The same of whole numbers, which must stay below 2^53. All ranks return the failure of one that
+ * calls this with a failure in *error, as comm_allreduce_error. */
+enum status comm_allreduce_counts(struct comm *c, uint64_t *x, uint64_t count, struct error *error);
+
 /* *value = the largest of all ranks' values: how ranks agree on a status, a stop or a signal. */
 enum status comm_allreduce_max(struct comm *c, int *value, struct error *error);
 

@@ -62,8 +62,7 @@ static void free_hub(struct hub *hub)
     while (hub->teams) {
         struct team *next = hub->teams->next;
         pthread_cond_destroy(&hub->teams->changed);
-        memory_free(hub->teams->array);
-        memory_free(hub->teams);
+        memory_free(hub->teams->array, hub->teams);
         hub->teams = next;
     }
     pthread_mutex_destroy(&hub->lock);
@@ -371,7 +370,6 @@ enum status comm_run_team(int size, comm_work *work, void *context, struct error
             *error = *own;
     }
 done:
-    memory_free(comm);
-    memory_free(member);
+    memory_free(comm, member);
     return error->status;
 }

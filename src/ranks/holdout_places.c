@@ -88,8 +88,7 @@ static enum status find_entries(struct holdout_places *p, const struct coo *x,
     p->at = all;
     if (error->status == STATUS_OK)
         qsort_r(p->at, p->count, (size_t)order * sizeof *p->at, compare_coordinates, &order);
-    memory_free(mine);
-    memory_free(chosen);
+    memory_free(mine, chosen);
     return error->status;
 }
 
@@ -173,8 +172,7 @@ static enum status find_known(struct holdout_places *p, int n, const struct coo 
     p->known[n] = all;
     if (error->status == STATUS_OK)
         qsort(p->known[n], p->knowns[n], sizeof *p->known[n], compare_numbers);
-    memory_free(mine);
-    memory_free(f.slot);
+    memory_free(mine, f.slot);
     return error->status;
 }
 
@@ -194,10 +192,8 @@ enum status holdout_places_find(struct holdout_places *p, const struct coo *x,
 void holdout_places_free(struct holdout_places *p)
 {
     memory_free(p->at);
-    for (int n = 0; n < MAX_ORDER; n++) {
-        memory_free(p->fiber[n]);
-        memory_free(p->known[n]);
-    }
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(p->fiber[n], p->known[n]);
     *p = (struct holdout_places){0};
 }
 
@@ -277,7 +273,6 @@ enum status holdout_places_score(struct place_scores *s, const struct holdout_pl
         s->reciprocal[n] /= (double)p->count;
         s->hits[n] /= (double)p->count;
     }
-    memory_free(place);
-    memory_free(product);
+    memory_free(place, product);
     return error->status;
 }

@@ -115,16 +115,6 @@ static enum status offer(struct unlisted_sample *s, const struct rank_tensor *t,
     return STATUS_OK;
 }
 
-static enum status sum_over_ranks(struct rank_tensor *t, uint64_t mine, uint64_t *all,
-                                  struct error *error)
-{
-    double sum = (double)mine; /* exact: below 2^53 */
-    TRY(comm_allreduce_error(t->comm, error));
-    TRY(comm_allreduce_sum(t->comm, &sum, 1, error));
-    *all = (uint64_t)sum;
-    return STATUS_OK;
-}
-
 /* Draws until as many are not listed as are held out, and appends these as unknown entries. The
  * ranks draw the same coordinates, and each keeps those of its part. */
 static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
@@ -150,7 +140,8 @@ static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
                 mine += !s.listed[i];
         }
         drawn = last;
-        TRY_OR(done, sum_over_ranks(t, mine, &set->all_unlisted, error));
+        set->all_unlisted = mine;
+        TRY_OR(done, comm_allreduce_counts(t->comm, &set->all_unlisted, 1, error));
     }
     TRY_OR(done, coo_resize(x, at + mine, error));
     for (uint64_t i = 0; i < s.x.nnz; i++) {
@@ -162,8 +153,7 @@ static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
     }
 done:
     coo_free(&s.x);
-    memory_free(s.listed);
-    memory_free(s.slot);
+    memory_free(s.listed, s.slot);
     return comm_allreduce_error(t->comm, error);
 }
 
@@ -203,7 +193,8 @@ enum status holdout_set_take(struct rank_tensor *t, const struct holdout *h, boo
         if (error->status == STATUS_OK)
             choose_listed(&place, t, h, error);
     }
-    TRY_OR(done, sum_over_ranks(t, set->listed, &set->all_listed, error));
+    set->all_listed = set->listed;
+    TRY_OR(done, comm_allreduce_counts(t->comm, &set->all_listed, 1, error));
     const uint64_t known = t->nnz - t->listed.unknown;
     if (set->all_listed == 0)
         error_set(error, STATUS_INPUT,

@@ -37,9 +37,7 @@ enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
 
 void model_rows_close(struct model_rows *m)
 {
-    memory_free(m->outgoing);
-    memory_free(m->incoming);
-    memory_free(m->count);
+    memory_free(m->outgoing, m->incoming, m->count);
     *m = (struct model_rows){0};
 }
 

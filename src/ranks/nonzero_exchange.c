@@ -194,13 +194,7 @@ static enum status exchange_by(struct share *s, const struct nonzero_receivers *
             x->index[n][i] -= first;
     }
 done:
-    memory_free(e.filled);
-    memory_free(e.send_count);
-    memory_free(e.receive_count);
-    memory_free(e.next);
-    memory_free(e.receiver);
-    memory_free(e.place);
-    memory_free(e.send);
+    memory_free(e.filled, e.send_count, e.receive_count, e.next, e.receiver, e.place, e.send);
     if (error->status != STATUS_OK)
         coo_free(x);
     return error->status;

@@ -5,30 +5,9 @@
 #include "base/memory.h"
 #include "plan/process_grid.h"
 
-#define SAMPLE UINT64_C(200000)    /* nonzeros of the sample, about                            */
-#define CHUNK  ((uint64_t)1 << 18) /* rows whose counts are summed at a time                   */
+#define SAMPLE UINT64_C(200000) /* nonzeros of the sample, about                            */
 #define COUNTED                                                                                    \
     (UINT64_C(1) << 28) /* nonzeros of all ranks that are counted: enough for even cuts */
-
-/* Counts are whole numbers below 2^53, so that sums of doubles are exact. */
-enum status rank_census_sum(struct comm *c, uint64_t *count, uint64_t rows, struct error *error)
-{
-    double *chunk = memory_array(CHUNK, sizeof *chunk, error);
-    TRY_OR(done, comm_allreduce_error(c, error));
-    for (uint64_t first = 0; first < rows; first += CHUNK) {
-        uint64_t length = rows - first < CHUNK ? rows - first : CHUNK;
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < length; i++)
-            chunk[i] = (double)count[first + i];
-        TRY_OR(done, comm_allreduce_sum(c, chunk, length, error));
-#pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < length; i++)
-            count[first + i] = (uint64_t)chunk[i];
-    }
-done:
-    memory_free(chunk);
-    return error->status;
-}
 
 /* *sample, of this rank, becomes the samples of all ranks, in their order. */
 static enum status gather_sample(struct comm *c, struct coo *sample, struct error *error)
@@ -60,7 +39,7 @@ enum status rank_census(struct share *s, struct comm *c, struct coo_census *cens
                       coo_census_stride(s->total, COUNTED), census, error);
     TRY_OR(done, comm_allreduce_error(c, error));
     for (int n = 0; n < s->shape.order; n++)
-        TRY_OR(done, rank_census_sum(c, census->count[n], s->shape.dims[n], error));
+        TRY_OR(done, comm_allreduce_counts(c, census->count[n], s->shape.dims[n], error));
     gather_sample(c, &census->sample, error);
 done:
     if (error->status != STATUS_OK)

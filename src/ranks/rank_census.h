@@ -11,7 +11,3 @@
  * see. STATUS_MEMORY. */
 enum status rank_census(struct share *s, struct comm *c, struct coo_census *census,
                         struct error *error);
-
-/* count (rows) = the sums over all ranks, which call this together, each with the status that it
- * has. STATUS_MEMORY, and failures of other ranks, which all see. */
-enum status rank_census_sum(struct comm *c, uint64_t *count, uint64_t rows, struct error *error);

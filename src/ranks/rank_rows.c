@@ -202,8 +202,7 @@ static enum status divide_rows_of(struct rank_rows *r, int n, struct coo *x, str
     rank_rows_places(r, n, place);
     renumber(x->index[n], x->nnz, place);
 done:
-    memory_free(place);
-    memory_free(touched);
+    memory_free(place, touched);
     return error->status;
 }
 
@@ -254,7 +253,7 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all
 #pragma omp parallel for schedule(static) if (rows > CONTENDED)
     for (uint64_t i = 0; i < (count ? x->nnz : 0); i++)
         __atomic_fetch_add(&count[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
-    TRY_OR(done, rank_census_sum(r->all, count, rows, error));
+    TRY_OR(done, comm_allreduce_counts(r->all, count, rows, error));
     TRY_OR(done, row_deal_make(&deal, count, rows, r->all->size, all_common, error));
     TRY_OR(done, take_deal(r, n, &deal, error));
     renumber(x->index[n], x->nnz, deal.place + first);
@@ -295,8 +294,7 @@ void rank_rows_close(struct rank_rows *r)
     for (int n = 0; n < MAX_ORDER; n++) {
         if (r->mode[n].peers != r->all)
             comm_finalize(r->mode[n].peers);
-        memory_free(r->mode[n].stripe_first);
-        memory_free(r->mode[n].row);
+        memory_free(r->mode[n].stripe_first, r->mode[n].row);
     }
     *r = (struct rank_rows){0};
 }

@@ -99,14 +99,11 @@ static enum status clean(struct rank_tensor *t, const struct rank_request *reque
     struct coo_cleaning own;
     double start = clock_now();
     tensor_clean(&t->input.x, request->path, request->tns, t->part.first, &own, error);
-    TRY(comm_allreduce_error(t->comm, error));
     const struct coo_listed listed = coo_count_listed(&t->input.x);
-    double sum[] = {(double)own.zeros, (double)own.duplicates, (double)listed.unknown,
-                    (double)listed.zeros}; /* exact: below 2^53 */
-    TRY(comm_allreduce_sum(t->comm, sum, 4, error));
-    *all = (struct coo_cleaning){.zeros = (uint64_t)sum[0], .duplicates = (uint64_t)sum[1]};
-    t->listed = (struct coo_listed){
-        .unknown = (uint64_t)sum[2], .zeros = (uint64_t)sum[3], .dropped = all->zeros};
+    uint64_t sum[] = {own.zeros, own.duplicates, listed.unknown, listed.zeros};
+    TRY(comm_allreduce_counts(t->comm, sum, 4, error));
+    *all = (struct coo_cleaning){.zeros = sum[0], .duplicates = sum[1]};
+    t->listed = (struct coo_listed){.unknown = sum[2], .zeros = sum[3], .dropped = all->zeros};
     t->input.clean_seconds = clock_now() - start;
     return STATUS_OK;
 }

@@ -1,5 +1,7 @@
 #include "ranks/replicate_tensor.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 /* The part of a division that each slice of this rank is in, by its index here; the caller frees
@@ -23,7 +25,7 @@ enum status replicate_tensor_count(const struct rank_tensor *t, const struct sli
 {
     const struct coo *x = &t->input.x;
     const uint32_t *slice = x->index[s->mode - 1];
-    double sum[MOST_REPLICATES] = {0}; /* exact: below 2^53 */
+    memset(nonzeros, 0, MOST_REPLICATES * sizeof *nonzeros);
     for (int d = 0; d < s->divisions; d++) {
         uint8_t *part = find_parts(t, s, d, error);
         uint64_t count[MOST_REPLICATES] = {0};
@@ -31,14 +33,10 @@ enum status replicate_tensor_count(const struct rank_tensor *t, const struct sli
         for (uint64_t i = 0; i < (part ? x->nnz : 0); i++)
             count[part[slice[i]]] += !isnan(x->value[i]) && x->value[i] != 0;
         for (int k = 0; k < s->parts; k++)
-            sum[d * s->parts + k] = (double)count[k];
+            nonzeros[d * s->parts + k] = count[k];
         memory_free(part);
     }
-    TRY(comm_allreduce_error(t->comm, error));
-    TRY(comm_allreduce_sum(t->comm, sum, (size_t)slice_parts_replicates(s), error));
-    for (int k = 0; k < slice_parts_replicates(s); k++)
-        nonzeros[k] = (uint64_t)sum[k];
-    return STATUS_OK;
+    return comm_allreduce_counts(t->comm, nonzeros, (size_t)slice_parts_replicates(s), error);
 }
 
 /* The entries of a replicate that this rank has, in their order. */
@@ -74,12 +72,11 @@ enum status replicate_tensor_take(struct rank_tensor *replicate, const struct ra
                                       .part = t->part,
                                       .rows = t->rows};
     copy_entries(&replicate->input.x, t, s, number, error);
-    TRY(comm_allreduce_error(t->comm, error));
     const struct coo_listed here = coo_count_listed(&replicate->input.x);
-    double sum[] = {(double)replicate->input.x.nnz, (double)here.unknown, (double)here.zeros};
-    TRY(comm_allreduce_sum(t->comm, sum, 3, error));
-    replicate->nnz = (uint64_t)sum[0];
-    replicate->listed = (struct coo_listed){.unknown = (uint64_t)sum[1], .zeros = (uint64_t)sum[2]};
+    uint64_t sum[] = {replicate->input.x.nnz, here.unknown, here.zeros};
+    TRY(comm_allreduce_counts(t->comm, sum, 3, error));
+    replicate->nnz = sum[0];
+    replicate->listed = (struct coo_listed){.unknown = sum[1], .zeros = sum[2]};
     return STATUS_OK;
 }
 

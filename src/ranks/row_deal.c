@@ -166,11 +166,7 @@ enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t ro
     else
         place_rows(&g);
 done:
-    memory_free(g.members);
-    memory_free(g.quota);
-    memory_free(g.turn);
-    memory_free(g.load);
-    memory_free(g.next);
+    memory_free(g.members, g.quota, g.turn, g.load, g.next);
     if (error->status != STATUS_OK)
         row_deal_free(d);
     return error->status;
@@ -178,8 +174,6 @@ done:
 
 void row_deal_free(struct row_deal *d)
 {
-    memory_free(d->rows);
-    memory_free(d->own);
-    memory_free(d->place);
+    memory_free(d->rows, d->own, d->place);
     *d = (struct row_deal){0};
 }

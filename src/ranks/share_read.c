@@ -139,8 +139,7 @@ static enum status deal_pieces(struct share *s, struct comm *c, struct tensor_re
 static enum status end_together(struct share *s, struct comm *c, struct tensor_reader *r,
                                 struct error *error)
 {
-    double sum[] = {(double)s->nnz, (double)r->bytes, (double)r->listed.unknown,
-                    (double)r->listed.zeros}; /* exact: below 2^53 */
+    uint64_t sum[] = {s->nnz, r->bytes, r->listed.unknown, r->listed.zeros};
     uint32_t mine[MAX_ORDER];
     memcpy(mine, r->largest, sizeof mine);
     for (int k = 0; k < c->size; k++) {
@@ -150,10 +149,10 @@ static enum status end_together(struct share *s, struct comm *c, struct tensor_r
         for (int n = 0; n < MAX_ORDER; n++)
             r->largest[n] = its[n] > r->largest[n] ? its[n] : r->largest[n];
     }
-    TRY(comm_allreduce_sum(c, sum, 4, error));
-    s->total = r->entries = (uint64_t)sum[0];
-    r->bytes = (uint64_t)sum[1];
-    r->listed = (struct coo_listed){.unknown = (uint64_t)sum[2], .zeros = (uint64_t)sum[3]};
+    TRY(comm_allreduce_counts(c, sum, 4, error));
+    s->total = r->entries = sum[0];
+    r->bytes = sum[1];
+    r->listed = (struct coo_listed){.unknown = sum[2], .zeros = sum[3]};
     if (c->rank == 0)
         tensor_reader_end(r, error);
     TRY(comm_allreduce_error(c, error));
@@ -198,11 +197,9 @@ enum status share_sample_blco(struct share *s, struct comm *c, const struct blco
     *s = (struct share){0};
     if (blco_sample(&sample, f, begin, end, every, error) == STATUS_OK)
         share_append(s, &sample, error);
-    double total = (double)s->nnz;
-    TRY_OR(done, comm_allreduce_error(c, error));
-    TRY_OR(done, comm_allreduce_sum(c, &total, 1, error));
+    s->total = s->nnz;
+    TRY_OR(done, comm_allreduce_counts(c, &s->total, 1, error));
     share_set_shape(s, &f->shape);
-    s->total = (uint64_t)total;
 done:
     if (error->status != STATUS_OK)
         share_free(s);

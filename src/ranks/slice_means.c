@@ -200,8 +200,7 @@ enum status slice_means_find(struct slice_means *m, struct baseline *baseline,
         k = further;
     }
 done:
-    memory_free(sum);
-    memory_free(left_out);
+    memory_free(sum, left_out);
     return error->status;
 }
 

@@ -315,9 +315,7 @@ static void abort_all(struct comm *c, const struct error *reason)
 
 static void free_member(struct member *m)
 {
-    memory_free(m->request);
-    memory_free(m->buffer);
-    memory_free(m->array);
+    memory_free(m->request, m->buffer, m->array);
     comm_free_arrays(&m->comm);
     memory_free(m);
 }
