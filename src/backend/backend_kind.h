@@ -157,6 +157,46 @@ struct backend_ops {
     const struct event_ops *events; /* on the state; NULL: operations are done when calls return */
 };
 
+/* Declares the operations of a kind: prefix_load, ... */
+#define BACKEND_OPERATIONS(prefix)                                                                 \
+    enum status prefix##_load(void *state, const struct model_source *from, struct error *error);  \
+    enum status prefix##_save(void *state, struct ktensor *k, struct carried *carried,             \
+                              struct error *error);                                                \
+    enum status prefix##_store(void *state, const struct model_form *form, struct ktensor *k,      \
+                               struct error *error);                                               \
+    enum status prefix##_columns(void *state, int mode, const struct model_form *form,             \
+                                 struct column *column, struct error *error);                      \
+    enum status prefix##_mttkrp(void *state, int mode, struct error *error);                       \
+    enum status prefix##_update(void *state, int mode, struct error *error);                       \
+    enum status prefix##_fit(void *state, int mode, const struct momentum *m,                      \
+                             struct backend_fit *fit, struct error *error);                        \
+    enum status prefix##_residual(void *state, struct backend_residual *r, struct error *error);   \
+    enum status prefix##_values(void *state, const struct coo *at, double *value,                  \
+                                struct error *error);                                              \
+    enum status prefix##_components(void *state, double *sum, struct error *error);                \
+    enum status prefix##_hold(void *state, int mode, bool *held, struct error *error);             \
+    enum status prefix##_drop(void *state, struct error *error);                                   \
+    enum status prefix##_extrapolate(void *state, const struct momentum_step *step,                \
+                                     struct error *error);                                         \
+    void prefix##_swap(void *state);                                                               \
+    enum status prefix##_gram(void *state, int mode, double *gram, struct error *error);           \
+    enum status prefix##_weights(void *state, double *lambda, struct error *error);                \
+    enum status prefix##_fetch(void *state, int mode, double *m, struct error *error);             \
+    enum status prefix##_rotate(void *state, int mode, struct error *error);                       \
+    enum status prefix##_widen(void *state, struct error *error);                                  \
+    void prefix##_built(void *state, struct backend_built *built);                                 \
+    void prefix##_close(void *state);
+
+/* The members of struct backend_ops, but for the events. */
+#define BACKEND_OPERATIONS_OF(prefix)                                                              \
+    .load = prefix##_load, .save = prefix##_save, .store = prefix##_store,                         \
+    .columns = prefix##_columns, .mttkrp = prefix##_mttkrp, .update = prefix##_update,             \
+    .fit = prefix##_fit, .residual = prefix##_residual, .values = prefix##_values,                 \
+    .components = prefix##_components, .hold = prefix##_hold, .drop = prefix##_drop,               \
+    .extrapolate = prefix##_extrapolate, .swap = prefix##_swap, .gram = prefix##_gram,             \
+    .weights = prefix##_weights, .fetch = prefix##_fetch, .rotate = prefix##_rotate,               \
+    .widen = prefix##_widen, .built = prefix##_built, .close = prefix##_close
+
 /* What the options ask of every kind's plan: the conflict resolution (rows that have systems of
  * their own need an ordering of each mode), and whether modes may be grouped. */
 enum conflict backend_conflict(const struct backend_options *options);

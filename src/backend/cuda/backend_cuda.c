@@ -107,7 +107,7 @@ static enum status make_request(struct plan_request *request, const struct plan_
                                               : STATUS_OK;
 }
 
-static void close_device(void *state)
+void device_state_close(void *state)
 {
     struct device_state *s = state;
     struct error ignored = {0};
@@ -116,10 +116,8 @@ static void close_device(void *state)
     (void)device_use(s->device, &ignored);
     device_ranks_close(&s->ranks);
     cudaDeviceSynchronize();
-    for (int n = 0; n < s->order; n++) {
-        device_free(s->model.gram[n]);
-        device_free(s->model.norm[n]);
-    }
+    for (int n = 0; n < s->order; n++)
+        device_free(s->model.gram[n], s->model.norm[n]);
     device_momentum_close(&s->momentum);
     device_row_update_close(s);
     device_terms_close(s);
@@ -127,11 +125,7 @@ static void close_device(void *state)
     for (int p = 0; p < 2; p++)
         device_dense_close(s->dense_of[p]);
     device_columns_close(&s->columns);
-    device_free(s->solve.inverse);
-    device_free(s->solve.raw);
-    device_free(s->solve.inner);
-    device_free(s->model.lambda);
-    device_free(s->scalars);
+    device_free(s->solve.inverse, s->solve.raw, s->solve.inner, s->model.lambda, s->scalars);
     device_pinned_free(s->result);
     device_staging_close(&s->staging);
     for (int i = 0; i < OPERATION_EVENTS; i++)
@@ -210,7 +204,7 @@ static enum status open_device(void **state, const struct tensor_source *source,
     return STATUS_OK;
 failed:
     comm_abort(source->ranks->all, error); /* GPUs that wait for this one then end their work */
-    close_device(s);
+    device_state_close(s);
     return error->status;
 }
 
@@ -240,7 +234,7 @@ static enum status time_elapsed(void *queue, int from, int to, double *seconds, 
                        "timing", error);
 }
 
-static void tell_built(void *state, struct backend_built *built)
+void device_state_built(void *state, struct backend_built *built)
 {
     const struct device_state *s = state;
     const struct device_orderings *o = &s->sweep.orderings;
@@ -269,27 +263,7 @@ static enum status measure_rates(const struct shape *shape, const struct backend
 
 static const struct event_ops events = {record_event, time_elapsed};
 
-static const struct backend_ops operations = {.load = device_state_load,
-                                              .save = device_state_save,
-                                              .store = device_state_store,
-                                              .columns = device_state_columns,
-                                              .mttkrp = device_state_mttkrp,
-                                              .update = device_state_update,
-                                              .values = device_state_values,
-                                              .hold = device_state_hold,
-                                              .drop = device_state_drop,
-                                              .fit = device_state_fit,
-                                              .residual = device_state_residual,
-                                              .components = device_state_components,
-                                              .extrapolate = device_state_extrapolate,
-                                              .swap = device_state_swap,
-                                              .gram = device_state_gram,
-                                              .weights = device_state_weights,
-                                              .fetch = device_state_fetch,
-                                              .rotate = device_state_rotate,
-                                              .widen = device_state_widen,
-                                              .built = tell_built,
-                                              .close = close_device,
+static const struct backend_ops operations = {BACKEND_OPERATIONS_OF(device_state),
                                               .events = &events};
 
 const struct backend_kind backend_cuda = {.name = "cuda",

@@ -160,32 +160,8 @@ struct device_state {
     struct device_events events;
 };
 
-/* As in struct backend_ops. */
-enum status device_state_load(void *state, const struct model_source *from, struct error *error);
-enum status device_state_save(void *state, struct ktensor *k, struct carried *carried,
-                              struct error *error);
-enum status device_state_store(void *state, const struct model_form *form, struct ktensor *k,
-                               struct error *error);
-enum status device_state_columns(void *state, int mode, const struct model_form *form,
-                                 struct column *column, struct error *error);
-enum status device_state_fetch(void *state, int mode, double *m, struct error *error);
-enum status device_state_widen(void *state, struct error *error);
-enum status device_state_rotate(void *state, int mode, struct error *error);
-enum status device_state_mttkrp(void *state, int mode, struct error *error);
-enum status device_state_update(void *state, int mode, struct error *error);
-enum status device_state_fit(void *state, int mode, const struct momentum *m,
-                             struct backend_fit *fit, struct error *error);
-enum status device_state_hold(void *state, int mode, bool *held, struct error *error);
-enum status device_state_drop(void *state, struct error *error);
-enum status device_state_components(void *state, double *sum, struct error *error);
-enum status device_state_residual(void *state, struct backend_residual *r, struct error *error);
-enum status device_state_extrapolate(void *state, const struct momentum_step *step,
-                                     struct error *error);
-void device_state_swap(void *state);
-enum status device_state_gram(void *state, int mode, double *gram, struct error *error);
-enum status device_state_weights(void *state, double *lambda, struct error *error);
-enum status device_state_values(void *state, const struct coo *at, double *value,
-                                struct error *error);
+/* On a struct device_state. */
+BACKEND_OPERATIONS(device_state)
 
 /* Where row `row` of an array (rows x ld) of entries in the present precision begins. */
 static inline void *device_state_row(const struct device_state *s, void *array, uint64_t row)

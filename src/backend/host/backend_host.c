@@ -70,13 +70,10 @@ static enum status create_factor(struct host_factor *f, const struct host_model 
 
 static void free_factor(struct host_factor *f)
 {
-    memory_free(f->entries);
-    memory_free(f->gram);
-    memory_free(f->scale);
-    memory_free(f->sum);
+    memory_free(f->entries, f->gram, f->scale, f->sum);
 }
 
-static void close_host(void *state)
+void host_state_close(void *state)
 {
     struct host_state *h = state;
     if (!h)
@@ -85,15 +82,9 @@ static void close_host(void *state)
         free_factor(&h->model.factor[n]);
         free_factor(&h->momentum.previous[n]);
     }
-    memory_free(h->model.lambda);
-    memory_free(h->momentum.lambda);
-    memory_free(h->terms.value);
+    memory_free(h->model.lambda, h->momentum.lambda, h->terms.value);
     host_sweep_close(&h->sweep);
-    memory_free(h->solve.v);
-    memory_free(h->solve.m);
-    memory_free(h->solve.sent);
-    memory_free(h->solve.row);
-    memory_free(h->solve.column);
+    memory_free(h->solve.v, h->solve.m, h->solve.sent, h->solve.row, h->solve.column);
     host_row_systems_free(&h->systems);
     memory_free(h);
 }
@@ -149,11 +140,11 @@ static enum status open_host(void **state, const struct tensor_source *source,
     *state = h;
     return STATUS_OK;
 failed:
-    close_host(h);
+    host_state_close(h);
     return error->status;
 }
 
-static void get_built(void *state, struct backend_built *built)
+void host_state_built(void *state, struct backend_built *built)
 {
     *built = ((const struct host_state *)state)->built;
 }
@@ -165,27 +156,7 @@ static enum status measure_rates(const struct shape *shape, const struct backend
                       rates, error);
 }
 
-static const struct backend_ops operations = {.load = host_state_load,
-                                              .save = host_state_save,
-                                              .store = host_state_store,
-                                              .columns = host_state_columns,
-                                              .mttkrp = host_state_mttkrp,
-                                              .update = host_state_update,
-                                              .fit = host_state_fit,
-                                              .residual = host_state_residual,
-                                              .values = host_state_values,
-                                              .hold = host_state_hold,
-                                              .drop = host_state_drop,
-                                              .components = host_state_components,
-                                              .extrapolate = host_state_extrapolate,
-                                              .swap = host_state_swap,
-                                              .gram = host_state_gram,
-                                              .weights = host_state_weights,
-                                              .fetch = host_state_fetch,
-                                              .rotate = host_state_rotate,
-                                              .built = get_built,
-                                              .widen = host_state_widen,
-                                              .close = close_host};
+static const struct backend_ops operations = {BACKEND_OPERATIONS_OF(host_state)};
 
 const struct backend_kind backend_host = {.name = "host",
                                           .available = available,

@@ -116,29 +116,5 @@ enum status host_state_make_gram(struct host_state *h, int n, struct error *erro
 enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, struct error *error);
 enum status host_ranks_allgather(struct host_state *h, int mode, void *a, struct error *error);
 
-/* The operations of struct backend_ops, on a struct host_state. */
-enum status host_state_load(void *state, const struct model_source *from, struct error *error);
-enum status host_state_save(void *state, struct ktensor *k, struct carried *carried,
-                            struct error *error);
-enum status host_state_store(void *state, const struct model_form *form, struct ktensor *k,
-                             struct error *error);
-enum status host_state_columns(void *state, int mode, const struct model_form *form,
-                               struct column *column, struct error *error);
-enum status host_state_fetch(void *state, int mode, double *m, struct error *error);
-enum status host_state_widen(void *state, struct error *error);
-enum status host_state_rotate(void *state, int mode, struct error *error);
-enum status host_state_gram(void *state, int mode, double *gram, struct error *error);
-enum status host_state_weights(void *state, double *lambda, struct error *error);
-enum status host_state_mttkrp(void *state, int mode, struct error *error);
-enum status host_state_update(void *state, int mode, struct error *error);
-enum status host_state_fit(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
-                           struct error *error);
-enum status host_state_extrapolate(void *state, const struct momentum_step *step,
-                                   struct error *error);
-void host_state_swap(void *state);
-enum status host_state_values(void *state, const struct coo *at, double *value,
-                              struct error *error);
-enum status host_state_hold(void *state, int mode, bool *held, struct error *error);
-enum status host_state_drop(void *state, struct error *error);
-enum status host_state_components(void *state, double *sum, struct error *error);
-enum status host_state_residual(void *state, struct backend_residual *r, struct error *error);
+/* On a struct host_state. */
+BACKEND_OPERATIONS(host_state)
