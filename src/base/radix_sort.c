@@ -235,11 +235,6 @@ static struct pairs new_pairs(uint64_t n, struct error *error)
                           memory_array(n, sizeof(uint64_t), error)};
 }
 
-static void free_pairs(struct pairs p)
-{
-    memory_free(p.key, p.payload);
-}
-
 enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, struct error *error)
 {
     if (n < 2)
@@ -248,8 +243,7 @@ enum status radix_sort(uint64_t *key, uint64_t *payload, uint64_t n, struct erro
     struct splitter *s = memory_array((size_t)omp_get_max_threads(), sizeof *s, error);
     if (other.key && other.payload && s)
         sort_range((struct pairs){key, payload}, other, n, 0, false, s);
-    free_pairs(other);
-    memory_free(s);
+    memory_free(other.key, other.payload, s);
     return error->status;
 }
 
@@ -282,8 +276,6 @@ enum status radix_sort_moved(const struct sort_keys *keys, struct pairs from, st
         if (start[i + 1] - start[i] > CACHED_PAIRS)
             sort_range(pairs_at(to, start[i]), other, start[i + 1] - start[i], keys->low, false, s);
 done:
-    free_pairs(cached);
-    free_pairs(other);
-    memory_free(s);
+    memory_free(cached.key, cached.payload, other.key, other.payload, s);
     return error->status;
 }

@@ -15,8 +15,6 @@
 #define LAUNCHERS_END
 #endif
 
-#ifdef __cplusplus
-
 /* Ends the calling function, which returns CUDA's result, where a call fails. */
 #define CUDA_TRY(call)                                                                             \
     do {                                                                                           \
@@ -24,6 +22,8 @@
         if (result != cudaSuccess)                                                                 \
             return result;                                                                         \
     } while (0)
+
+#ifdef __cplusplus
 
 /* *blocks = the thread blocks of a kernel that run at once on the present device, with so many
  * bytes of dynamic shared memory, which the kernel is allowed from now on. */

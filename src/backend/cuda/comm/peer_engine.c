@@ -140,13 +140,12 @@ static enum status meet(struct peer_end *e, struct error *error)
  * theirs. */
 static cudaError_t wait_for_others(const struct peer_end *e, bool done, cudaStream_t stream)
 {
-    cudaError_t code = cudaSuccess;
-    for (int k = 0; code == cudaSuccess && k < e->host->size; k++) {
+    for (int k = 0; k < e->host->size; k++) {
         const struct shown *other = &e->team->rank[k];
         if (k != e->host->rank)
-            code = cudaStreamWaitEvent(stream, done ? other->done : other->ready, 0);
+            CUDA_TRY(cudaStreamWaitEvent(stream, done ? other->done : other->ready, 0));
     }
-    return code;
+    return cudaSuccess;
 }
 
 /* Shows `from` to the others, and gives their arrays. The stream may read these up to `end`. */

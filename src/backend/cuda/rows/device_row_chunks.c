@@ -184,8 +184,8 @@ static cudaError_t snap_batch(void *context, const struct device_packed_tensor *
 {
     struct snapper *q = context;
     device_stream_batch(o, b, workspace, &q->args);
-    cudaError_t code = device_stream_workspace_ready(workspace);
-    return code == cudaSuccess ? snap_piece(q, b, workspace->product) : code;
+    CUDA_TRY(device_stream_workspace_ready(workspace));
+    return snap_piece(q, b, workspace->product);
 }
 
 /* Moves all chunks, and fetches the rows around them. s: NULL where the ordering is in device

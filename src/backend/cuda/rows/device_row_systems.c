@@ -70,22 +70,19 @@ static cudaError_t run_piece(void *context, const struct device_packed_tensor *o
     device_row_chunks_args(pass->chunks, b, &args);
     room_args(&s->workspace[workspace - s->from->workspace], &args);
     device_stream_batch(o, b, workspace, &args.mttkrp);
-    cudaError_t code = device_stream_workspace_ready(workspace);
-    if (code != cudaSuccess)
-        return code;
-    code = pass->values ? row_systems_values(&args, workspace->product)
-                        : row_systems_solve(&args, workspace->product);
+    CUDA_TRY(device_stream_workspace_ready(workspace));
+    CUDA_TRY(pass->values ? row_systems_values(&args, workspace->product)
+                          : row_systems_solve(&args, workspace->product));
     const struct device_row_piece *piece = &pass->chunks->piece[b];
     const uint64_t length = row_system_length(args.rank, args.rules.matrix),
                    bytes = length * sizeof *args.part;
     double *to = s->pieces.part + 2 * b * length;
-    if (code == cudaSuccess && !pass->values && piece->enters)
-        code = cudaMemcpyAsync(to, args.part, bytes, cudaMemcpyDeviceToDevice, workspace->product);
-    if (code == cudaSuccess && !pass->values && piece->leaves)
-        code = cudaMemcpyAsync(to + length, args.part + piece->leaving * length, bytes,
-                               cudaMemcpyDeviceToDevice, workspace->product);
-    if (code != cudaSuccess)
-        return code;
+    if (!pass->values && piece->enters)
+        CUDA_TRY(
+            cudaMemcpyAsync(to, args.part, bytes, cudaMemcpyDeviceToDevice, workspace->product));
+    if (!pass->values && piece->leaves)
+        CUDA_TRY(cudaMemcpyAsync(to + length, args.part + piece->leaving * length, bytes,
+                                 cudaMemcpyDeviceToDevice, workspace->product));
     return row_totals_sum(&args, args.chunks + (pass->values ? 0 : row_systems_joined(&args)),
                           s->pieces.totals + b, &none, workspace->product);
 }

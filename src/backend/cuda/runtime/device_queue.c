@@ -1,17 +1,15 @@
 #include "backend/cuda/runtime/device_queue.h"
 
 #include "base/memory.h"
+#include "numerics/launchers.h"
 
 cudaError_t device_queue_create(cudaStream_t *queue, enum device_queue_priority priority)
 {
     int least = 0, greatest = 0; /* the device's priorities; 0 is the normal one */
     if (memory_hook_fails())
         return cudaErrorMemoryAllocation;
-    cudaError_t code = priority == QUEUE_NORMAL
-                           ? cudaSuccess
-                           : cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    if (code != cudaSuccess)
-        return code;
+    if (priority != QUEUE_NORMAL)
+        CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
     return cudaStreamCreateWithPriority(queue, cudaStreamNonBlocking,
                                         priority == QUEUE_FIRST ? greatest : least);
 }
@@ -45,18 +43,16 @@ void device_event_destroy(cudaEvent_t event)
 
 cudaError_t device_queue_follow(cudaStream_t queue, cudaStream_t other, cudaEvent_t event)
 {
-    cudaError_t code = cudaEventRecord(event, other);
-    return code == cudaSuccess ? cudaStreamWaitEvent(queue, event, 0) : code;
+    CUDA_TRY(cudaEventRecord(event, other));
+    return cudaStreamWaitEvent(queue, event, 0);
 }
 
 cudaError_t device_event_seconds(cudaEvent_t begin, cudaEvent_t end, double *seconds)
 {
     float ms = 0;
     *seconds = 0;
-    cudaError_t code = cudaEventSynchronize(end);
-    if (code != cudaSuccess)
-        return code;
-    code = cudaEventElapsedTime(&ms, begin, end);
+    CUDA_TRY(cudaEventSynchronize(end));
+    CUDA_TRY(cudaEventElapsedTime(&ms, begin, end));
     *seconds = ms / 1e3;
-    return code;
+    return cudaSuccess;
 }

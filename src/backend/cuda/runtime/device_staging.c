@@ -6,6 +6,7 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
+#include "numerics/launchers.h"
 
 /* A short array is cut so that every thread has some parts, but not into parts so small that
  * starting a copy takes longer than the copy. */
@@ -105,52 +106,47 @@ static cudaError_t move_part(const struct transfer *t, struct device_staging_slo
 {
     char *device = t->device + first * t->size;
     bool up = kind == cudaMemcpyHostToDevice;
-    cudaError_t code = cudaMemcpyAsync(up ? device : slot->buffer[b], up ? slot->buffer[b] : device,
-                                       elements * t->size, kind, t->stream);
-    return code == cudaSuccess ? cudaEventRecord(slot->moved[b], t->stream) : code;
+    CUDA_TRY(cudaMemcpyAsync(up ? device : slot->buffer[b], up ? slot->buffer[b] : device,
+                             elements * t->size, kind, t->stream));
+    return cudaEventRecord(slot->moved[b], t->stream);
 }
 
 static cudaError_t send_parts(struct transfer *t, struct device_staging_slot *slot,
                               device_staging_write *write, const void *host)
 {
-    cudaError_t code = cudaSetDevice(t->number);
     uint64_t first, elements;
-    for (int b = 0; code == cudaSuccess && take_part(t, &first, &elements); b ^= 1) {
-        if ((code = cudaEventSynchronize(slot->moved[b])) != cudaSuccess)
-            return code;
+    CUDA_TRY(cudaSetDevice(t->number));
+    for (int b = 0; take_part(t, &first, &elements); b ^= 1) {
+        CUDA_TRY(cudaEventSynchronize(slot->moved[b]));
         if (!write(host, first, elements, slot->buffer[b])) {
             __atomic_store_n(&t->next, t->count, __ATOMIC_RELAXED);
             return cudaSuccess;
         }
-        code = move_part(t, slot, b, first, elements, cudaMemcpyHostToDevice);
+        CUDA_TRY(move_part(t, slot, b, first, elements, cudaMemcpyHostToDevice));
     }
-    return code;
+    return cudaSuccess;
 }
 
 /* One part is copied while the previous part is read. */
 static cudaError_t fetch_parts(struct transfer *t, struct device_staging_slot *slot,
                                device_staging_read *read, void *host)
 {
-    cudaError_t code = cudaSetDevice(t->number);
     uint64_t first, elements, before = 0, waiting = 0;
-    for (int b = 0; code == cudaSuccess; b ^= 1) {
+    CUDA_TRY(cudaSetDevice(t->number));
+    for (int b = 0;; b ^= 1) {
         if (!take_part(t, &first, &elements))
             elements = 0;
         if (elements > 0)
-            code = move_part(t, slot, b, first, elements, cudaMemcpyDeviceToHost);
-        if (code != cudaSuccess)
-            return code;
+            CUDA_TRY(move_part(t, slot, b, first, elements, cudaMemcpyDeviceToHost));
         if (waiting > 0) {
-            if ((code = cudaEventSynchronize(slot->moved[b ^ 1])) != cudaSuccess)
-                return code;
+            CUDA_TRY(cudaEventSynchronize(slot->moved[b ^ 1]));
             read(host, before, waiting, slot->buffer[b ^ 1]);
         }
         if (elements == 0)
-            break;
+            return cudaSuccess;
         before = first;
         waiting = elements;
     }
-    return code;
 }
 
 enum status device_staging_send(struct device_staging *s, const struct device_elements *to,

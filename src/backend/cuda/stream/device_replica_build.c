@@ -263,11 +263,11 @@ static cudaError_t count_batch(void *context, const struct device_packed_tensor 
 {
     const struct counting *c = context;
     const struct replica_batch batch = decoded_batch(o, b, workspace);
-    cudaError_t code = device_stream_workspace_ready(workspace);
-    for (int n = 0; n < c->order && code == cudaSuccess; n++)
+    CUDA_TRY(device_stream_workspace_ready(workspace));
+    for (int n = 0; n < c->order; n++)
         if (c->count[n])
-            code = replica_count_rows(&batch, &c->map[n], c->count[n], workspace->product);
-    return code;
+            CUDA_TRY(replica_count_rows(&batch, &c->map[n], c->count[n], workspace->product));
+    return cudaSuccess;
 }
 
 enum status device_row_counts_create(struct device_row_counts *c, const bool *wanted,
@@ -371,9 +371,7 @@ static cudaError_t append(void *context, const struct device_packed_tensor *o, u
 {
     const struct build *b = context;
     const struct replica_batch batch = decoded_batch(o, number, workspace);
-    cudaError_t code = device_stream_workspace_ready(workspace);
-    if (code != cudaSuccess)
-        return code;
+    CUDA_TRY(device_stream_workspace_ready(workspace));
     return replica_append(&batch, &b->map, &b->target, workspace->product);
 }
 

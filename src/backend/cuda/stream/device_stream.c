@@ -263,19 +263,16 @@ static uint64_t number_of(const struct device_stream_batches *batches, uint64_t 
  * these are queued, of the first batches of the ordering that is likely to be next. */
 static cudaError_t fill_slots(struct device_stream *s, const struct device_stream_pass *pass)
 {
-    cudaError_t code = cudaSuccess;
-    while (s->filled - s->emptied < PLAN_SLOTS && code == cudaSuccess) {
+    while (s->filled - s->emptied < PLAN_SLOTS) {
         if (s->next < s->flow.count - s->flow.resident) {
             struct device_stream_slot *slot = &s->slot[s->filled++ % PLAN_SLOTS];
             const struct device_packed_tensor *o = &s->ordering[s->flow.ordering];
             const uint64_t b = number_of(&s->flow, s->flow.resident + s->next++);
-            code = cudaStreamWaitEvent(s->copy, slot->emptied, 0);
-            if (code == cudaSuccess)
-                code = cudaMemcpyAsync(slot->bytes, o->packed.bytes + device_packed_tensor_at(o, b),
-                                       device_packed_tensor_bytes(o, b), cudaMemcpyHostToDevice,
-                                       s->copy);
-            if (code == cudaSuccess)
-                code = cudaEventRecord(slot->arrived, s->copy);
+            CUDA_TRY(cudaStreamWaitEvent(s->copy, slot->emptied, 0));
+            CUDA_TRY(cudaMemcpyAsync(slot->bytes, o->packed.bytes + device_packed_tensor_at(o, b),
+                                     device_packed_tensor_bytes(o, b), cudaMemcpyHostToDevice,
+                                     s->copy));
+            CUDA_TRY(cudaEventRecord(slot->arrived, s->copy));
         } else if (!s->ahead && pass->following != DEVICE_STREAM_NOTHING) {
             s->flow = all_batches(s, pass->following);
             s->next = 0;
@@ -284,7 +281,7 @@ static cudaError_t fill_slots(struct device_stream *s, const struct device_strea
             break;
         }
     }
-    return code;
+    return cudaSuccess;
 }
 
 /* Decodes batch b of an ordering from its bytes on the device. */
@@ -319,32 +316,24 @@ static cudaError_t run_batch(struct device_stream *s, const struct device_stream
     const struct device_packed_tensor *o = &s->ordering[pass->ordering];
     const struct device_stream_workspace *workspace = &s->workspace[t % PLAN_WORKSPACES];
     uint64_t before = t * batches->resident / batches->count, b;
-    cudaError_t code = cudaStreamWaitEvent(workspace->stream, workspace->done, 0);
-    if (code != cudaSuccess)
-        return code;
+    CUDA_TRY(cudaStreamWaitEvent(workspace->stream, workspace->done, 0));
     if ((t + 1) * batches->resident / batches->count > before) {
         b = number_of(batches, before);
         const uint8_t *bytes =
             o->resident + device_packed_tensor_at(o, b) - device_packed_tensor_at(o, 0);
-        code = decode(s, o, b, bytes, pass->precision, workspace);
+        CUDA_TRY(decode(s, o, b, bytes, pass->precision, workspace));
     } else {
         struct device_stream_slot *slot = &s->slot[s->emptied % PLAN_SLOTS];
         b = number_of(batches, batches->resident + t - before);
-        if ((code = fill_slots(s, pass)) != cudaSuccess)
-            return code;
-        if ((code = cudaStreamWaitEvent(workspace->stream, slot->arrived, 0)) != cudaSuccess)
-            return code;
-        if ((code = decode(s, o, b, slot->bytes, pass->precision, workspace)) != cudaSuccess)
-            return code;
-        if ((code = cudaEventRecord(slot->emptied, workspace->stream)) != cudaSuccess)
-            return code;
+        CUDA_TRY(fill_slots(s, pass));
+        CUDA_TRY(cudaStreamWaitEvent(workspace->stream, slot->arrived, 0));
+        CUDA_TRY(decode(s, o, b, slot->bytes, pass->precision, workspace));
+        CUDA_TRY(cudaEventRecord(slot->emptied, workspace->stream));
         s->emptied++;
-        code = fill_slots(s, pass);
+        CUDA_TRY(fill_slots(s, pass));
     }
-    if (code != cudaSuccess)
-        return code;
-    code = pass->consume(pass->context, o, b, workspace);
-    return code == cudaSuccess ? cudaEventRecord(workspace->done, workspace->product) : code;
+    CUDA_TRY(pass->consume(pass->context, o, b, workspace));
+    return cudaEventRecord(workspace->done, workspace->product);
 }
 
 cudaError_t device_stream_pass(struct device_stream *s, const struct device_stream_pass *pass,
@@ -441,21 +430,17 @@ static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *
 {
     struct product *product = context;
     struct mttkrp_args *args = &product->args;
-    cudaError_t code = cudaSuccess;
     device_stream_batch(o, b, workspace, args);
     if (product->sorted)
-        code = row_sort_launch(&workspace->sort, args, (uint32_t)device_packed_tensor_nnz(o, b),
-                               workspace->stream);
-    if (code != cudaSuccess)
-        return code;
-    if ((code = device_stream_workspace_ready(workspace)) != cudaSuccess)
-        return code;
+        CUDA_TRY(row_sort_launch(&workspace->sort, args, (uint32_t)device_packed_tensor_nnz(o, b),
+                                 workspace->stream));
+    CUDA_TRY(device_stream_workspace_ready(workspace));
     if (product->stream->terms) {
         struct residual_args terms = *product->stream->terms;
         set_nonzeros(product->stream, o, b, workspace, &terms);
-        code = residual_terms(&terms, workspace->value, workspace->product);
+        CUDA_TRY(residual_terms(&terms, workspace->value, workspace->product));
     }
-    return code == cudaSuccess ? mttkrp_launch(args, workspace->product) : code;
+    return mttkrp_launch(args, workspace->product);
 }
 
 enum status device_stream_check(struct device_stream *s, int ordering, cudaStream_t stream,
@@ -533,9 +518,7 @@ static cudaError_t add_batch(void *context, const struct device_packed_tensor *o
 {
     struct misfit *m = context;
     set_nonzeros(m->stream, o, b, workspace, &m->args);
-    cudaError_t code = device_stream_workspace_ready(workspace);
-    if (code != cudaSuccess)
-        return code;
+    CUDA_TRY(device_stream_workspace_ready(workspace));
     if (m->args.components)
         return residual_components(&m->args, workspace->product);
     return residual_nonzeros(&m->args,
