@@ -35,9 +35,7 @@ enum status device_state_widen(void *state, struct error *error)
         cudaError_t code = dense_widen_rows(f->factor[n], s->ld, f->m, bytes / sizeof(double), rows,
                                             s->rank, s->stream);
         TRY(cuda_status(code, doing, error));
-        code =
-            cudaMemcpyAsync(f->factor[n], f->m, rows * bytes, cudaMemcpyDeviceToDevice, s->stream);
-        TRY(cuda_status(code, doing, error));
+        TRY(device_copy(f->factor[n], f->m, rows * bytes, s->stream, doing, error));
     }
     device_state_set_precision(s, PRECISION_DOUBLE);
     return STATUS_OK;
@@ -57,15 +55,12 @@ static enum status load_norms(struct device_state *s, int n, const struct carrie
     for (uint64_t r = 0; r < s->rank; r++)
         norm[r] = carried ? 1 / carried->scale[(uint64_t)n * s->rank + r] : 1;
     if (carried)
-        TRY(cuda_status(cudaMemcpyAsync(s->model.gram[n], carried->gram + (uint64_t)n * square,
-                                        square * sizeof *s->model.gram[n], cudaMemcpyHostToDevice,
-                                        s->stream),
-                        "the Grams", error));
+        TRY(device_copy(s->model.gram[n], carried->gram + (uint64_t)n * square,
+                        square * sizeof *s->model.gram[n], s->stream, "the Grams", error));
     else
         TRY(device_dense_gram(s->dense, &own, error));
-    cudaError_t code = cudaMemcpyAsync(s->model.norm[n], norm, s->rank * sizeof *norm,
-                                       cudaMemcpyHostToDevice, s->stream);
-    TRY(cuda_status(code, "the factors", error));
+    TRY(device_copy(s->model.norm[n], norm, s->rank * sizeof *norm, s->stream, "the factors",
+                    error));
     return device_ranks_wait(&s->ranks, s->stream, error);
 }
 

@@ -193,10 +193,8 @@ enum status device_momentum_step(struct device_state *s, const struct momentum_s
     device_state_drop_m(s);
     if (step->now != 0) {
         if (s->model.last_mode >= 0) /* lambda is kept, since the norms will be those of Y */
-            TRY(cuda_status(cudaMemcpyAsync(s->model.lambda, s->model.norm[s->model.last_mode],
-                                            s->rank * sizeof *s->model.lambda,
-                                            cudaMemcpyDeviceToDevice, s->stream),
-                            doing, error));
+            TRY(device_copy(s->model.lambda, s->model.norm[s->model.last_mode],
+                            s->rank * sizeof *s->model.lambda, s->stream, doing, error));
         TRY(device_send(&s->scalars->momentum.step, step, sizeof *step, s->stream, doing, error));
         TRY(queue_step(s, error));
     }

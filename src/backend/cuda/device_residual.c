@@ -62,8 +62,7 @@ enum status device_state_values(void *state, const struct coo *at, double *value
             uint32_t *to = index + (uint64_t)n * count;
             args.index[n] = to;
             args.rows[n] = f->factor[n];
-            TRY_OR(done, cuda_status(cudaMemcpyAsync(to, at->index[n] + first, count * sizeof *to,
-                                                     cudaMemcpyHostToDevice, s->stream),
+            TRY_OR(done, device_copy(to, at->index[n] + first, count * sizeof *to, s->stream,
                                      valuing, error));
         }
         TRY_OR(done, cuda_status(model_values(&args, s->stream), valuing, error));
@@ -172,9 +171,7 @@ static enum status sum_nonzeros(struct device_state *s, struct backend_residual 
     TRY_OR(done, device_array_into(&sum, sums, sizeof *sum, error));
     TRY_OR(done, device_array_into(&weight, s->rank, sizeof *weight, error));
     TRY_OR(done, cuda_status(cudaMemsetAsync(sum, 0, sums * sizeof *sum, s->stream), doing, error));
-    TRY_OR(done, cuda_status(cudaMemcpyAsync(weight, r->weight, s->rank * sizeof *weight,
-                                             cudaMemcpyHostToDevice, s->stream),
-                             doing, error));
+    TRY_OR(done, device_copy(weight, r->weight, s->rank * sizeof *weight, s->stream, doing, error));
     TRY_OR(done, queue_nonzeros(s, weight, sum, NULL, error));
     TRY_OR(done, device_fetch(host, sum, sums * sizeof *host, s->stream, doing, error));
     for (uint64_t k = 0; k < sums; k++)
@@ -243,9 +240,7 @@ static enum status copy_model(struct device_state *s, struct error *error)
     for (int n = 0; n < s->order; n++) {
         const uint64_t row = (uint64_t)f->vectors * VECTOR_BYTES, rows = f->shape.dims[n];
         TRY(device_array_into(&terms->factor[n], rows, row, error));
-        TRY(cuda_status(cudaMemcpyAsync(terms->factor[n], f->factor[n], rows * row,
-                                        cudaMemcpyDeviceToDevice, s->stream),
-                        holding, error));
+        TRY(device_copy(terms->factor[n], f->factor[n], rows * row, s->stream, holding, error));
         terms->args.mode[n].rows = terms->factor[n];
     }
     stream->terms = &terms->args;

@@ -289,9 +289,8 @@ enum status device_row_update_normalise(struct device_state *s, int mode, struct
     TRY(device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error));
     if (!s->rows.rates)
         return STATUS_OK;
-    return cuda_status(cudaMemcpyAsync(s->rows.sum[mode], s->rows.made, s->rank * sizeof(double),
-                                       cudaMemcpyDeviceToDevice, s->side),
-                       doing, error);
+    return device_copy(s->rows.sum[mode], s->rows.made, s->rank * sizeof(double), s->side, doing,
+                       error);
 }
 
 enum status device_row_update_sums(struct device_state *s, int mode, struct error *error)

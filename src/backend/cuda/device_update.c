@@ -47,9 +47,8 @@ static enum status scale_columns(struct device_state *s, double *lambda, struct 
             continue;
         const struct dense_norms to = {s->solve.raw, s->rows.sum[n], s->model.norm[n],
                                        s->model.gram[n]};
-        TRY_OR(done, cuda_status(cudaMemcpyAsync(s->solve.raw, s->model.gram[n], s->rank * row,
-                                                 cudaMemcpyDeviceToDevice, s->side),
-                                 weighing, error));
+        TRY_OR(done, device_copy(s->solve.raw, s->model.gram[n], s->rank * row, s->side, weighing,
+                                 error));
         TRY_OR(done, device_dense_normalise(s->dense, &to, n + 1, &s->scalars->bad, error));
         TRY_OR(done, device_fetch(norm, s->model.norm[n], row, s->side, weighing, error));
         for (uint64_t r = 0; r < s->rank; r++)
@@ -214,10 +213,9 @@ static enum status repeat_updates(struct device_state *s, int k, struct error *e
 static enum status wait_for_scalars(struct device_state *s, bool *repeated, struct error *error)
 {
     struct device_ahead *ahead = &s->ahead;
-    cudaError_t code =
-        cudaMemcpyAsync(s->result, s->scalars, sizeof *s->result, cudaMemcpyDeviceToHost, s->side);
     *repeated = false;
-    if (cuda_status(code, "an iteration", error) == STATUS_OK &&
+    if (device_copy(s->result, s->scalars, sizeof *s->result, s->side, "an iteration", error) ==
+            STATUS_OK &&
         device_ranks_wait(&s->ranks, s->side, error) == STATUS_OK)
         *repeated = s->result->halt != 0;
     if (*repeated) {

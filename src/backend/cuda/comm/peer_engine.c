@@ -212,9 +212,7 @@ static enum status allreduce(void *state, const struct device_numbers *x, cudaSt
     TRY(end(e, peers_sum(&arrays, to, x->largest, stream), stream, error));
     if (!in_place)
         return STATUS_OK;
-    return cuda_status(
-        cudaMemcpyAsync(x->to, to, x->count * sizeof *to, cudaMemcpyDeviceToDevice, stream), doing,
-        error);
+    return device_copy(x->to, to, x->count * sizeof *to, stream, doing, error);
 }
 
 /* A failure shows when the stream is waited for. */

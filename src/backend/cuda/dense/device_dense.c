@@ -267,10 +267,8 @@ static enum status decompose_small(struct inverse *d, cudaStream_t stream, struc
     double *values = d->host_v + n * n;
     TRY(device_fetch(d->host_v, d->factor, bytes, stream, inverting, error));
     TRY(symmetric_eigen(d->host_v, n, values, error));
-    cudaError_t code = cudaMemcpyAsync(d->factor, d->host_v, bytes, cudaMemcpyHostToDevice, stream);
-    TRY(cuda_status(code, inverting, error));
-    code = cudaMemcpyAsync(d->values, values, n * sizeof *values, cudaMemcpyHostToDevice, stream);
-    return cuda_status(code, inverting, error);
+    TRY(device_copy(d->factor, d->host_v, bytes, stream, inverting, error));
+    return device_copy(d->values, values, n * sizeof *values, stream, inverting, error);
 }
 
 /* d->reciprocal, from the eigenvalues. A column that is zero cuts off nothing. Waits for the

@@ -47,8 +47,7 @@ enum status device_columns_measure(struct device_columns *c, const struct dense_
     pass.bound = c->entry + 2 * c->rank;
     pass.partial = c->partial;
     *parts = pass.blocks;
-    cudaError_t code = cudaMemcpyAsync(c->entry, entry, bytes, cudaMemcpyHostToDevice, c->stream);
-    TRY(cuda_status(code, doing, error));
+    TRY(device_copy(c->entry, entry, bytes, c->stream, doing, error));
     TRY(cuda_status(dense_columns(&pass, precision, c->stream), doing, error));
     return device_fetch(c->found, c->partial, pass.blocks * c->rank * sizeof *c->found, c->stream,
                         doing, error);

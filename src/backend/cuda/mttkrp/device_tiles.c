@@ -121,8 +121,7 @@ static enum status sort_partials(struct device_tiles *t, const struct device_poo
     TRY_OR(done, error->status);
     TRY_OR(done, cuda_status(tile_sums_begin_rows(p.key[0], p.n, row_begin, a->rows, pool->stream),
                              doing, error));
-    cuda_status(cudaMemcpyAsync(row_partial, p.payload[0], t->args.partials * sizeof *row_partial,
-                                cudaMemcpyDeviceToDevice, pool->stream),
+    device_copy(row_partial, p.payload[0], t->args.partials * sizeof *row_partial, pool->stream,
                 doing, error);
 done:
     device_pairs_give(&p, pool);

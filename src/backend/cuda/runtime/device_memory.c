@@ -41,6 +41,12 @@ static cudaError_t find_pool(int device, cudaMemPool_t *pool)
     return code == cudaSuccess && supported ? cudaDeviceGetDefaultMemPool(pool, device) : code;
 }
 
+enum status device_copy(void *to, const void *from, size_t bytes, cudaStream_t stream,
+                        const char *what, struct error *error)
+{
+    return cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), what, error);
+}
+
 enum status device_fetch(void *host, const void *device, size_t bytes, cudaStream_t stream,
                          const char *what, struct error *error)
 {

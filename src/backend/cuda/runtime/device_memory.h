@@ -23,8 +23,13 @@ enum status device_array_into(void *array, uint64_t count, size_t size, struct e
                     sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
 void device_free_all(void *const *array, size_t count);
 
+/* Queues a copy on the device, or between it and the host. `what`: the work that fails where this
+ * does (cuda_error.h). */
+enum status device_copy(void *to, const void *from, size_t bytes, cudaStream_t stream,
+                        const char *what, struct error *error);
+
 /* Copies `bytes` of a device array to the host when the stream has made them; waits for the stream.
- * `what`: the work that fails where this does (cuda_error.h). */
+ */
 enum status device_fetch(void *host, const void *device, size_t bytes, cudaStream_t stream,
                          const char *what, struct error *error);
 

@@ -116,14 +116,12 @@ static enum status piece_carry(struct sorted_piece *p, uint64_t first, struct er
     p->count = left;
     if (first == 0)
         return STATUS_OK;
-    cudaError_t code = cudaMemcpyAsync(p->arena[1], emptied + first * size, left * size,
-                                       cudaMemcpyDeviceToDevice, p->stream);
-    TRY(cuda_status(code, sorting, error));
-    code = cudaMemcpyAsync(values_of(p, 1), values_of(p, 0) + first, left * sizeof(double),
-                           cudaMemcpyDeviceToDevice, p->stream);
+    TRY(device_copy(p->arena[1], emptied + first * size, left * size, p->stream, sorting, error));
+    device_copy(values_of(p, 1), values_of(p, 0) + first, left * sizeof(double), p->stream, sorting,
+                error);
     p->arena[0] = p->arena[1];
     p->arena[1] = emptied;
-    return cuda_status(code, sorting, error);
+    return error->status;
 }
 
 static const char packing[] = "packing the nonzeros";
@@ -210,10 +208,8 @@ static enum status packer_run(struct packer *k, const struct sorted_piece *piece
     if (k->host_offset[segments] > k->room - to->size)
         return error_set(error, STATUS_MEMORY, "%s: more than the %s that they may take", packing,
                          NUMBER_SIZE(k->room));
-    cudaError_t code =
-        cudaMemcpyAsync(k->offset, k->host_offset, (segments + 1) * sizeof *k->offset,
-                        cudaMemcpyHostToDevice, stream);
-    TRY(cuda_status(code, packing, error));
+    TRY(device_copy(k->offset, k->host_offset, (segments + 1) * sizeof *k->offset, stream, packing,
+                    error));
     for (uint64_t first = 0; first < segments; first = end) {
         for (end = first; end < segments &&
                           k->host_offset[end + 1] - k->host_offset[first] <= piece->arena_bytes;)
@@ -223,8 +219,8 @@ static enum status packer_run(struct packer *k, const struct sorted_piece *piece
         const uint64_t bytes = k->host_offset[end] - k->host_offset[first];
         const struct device_elements packed = {arena, bytes, 1};
         TRY(cuda_status(cudaMemsetAsync(arena, 0, bytes, stream), packing, error));
-        code = pack_write(&args, first, end - first, k->offset, arena, stream);
-        TRY(cuda_status(code, packing, error));
+        TRY(cuda_status(pack_write(&args, first, end - first, k->offset, arena, stream), packing,
+                        error));
         TRY(device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error));
         for (uint64_t s = first; s < end; s++) {
             const uint32_t own = (uint32_t)packed_tensor_nnz(to, k->done, k->done + 1);
@@ -295,10 +291,8 @@ enum status device_row_counts_create(struct device_row_counts *c, const bool *wa
     for (int n = 0; n < s->order; n++) {
         if (!wanted[n])
             continue;
-        cudaError_t code =
-            cudaMemcpyAsync(c->count[n], d.count[n], lengths(s)[n] * sizeof *c->count[n],
-                            cudaMemcpyDeviceToHost, stream);
-        TRY_OR(done, cuda_status(code, counting_rows, error));
+        TRY_OR(done, device_copy(c->count[n], d.count[n], lengths(s)[n] * sizeof *c->count[n],
+                                 stream, counting_rows, error));
     }
     cuda_status(cudaStreamSynchronize(stream), counting_rows, error);
 done:
@@ -466,9 +460,8 @@ static enum status build_pieces(struct build *b, struct packed_tensor *replica, 
                                            .value = values_of(&piece, 0),
                                            .count = piece.appended,
                                            .room = piece.room};
-        cudaError_t code = cudaMemcpyAsync(piece.appended, &piece.count, sizeof piece.count,
-                                           cudaMemcpyHostToDevice, staging->stream);
-        TRY_OR(done, cuda_status(code, sorting, error));
+        TRY_OR(done, device_copy(piece.appended, &piece.count, sizeof piece.count, staging->stream,
+                                 sorting, error));
         TRY_OR(done,
                cuda_status(device_stream_pass(b->stream, &pass, staging->stream), doing, error));
         TRY_OR(done, piece_sort(&piece, error));

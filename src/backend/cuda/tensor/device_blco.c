@@ -164,9 +164,8 @@ static enum status fill_table(struct build *w, const struct ordering *o, uint64_
     code =
         arrays_select(temporary, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
     TRY_OR(done, cuda_status(code, cutting, error));
-    code = cudaMemcpyAsync(host_first, first, nblocks * sizeof *first, cudaMemcpyDeviceToHost,
-                           w->stream);
-    TRY_OR(done, cuda_status(code, cutting, error));
+    TRY_OR(done,
+           device_copy(host_first, first, nblocks * sizeof *first, w->stream, cutting, error));
     /* the lines of the first nonzeros, or their positions and then their lines, word by word */
     code = linearise_gather(from, size, first, sizeof *first, w->line ? line : at, size, nblocks,
                             w->stream);
@@ -177,9 +176,8 @@ static enum status fill_table(struct build *w, const struct ordering *o, uint64_
         if (!w->line)
             code = linearise_gather_words(&coordinates, at, size, line, nblocks, &moves, w->stream);
         TRY_OR(done, cuda_status(code, cutting, error));
-        code = cudaMemcpyAsync(host_line + word * nblocks, line, nblocks * sizeof *line,
-                               cudaMemcpyDeviceToHost, w->stream);
-        TRY_OR(done, cuda_status(code, cutting, error));
+        TRY_OR(done, device_copy(host_line + word * nblocks, line, nblocks * sizeof *line,
+                                 w->stream, cutting, error));
     }
     TRY_OR(done, cuda_status(cudaStreamSynchronize(w->stream), cutting, error));
 #pragma omp parallel for schedule(static)

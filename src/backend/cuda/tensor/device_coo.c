@@ -150,9 +150,7 @@ enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *pla
     cudaStream_t stream = d->pool->stream;
     uint32_t *to = device_pool_take(d->pool, rows, sizeof *to, error);
     TRY(error->status);
-    cudaError_t code =
-        cudaMemcpyAsync(to, place, rows * sizeof *to, cudaMemcpyHostToDevice, stream);
-    TRY_OR(done, cuda_status(code, dividing, error));
+    TRY_OR(done, device_copy(to, place, rows * sizeof *to, stream, dividing, error));
     TRY_OR(done, cuda_status(part_renumber(d->index[n], d->nnz, to, stream), dividing, error));
     cuda_status(cudaStreamSynchronize(stream), dividing, error);
 done:

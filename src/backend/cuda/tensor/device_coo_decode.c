@@ -57,13 +57,11 @@ static enum status decoder_open(struct decoder *d, uint64_t room, struct error *
     d->spread = device_pool_take(pool, 1, sizeof *d->spread, error);
     d->damaged = device_pool_take(pool, 1, sizeof *d->damaged, error);
     TRY(error->status);
-    cudaError_t code = cudaMemcpyAsync(d->segment, d->host, d->segments * sizeof *d->host,
-                                       cudaMemcpyHostToDevice, pool->stream);
-    TRY(cuda_status(code, doing, error));
-    code = cudaMemcpyAsync(d->spread, &spread, sizeof spread, cudaMemcpyHostToDevice, pool->stream);
-    TRY(cuda_status(code, doing, error));
-    code = cudaMemsetAsync(d->damaged, 0, sizeof *d->damaged, pool->stream);
-    TRY(cuda_status(code, doing, error));
+    TRY(device_copy(d->segment, d->host, d->segments * sizeof *d->host, pool->stream, doing,
+                    error));
+    TRY(device_copy(d->spread, &spread, sizeof spread, pool->stream, doing, error));
+    TRY(cuda_status(cudaMemsetAsync(d->damaged, 0, sizeof *d->damaged, pool->stream), doing,
+                    error));
     return cuda_status(cudaStreamSynchronize(pool->stream), doing, error); /* `spread` is read */
 }
 
@@ -330,8 +328,7 @@ static enum status sum_squares(struct device_coo *d, struct error *error)
     TRY_OR(done, error->status);
     code = arrays_sum_squares(temporary, &bytes, d->value, d->nnz, sum, stream);
     TRY_OR(done, cuda_status(code, decoding, error));
-    code = cudaMemcpyAsync(&d->norm_sq, sum, sizeof *sum, cudaMemcpyDeviceToHost, stream);
-    cuda_status(code, decoding, error);
+    device_copy(&d->norm_sq, sum, sizeof *sum, stream, decoding, error);
 done:
     device_pool_give(d->pool, temporary, sum);
     return error->status;

@@ -185,8 +185,7 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     set_shifts(&to, d);
     TRY(cuda_status(tuples_list(map, &to, pool->stream), doing, error));
     for (int n = 0; n < size && !d->line; n++)
-        TRY(cuda_status(cudaMemcpyAsync(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n],
-                                        cudaMemcpyDeviceToDevice, pool->stream),
+        TRY(device_copy(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n], pool->stream,
                         doing, error));
     return cuda_status(tuples_ones(d->value, d->nnz, pool->stream), doing, error);
 }
@@ -205,9 +204,8 @@ enum status device_mode_groups_apply(struct device_grouped_tensor *grouped,
         TRY_OR(done, map_create(&map[k], x, g->first[k], g->first[k + 1], error));
         if (!map[k].bits)
             continue;
-        cudaError_t code = cudaMemcpyAsync(count + k, map[k].before + map[k].words, sizeof *count,
-                                           cudaMemcpyDeviceToDevice, pool->stream);
-        TRY_OR(done, cuda_status(code, doing, error));
+        TRY_OR(done, device_copy(count + k, map[k].before + map[k].words, sizeof *count,
+                                 pool->stream, doing, error));
     }
     TRY_OR(done, device_fetch(tuples, count, (size_t)g->groups * sizeof *count, pool->stream, doing,
                               error));

@@ -127,11 +127,8 @@ static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nn
     if (piece.key[0] == key)
         return STATUS_OK;
     cudaStream_t stream = s->pool->stream;
-    cudaError_t code =
-        cudaMemcpyAsync(key, piece.key[0], nnz * sizeof *key, cudaMemcpyDeviceToDevice, stream);
-    TRY(cuda_status(code, piecewise, error));
-    code = cudaMemcpyAsync(value, piece.payload[0], value_bytes, cudaMemcpyDeviceToDevice, stream);
-    return cuda_status(code, piecewise, error);
+    TRY(device_copy(key, piece.key[0], nnz * sizeof *key, stream, piecewise, error));
+    return device_copy(value, piece.payload[0], value_bytes, stream, piecewise, error);
 }
 
 enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_pieces_nonzeros *x,

@@ -105,9 +105,8 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
     /* `row` has room for all rows; what is kept has its true size */
     t->zero_row = device_pool_keep(pool, t->zero_rows, sizeof *row, error);
     TRY_OR(done, error->status);
-    code = cudaMemcpyAsync(t->zero_row, row, t->zero_rows * sizeof *row, cudaMemcpyDeviceToDevice,
-                           pool->stream);
-    cuda_status(code, "keeping the rows without nonzeros", error);
+    device_copy(t->zero_row, row, t->zero_rows * sizeof *row, pool->stream,
+                "keeping the rows without nonzeros", error);
 done:
     device_pool_give(pool, row, temporary);
     return error->status;
