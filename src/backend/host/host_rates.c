@@ -9,7 +9,7 @@
 #include "base/random_stream.h"
 
 #define REPEATS     3    /* the fastest counts                                  */
-#define ENOUGH      2e-2 /* seconds of a measurement: several time slices of a busy machine */
+#define ENOUGH      1e-2 /* seconds of a measurement: several time slices of a busy machine */
 #define FIRST_COUNT (UINT64_C(1) << 15) /* rows of the first measurement                       */
 #define MOST_COUNT  (UINT64_C(1) << 32) /* rows of the longest                                 */
 #define PART        1024                /* rows that a thread takes at a time                  */
