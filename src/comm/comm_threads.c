@@ -10,7 +10,7 @@
 #include "comm/comm.h"
 #include "comm/comm_add.h"
 
-#define YIELDS 8 /* of a rank before it sleeps: others are mostly about to come */
+#define YIELDS 32 /* of a rank before it sleeps: others are mostly about to come */
 
 /* The ranks of a communicator, which meet for every operation. */
 struct team {
