@@ -538,6 +538,7 @@ static void test_centred(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
+                                       ON_RANKS_OF(test_oracle, backend_host, 7),
                                        ON_RANKS(test_counts),
                                        ON_RANKS(test_scales),
                                        ON_RANKS_OF(test_planted_rank_is_suggested, backend_host, 1),

@@ -765,6 +765,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_reference),
                                        ON_RANKS(test_oracle),
+                                       ON_RANKS_OF(test_oracle, backend_host, 7),
                                        ON_RANKS(test_margins),
                                        ON_RANKS(test_monotone),
                                        ON_RANKS(test_monotone_short_rows),

@@ -510,6 +510,7 @@ static void test_failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_RANKS(test_oracle),
+                                       ON_RANKS_OF(test_oracle, backend_host, 7),
                                        ON_RANKS(test_oracle_nonneg),
                                        ON_RANKS(test_components),
                                        ON_RANKS(test_long_rows),
