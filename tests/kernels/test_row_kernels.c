@@ -332,7 +332,9 @@ static void test_counts(void **state)
     }
 }
 
-/* Long rows whose values are known, or nearly all of them, go window by window (row_run.cuh). */
+/* Long rows whose values are known, or nearly all of them, go window by window (row_run.cuh). A
+ * rank has each way with counts or without them, and the next one, often of the same kernel, the
+ * other. */
 static void test_runs(void **state)
 {
     static const uint32_t of_runs[] = {1, 7, 8, 12, 16, 17, 31, 32, 33, 40, 50, 63, 64};
@@ -341,9 +343,11 @@ static void test_runs(void **state)
     (void)state;
     for (unsigned k = 0; k < sizeof of_runs / sizeof *of_runs; k++)
         for (unsigned way = k % STEP; way < 16; way += STEP) {
+            if (!SANITIZED && (k + way + way / 8) % 2)
+                continue;
             struct row_case of = case_of(of_runs[k], 16 * k + way);
             of.counts = way >= 8;
-            of.kind = of.counts && (k + way) % 2 ? POISSON_CLIPPED : POISSON_COUNTS;
+            of.kind = of.counts && (k / 2 + way) % 2 ? POISSON_CLIPPED : POISSON_COUNTS;
             of.order = orders[way % 8];
             of.two_words = of.bases = false;
             of.precision = way % 8 == 2 || way % 8 == 4 ? PRECISION_SINGLE : PRECISION_DOUBLE;
