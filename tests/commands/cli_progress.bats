@@ -4,10 +4,14 @@ load cli_helpers
 
 @test "a log has a line after 10 seconds, unless --progress never asks for none" {
     "$BLCO" generate -q x.tns --dims 30x20x10 --nnz 2000
-    cpd x.tns -r 4 -i 1000000000 --tol 0 --backend host --nowrite --time-limit 11s &
-    "$BLCO" cpd x.tns -r 4 -i 1000000000 --tol 0 --backend host --nowrite --time-limit 11s --progress never \
-        2>without >&2
-    wait $!
+    local -a options=(x.tns -r 4 -i 1000000000 --tol 0 --backend host --nowrite --time-limit 11s)
+    "$BLCO" cpd "${options[@]}" 2>messages >&2 &
+    local with=$!
+    "$BLCO" cpd "${options[@]}" --progress never 2>without >&2 &
+    local never=$!
+    # Meanwhile the clock goes on, but no processor works.
+    sleep 1 && kill -STOP $with $never && sleep 9.3 && kill -CONT $with $never
+    wait $with && wait $never
     cat messages
     [ "$(grep -cE '^decomposing: iteration [0-9]+ of 1000000000, fit 0\.[0-9]{6}, change -?[0-9.e+-]+, [0-9.]+ h left$' messages)" -eq 1 ]
     [ "$(grep -c 'decomposing: iteration ' without)" -eq 0 ]
