@@ -78,11 +78,8 @@ def arguments_of_module():
 class Run:
     """A run in a folder of its own: what it printed, what it wrote."""
 
-    def __init__(self, command, circumstance, text, folder):
-        shutil.copytree(FOLDERS.get(circumstance, "plain"), folder)
-        if command != "cpd":
-            made = run(words_of("cpd", circumstance, ""), folder)
-            assert made.returncode == 0, f"blco cpd, {circumstance}: {made.stderr}"
+    def __init__(self, command, circumstance, text, source, folder):
+        shutil.copytree(source, folder)
         before = set(os.listdir(folder))
         self.words = words_of(command, circumstance, text)
         self.ended = run(self.words, folder, 2 if circumstance == "ranks" else 1)
@@ -157,11 +154,20 @@ class Table:
             if [other[:4] for other in self.rows].count(row[:4]) > 1:
                 yield f"{row[0]} {row[1]} {row[3]}: has two rows"
 
+    def source(self, command, circumstance):
+        """The folder that a run begins with: of a command but cpd, one in which cpd has made the models."""
+        if command == "cpd":
+            return FOLDERS.get(circumstance, "plain")
+        made = self.without("cpd", circumstance, "")
+        assert made.ended.returncode == 0, f"blco cpd, {circumstance}: {made.ended.stderr}"
+        return made.folder
+
     def without(self, command, circumstance, text):
         key = command, circumstance, text
+        source = self.source(command, circumstance)
         with self.lock:
             if key not in self.runs:
-                self.runs[key] = Run(*key, f"without{len(self.runs)}")
+                self.runs[key] = Run(*key, source, f"without{len(self.runs)}")
             return self.runs[key]
 
     def cell(self, number, circumstance):
@@ -172,7 +178,7 @@ class Table:
             return None if (said == "acts") == (option[2:] in self.module) else f"{circumstance}: {option}, {said}"
         if said in ("-", "gpu"):
             return None
-        one = Run(command, circumstance, f"{before} {text}", f"cell{number}.{circumstance}")
+        one = Run(command, circumstance, f"{before} {text}", self.source(command, circumstance), f"cell{number}.{circumstance}")
         wrong = None
         if said.startswith("no: "):
             wrong = None if one.is_refused(said[4:]) else "not refused so"
