@@ -82,7 +82,8 @@ ifeq ($(VARIANT),coverage)
   OPT := -O1 -g -fno-math-errno --coverage -fprofile-update=atomic
 endif
 ifeq ($(VARIANT),asan)
-  OPT := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+  # What lies outside an object the sanitizer of addresses finds.
+  OPT := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=object-size -fno-sanitize-recover=all
 endif
 ifeq ($(VARIANT),tsan)
   CC     := clang
