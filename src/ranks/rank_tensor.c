@@ -11,7 +11,7 @@
 #include "formats/tensor_file.h"
 #include "ranks/nonzero_exchange.h"
 #include "ranks/rank_census.h"
-#include "ranks/share_read.h"
+#include "ranks/share.h"
 
 /* Nonzeros of a file, about, from which its parts are chosen. */
 #define SAMPLED (UINT64_C(1) << 23)

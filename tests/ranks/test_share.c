@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "ranks/share_read.h"
+#include "ranks/share.h"
 #include "support/rank_threads.h"
 #include "support/tns_files.h"
 
