@@ -74,7 +74,7 @@ ROUNDED_FUNCTION double poisson_rate(double m)
     return m > POISSON_LEAST_RATE ? m : POISSON_LEAST_RATE;
 }
 
-/* The least of m and about 700, where exp(-m) is nothing. */
+/* The lesser of m and about 700, where exp(-m) is nothing. */
 ROUNDED_FUNCTION double poisson_bound(double m)
 {
 #ifdef __CUDA_ARCH__ /* a comparison of doubles takes as long as a product; high halves suffice */
@@ -164,6 +164,21 @@ ROUNDED_FUNCTION struct poisson_term poisson_term(enum poisson_kind kind, double
     t.w = t.c * by_rate;
     t.q = (known ? (kind == POISSON_TRUNCATED ? by_chance : 1) : 0) - h;
     return t;
+}
+
+/* Only c, of counts or clipped counts; of the latter with a product less than poisson_term needs.
+ */
+ROUNDED_FUNCTION double poisson_c(enum poisson_kind kind, double x, double m)
+{
+    const double rate = poisson_rate(m);
+    double by = 0;
+    if (kind == POISSON_COUNTS) {
+        by = row_inverse(rate);
+    } else {
+        const struct poisson_parts part = poisson_parts(rate);
+        by = row_quotient(part.whole, part.one);
+    }
+    return row_term_known(x) ? x * by : 0;
 }
 
 /* The most known entries of a short row, which takes the diagonal step: fewer than R, so that its

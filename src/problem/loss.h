@@ -28,7 +28,7 @@ extern const struct word loss_words[];
 struct loss_terms {
     double m[TERM_BLOCK], c[TERM_BLOCK], w[TERM_BLOCK];
     double q[TERM_BLOCK];      /* of rates */
-    double misfit[TERM_BLOCK]; /* of squares by `terms`, of rates by `sum_values` */
+    double misfit[TERM_BLOCK]; /* of squares */
 };
 
 /* The numbers of a system. */
@@ -74,11 +74,12 @@ struct loss {
     const char *unbounded;
 
     /* Of `count` values in a block: c, w and misfits, or q, from t->m; unlisted entries have the
-     * weight h. The next function adds to the numbers of a system those of consecutive nonzeros of
-     * its row, the third one to *sums those of all, and sets misfits. */
-    void (*terms)(struct loss_terms *t, const double *x, uint64_t count, double h);
+     * weight h. Where q is not needed, rates may ask for c alone. The next function adds to the
+     * numbers of a system those of consecutive nonzeros of its row, the third one to *sums those of
+     * all. */
+    void (*terms)(struct loss_terms *t, const double *x, uint64_t count, double h, bool only_c);
     void (*add_numbers)(const double *misfit, const double *x, uint64_t count, double *number);
-    void (*sum_values)(struct loss_terms *t, const double *x, uint64_t count, double h,
+    void (*sum_values)(const struct loss_terms *t, const double *x, uint64_t count, double h,
                        struct loss_sums *sums);
 
     /* Of rates: half of what an entry adds to the deviance. The log-likelihood of a value x at the
@@ -116,34 +117,20 @@ struct loss {
 
 extern const struct loss loss_squares, loss_poisson, loss_binary, loss_zero_truncated;
 
-/* Defines make_terms and sum_values, for `terms` and `sum_values` of rates, by the term and the
- * misfit of their kind; macros, since loops become code for vectors only with their arithmetic. */
+/* Defines make_terms, for `terms` of rates, by the term of their kind; a macro, since loops become
+ * code for vectors only with their arithmetic. */
 #define LOSS_RATE_TERMS(kind)                                                                      \
     VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value,                \
-                                         uint64_t count, double unlisted)                          \
+                                         uint64_t count, double unlisted, bool only_c)             \
     {                                                                                              \
-        for (uint64_t k = 0; k < count; k++) {                                                     \
+        for (uint64_t k = 0; only_c && k < count; k++)                                             \
+            t->c[k] = poisson_c(kind, value[k], t->m[k]);                                          \
+        for (uint64_t k = 0; !only_c && k < count; k++) {                                          \
             const struct poisson_term term = poisson_term(kind, value[k], t->m[k], unlisted);      \
             t->c[k] = term.c;                                                                      \
             t->w[k] = term.w;                                                                      \
             t->q[k] = term.q;                                                                      \
         }                                                                                          \
-    }
-#define LOSS_RATE_SUMS(kind)                                                                       \
-    VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value,                \
-                                         uint64_t count, double unlisted, struct loss_sums *sums)  \
-    {                                                                                              \
-        double model = 0, misfit = 0;                                                              \
-        _Pragma("omp simd reduction(+ : model, misfit)") for (uint64_t k = 0; k < count; k++)      \
-        {                                                                                          \
-            const double m = t->m[k], known = value[k] == value[k] ? 1 : 0;                        \
-            const double term = poisson_misfit(kind, known > 0 ? value[k] : 1, m);                 \
-            t->misfit[k] = (known > 0 ? term : 0) - unlisted * m;                                  \
-            model += (known - unlisted) * m;                                                       \
-            misfit += t->misfit[k];                                                                \
-        }                                                                                          \
-        sums->model += model;                                                                      \
-        sums->misfit += misfit;                                                                    \
     }
 
 /* `add_numbers` of rates. */

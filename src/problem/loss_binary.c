@@ -3,6 +3,7 @@
 #include "problem/loss.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "numerics/poisson_term.h"
 
@@ -22,7 +23,40 @@ static double rate(double p)
 }
 
 LOSS_RATE_TERMS(POISSON_CLIPPED)
-LOSS_RATE_SUMS(POISSON_CLIPPED)
+
+/* t, which is positive and normal, is *whole 2^exponent with *whole from 1 to 2. Returns the
+ * exponent, without a branch. */
+static inline double split(double t, double *whole)
+{
+    const uint64_t one = UINT64_C(1023) << 52, shift = UINT64_C(0x4330000000000000); /* 2^52 */
+    uint64_t bits, power;
+    double exponent;
+    memcpy(&bits, &t, sizeof bits);
+    power = bits >> 52 | shift;
+    bits = (bits & ((UINT64_C(1) << 52) - 1)) | one;
+    memcpy(whole, &bits, sizeof bits);
+    memcpy(&exponent, &power, sizeof power);
+    return exponent - (0x1p52 + 1023);
+}
+
+/* The ones' probabilities are multiplied, so that a block has one logarithm: the product of
+ * TERM_BLOCK numbers below 2 is finite. */
+VECTOR_CLONES static void sum_values(const struct loss_terms *t, const double *value,
+                                     uint64_t count, double unlisted, struct loss_sums *sums)
+{
+    double model = 0, misfit = 0, product = 1, exponent = 0;
+#pragma omp simd reduction(+ : model, misfit, exponent) reduction(* : product)
+    for (uint64_t k = 0; k < count; k++) {
+        const double m = t->m[k], one = poisson_chance(poisson_rate(m)).one;
+        double whole = 1;
+        exponent += split(value[k] > 0 ? one : 1, &whole);
+        product *= whole;
+        model += ((value[k] == value[k] ? 1 : 0) - unlisted) * m;
+        misfit += (value[k] == 0 ? m : 0) - unlisted * m;
+    }
+    sums->model += model;
+    sums->misfit += misfit - (log(product) + exponent * M_LN2);
+}
 
 /* The likelihood of the values themselves is 1. */
 static double perfect(double x)

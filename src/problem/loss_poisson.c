@@ -45,8 +45,8 @@ VECTOR_CLONES void loss_add_rates(const double *misfit, const double *value, uin
     number[SYSTEM_LEAST] = loss_least(number[SYSTEM_LEAST], isinf(least) ? 0 : least);
 }
 
-VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, uint64_t count,
-                                     double unlisted, struct loss_sums *sums)
+VECTOR_CLONES static void sum_values(const struct loss_terms *t, const double *value,
+                                     uint64_t count, double unlisted, struct loss_sums *sums)
 {
     double model = 0, misfit = 0;
 #pragma omp simd reduction(+ : model, misfit)
@@ -55,9 +55,8 @@ VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, 
         const double rate = poisson_rate(m);
         const double counted = x * poisson_excess_plain(rate * inverse, (rate - x) * inverse);
         const double term = value[k] > 0 ? counted : value[k] == value[k] ? m : 0;
-        t->misfit[k] = term - unlisted * m;
         model += ((value[k] == value[k] ? 1 : 0) - unlisted) * m;
-        misfit += t->misfit[k];
+        misfit += term - unlisted * m;
     }
     sums->model += model;
     sums->misfit += misfit;

@@ -7,8 +7,9 @@
 #include "numerics/row_term.h"
 
 VECTOR_CLONES static void make_terms(struct loss_terms *t, const double *value, uint64_t count,
-                                     double unlisted)
+                                     double unlisted, bool only_c)
 {
+    (void)only_c;
     for (uint64_t k = 0; k < count; k++) {
         const struct row_term term = row_term(value[k], t->m[k], unlisted);
         t->c[k] = term.c;
@@ -32,8 +33,8 @@ VECTOR_CLONES static void add_numbers(const double *misfit, const double *value,
     number[SYSTEM_SIZE] += size;
 }
 
-VECTOR_CLONES static void sum_values(struct loss_terms *t, const double *value, uint64_t count,
-                                     double unlisted, struct loss_sums *sums)
+VECTOR_CLONES static void sum_values(const struct loss_terms *t, const double *value,
+                                     uint64_t count, double unlisted, struct loss_sums *sums)
 {
     double sum = 0;
     (void)unlisted;

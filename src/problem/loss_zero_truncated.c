@@ -24,7 +24,21 @@ static double rate(double mean)
 }
 
 LOSS_RATE_TERMS(POISSON_TRUNCATED)
-LOSS_RATE_SUMS(POISSON_TRUNCATED)
+
+VECTOR_CLONES static void sum_values(const struct loss_terms *t, const double *value,
+                                     uint64_t count, double unlisted, struct loss_sums *sums)
+{
+    double model = 0, misfit = 0;
+#pragma omp simd reduction(+ : model, misfit)
+    for (uint64_t k = 0; k < count; k++) {
+        const double m = t->m[k], known = value[k] == value[k] ? 1 : 0;
+        const double term = poisson_truncated_misfit(known > 0 ? value[k] : 1, m);
+        model += (known - unlisted) * m;
+        misfit += (known > 0 ? term : 0) - unlisted * m;
+    }
+    sums->model += model;
+    sums->misfit += misfit;
+}
 
 /* x log s - s - log(1 - exp(-s)) with the best rate s, where 1 - exp(-s) is s / x. */
 static double saturated(double x)

@@ -75,9 +75,17 @@ static void test_misfits(void **state)
         long double sum = 0;
         for (uint64_t k = 0; k < count; k++) {
             const long double expected = misfit(x[k], t.m[k]);
-            if (!(fabsl(t.misfit[k] - expected) <= DIGITS * expected))
-                fail_msg("x %.17g, m %.17g: %.17g, expected %.17Lg", x[k], t.m[k], t.misfit[k],
-                         expected);
+            struct loss_terms alike; /* a whole block of this one */
+            struct loss_sums of_alike = {0};
+            double value[TERM_BLOCK];
+            for (int i = 0; i < TERM_BLOCK; i++) {
+                alike.m[i] = t.m[k];
+                value[i] = x[k];
+            }
+            loss_poisson.sum_values(&alike, value, TERM_BLOCK, 0, &of_alike);
+            const double one = of_alike.misfit / TERM_BLOCK;
+            if (!(fabsl(one - expected) <= DIGITS * expected))
+                fail_msg("x %.17g, m %.17g: %.17g, expected %.17Lg", x[k], t.m[k], one, expected);
             sum += expected;
         }
         assert_true(fabsl(sums.misfit - sum) <= 64 * DBL_EPSILON * sum);
@@ -92,7 +100,7 @@ static void test_numbers(void **state)
         double number[SYSTEM_NUMBERS] = {0};
         struct loss_terms t = {.m = {1, 2, 3, 4, 5}};
         const struct loss *of = loss == 0 ? &loss_squares : &loss_poisson;
-        of->terms(&t, value, 5, .25);
+        of->terms(&t, value, 5, .25, false);
         of->add_numbers(t.misfit, value, 5, number);
         assert_true(number[SYSTEM_KNOWN] == 4);
         for (int k = 0; k < 5; k++) {
@@ -332,11 +340,15 @@ static void test_binary_terms(void **state)
         struct loss_sums sums = {0};
         const long double m = t.m[0], chance = -expm1l(-m), rest = expl(-m);
         const long double of_one = m < .5L ? -logl(chance) : -log1pl(-rest);
-        loss_binary.terms(&t, value, 3, .25);
+        loss_binary.terms(&t, value, 3, .25, false);
         assert_true(fabsl(t.c[0] * chance - 1) < 4 * DBL_EPSILON);
         assert_true(fabsl(t.w[0] * chance * m - 1) < 5 * DBL_EPSILON);
         assert_true(t.c[1] == 0 && t.w[1] == 0 && t.c[2] == 0 && t.w[2] == 0);
         assert_true(t.q[0] == .75 && t.q[1] == .75 && t.q[2] == -.25);
+        struct loss_terms alone = {.m = {t.m[0], t.m[1], t.m[2]}};
+        loss_binary.terms(&alone, value, 3, .25, true);
+        assert_true(fabsl(alone.c[0] * chance - 1) < 4 * DBL_EPSILON);
+        assert_true(alone.c[1] == 0 && alone.c[2] == 0);
         assert_true(fabsl(loss_expected(&loss_binary, (double)m) / chance - 1) < 4 * DBL_EPSILON);
         const long double found = loss_binary.misfit(1, (double)m);
         if (!(fabsl(found - of_one) < 8 * DBL_EPSILON * of_one + 1e-300L))
@@ -354,6 +366,32 @@ static void test_binary_terms(void **state)
     assert_false(loss_binary.values.takes(2) || loss_binary.values.takes(.5));
 }
 
+/* Blocks of ones and zeros of any number, of rates alike and over all orders of magnitude. */
+static void test_binary_sums(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    for (int turn = 0; turn < 2000; turn++) {
+        const uint64_t count = 1 + (uint64_t)turn % TERM_BLOCK;
+        const double top = turn % 3 == 1 ? 2 : -8;
+        struct loss_terms t;
+        struct loss_sums sums = {0};
+        double x[TERM_BLOCK];
+        long double sum = 0, size = 0;
+        for (uint64_t k = 0; k < count; k++) {
+            x[k] = naive_random(&seed) % 5 > 0 ? 1 : 0;
+            t.m[k] =
+                turn % 3 == 0 ? 1e-100 : pow(10, top - (double)(naive_random(&seed) % 800) / 100);
+            const long double m = t.m[k];
+            const long double of_one = m < .5L ? -logl(-expm1l(-m)) : -log1pl(-expl(-m));
+            sum += (x[k] > 0 ? of_one : m) - .5L * m;
+            size += of_one + m;
+        }
+        loss_binary.sum_values(&t, x, count, .5, &sums);
+        assert_true(fabsl(sums.misfit - sum) < 8 * DBL_EPSILON * size);
+    }
+}
+
 /* A rate of 0, far too small or far too large: all is finite, and a probability one. */
 static void test_binary_limits(void **state)
 {
@@ -362,7 +400,7 @@ static void test_binary_limits(void **state)
     double number[RESIDUAL_NUMBERS];
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         struct loss_terms t = {.m = {rates[i]}};
-        loss_binary.terms(&t, &one, 1, 1);
+        loss_binary.terms(&t, &one, 1, 1, false);
         assert_true(isfinite(t.c[0]) && isfinite(t.w[0]) && t.c[0] > 1 - 2 * DBL_EPSILON);
         const double p = loss_expected(&loss_binary, rates[i]);
         assert_true(p >= 0 && p <= 1 && (rates[i] < 1 || p == 1));
@@ -414,7 +452,7 @@ static void test_truncated_terms(void **state)
             struct loss_sums sums = {0};
             const long double m = rate, chance = -expm1l(-m);
             const long double misfit = naive_poisson_misfit(x, m, POISSON_TRUNCATED);
-            loss->terms(&t, value, 2, .25);
+            loss->terms(&t, value, 2, .25, false);
             assert_true(fabsl(t.c[0] * m / x - 1) < 4 * DBL_EPSILON);
             assert_true(fabsl(t.w[0] * m * m / x - 1) < 6 * DBL_EPSILON);
             assert_true(fabsl((t.q[0] + .25L) * chance - 1) < 4 * DBL_EPSILON);
@@ -509,6 +547,7 @@ int main(void)
                                        cmocka_unit_test(test_residuals),
                                        cmocka_unit_test(test_impossible_rates),
                                        cmocka_unit_test(test_binary_terms),
+                                       cmocka_unit_test(test_binary_sums),
                                        cmocka_unit_test(test_binary_limits),
                                        cmocka_unit_test(test_binary_residuals),
                                        cmocka_unit_test(test_truncated_terms),

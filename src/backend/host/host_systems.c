@@ -98,7 +98,8 @@ struct pass {
     const struct host_systems_kernels *kernel;
     struct host_products products;
     bool later;    /* where G is added, the rows of the next block are prefetched */
-    bool rates;    /* of rates x / m only b is summed, so that z need not be stored */
+    bool only_c;   /* of terms: neither G nor q is summed */
+    bool rates;    /* nor need z be stored */
     uint64_t most; /* nonzeros of a block, a multiple of HOST_SYSTEM_PAD */
     uint64_t rank, ld, length;
     uint64_t runs;
@@ -255,7 +256,8 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
     const bool far = bytes > machine_core_cache();
     p->later = far && matrix && s->sink && ld > HOST_SYSTEM_PAD;
     p->products.ahead = far && !p->later ? AHEAD : 0;
-    p->rates = s->sink && !matrix && !s->rules->weighed && s->rules->kind == POISSON_COUNTS &&
+    p->only_c = !matrix && !s->rules->weighed;
+    p->rates = s->sink && p->only_c && s->rules->kind == POISSON_COUNTS &&
                p->products.others >= 2 && p->products.others <= 3 && rank >= p->kernel->least &&
                rank <= p->kernel->most;
 
@@ -373,7 +375,7 @@ static void sum_run(const struct pass *p, uint64_t k, struct thread_room *w)
         read_block(p, &w->block, slice, i, run->last);
         if (!w->block.rates)
             p->s->loss->terms(&w->block.t, p->s->slices->value + i, w->block.count,
-                              p->s->rules->unlisted);
+                              p->s->rules->unlisted, p->only_c);
         slice = add_block(p, k, w, &from);
     }
     hand_over(p, w, &run->totals);
