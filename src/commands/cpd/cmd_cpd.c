@@ -25,7 +25,9 @@ static enum status prepare(struct cpd_job *job, struct error *error)
     const struct cpd_settings *s = &in->settings;
     if (!in->choice.kind) { /* for all ranks of -r */
         const bool anew = comm_world_expected() || is_team(s);
+        const double start = clock_now();
         TRY(cpd_machine_choose(in, &run->wake, error));
+        cpd_machine_waited(job, start);
         if (anew && cpd_settings_range(s) && strcmp(s->tensor, "-") == 0)
             return error_set(error, STATUS_INPUT,
                              "a range of -r on several GPUs or processes reads the tensor once per "

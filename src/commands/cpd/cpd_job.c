@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "als/fit_trace.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/threads.h"
@@ -31,6 +32,8 @@ int cpd_stages(const struct cpd_times *times, int order, double total,
 {
     int count = 0;
     double other = total;
+    if (times->wake > 0)
+        stage[count++] = (struct cpd_stage){"wake", times->wake, -1};
     stage[count++] = (struct cpd_stage){"read", times->read, -1};
     if (times->exchange > 0)
         stage[count++] = (struct cpd_stage){"exchange", times->exchange, -1};
@@ -122,6 +125,12 @@ enum status cpd_machine_choose(struct cpd_inputs *in, struct backend_wake *wake,
     if (common->gpus.count == 1) /* several ranks wake their GPUs themselves, before these meet */
         backend_wake_begin(wake, in->choice.kind, common->options.device);
     return STATUS_OK;
+}
+
+void cpd_machine_waited(struct cpd_job *job, double start)
+{
+    if (job->inputs.choice.kind->devices)
+        job->results.times.wake += clock_now() - start;
 }
 
 void cpd_machine_note(const struct cpd_inputs *in, struct progress *progress)

@@ -114,6 +114,7 @@ struct cpd_run {
 /* Where the time of a `blco cpd` went, in seconds. */
 struct cpd_times {
     double start;                          /* of the command, by clock_now()               */
+    double wake;                           /* waiting for the GPUs' driver                 */
     double read, exchange, clean, write;   /* exchange: of nonzeros among ranks            */
     double replicates;                     /* all that the replicates take                 */
     bool halves;                           /* which are two halves                         */
@@ -174,11 +175,11 @@ struct cpd_stage {
     int operation; /* an enum operation; -1: the stage is no operation of the backend */
 };
 
-#define CPD_STAGES (OP_COUNT + 6)
+#define CPD_STAGES (OP_COUNT + 7)
 
 /* stage[] = the stages in order, of which there are CPD_STAGES at most; returns how many. The last
- * one, "other", is the rest of `total`. The exchange, the residuals and the replicates are stages
- * only where they took time. */
+ * one, "other", is the rest of `total`. Waking GPUs, the exchange, the residuals and the replicates
+ * are stages only where they took time. */
 int cpd_stages(const struct cpd_times *times, int order, double total,
                struct cpd_stage stage[CPD_STAGES]);
 
@@ -197,6 +198,9 @@ void cpd_job_free(void *job);
  * The GPU of a rank alone begins to wake. Errors of machine_choose; STATUS_INPUT, STATUS_MEMORY. */
 enum status cpd_machine_choose(struct cpd_inputs *in, struct backend_wake *wake,
                                struct error *error);
+
+/* The command waited for GPUs, if it works on some, since `start`. */
+void cpd_machine_waited(struct cpd_job *job, double start);
 
 /* Shows what computes. */
 void cpd_machine_note(const struct cpd_inputs *in, struct progress *progress);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -263,7 +264,10 @@ static enum status look_at_tensor(struct cpd_rank *w, struct error *error)
         note_tensor(w);
     if (first)
         take_facts(w);
+    const double start = clock_now();
     TRY(cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error));
+    if (owns_job(w))
+        cpd_machine_waited(job, start);
     return check_tensor(w, error);
 }
 
@@ -285,9 +289,12 @@ static enum status prepare(struct cpd_rank *w, struct error *error)
     r->report = memory_zeros((size_t)r->count, sizeof *r->report, error);
     TRY(comm_end_phase(w->comm, error));
     if (!is_alone(w)) {
+        const double start = clock_now();
         TRY(rank_places(r->place, w->comm, &w->settings->common, kind, error));
         rank_meet(&w->devices, kind, r->place, w->comm, error);
         TRY(comm_end_phase(w->comm, error));
+        if (owns_job(w))
+            cpd_machine_waited(job, start);
     }
     look_at_tensor(w, error);
     TRY(comm_end_phase(w->comm, error));
