@@ -38,6 +38,34 @@ struct InPart {
     }
 };
 
+struct Dealt {
+    part_dealt x;
+    uint64_t *line;
+    uint32_t *index[MAX_ORDER];
+    double *value;
+
+    __device__ bool has(uint64_t i) const
+    {
+        if (i >= x.nnz)
+            return false;
+        const tuples_nonzeros &from = x.x;
+        const uint32_t row = from.line ? static_cast<uint32_t>(from.line[i] >> from.shift[x.mode]) &
+                                             from.mask[x.mode]
+                                       : from.index[x.mode][i];
+        const uint32_t k = row / x.stripe, common = (x.common + x.ranks - 1 - k) / x.ranks;
+        return row % x.stripe < common ? x.own : k == x.me;
+    }
+
+    __device__ void put(uint64_t i, uint64_t at) const
+    {
+        if (line)
+            line[at] = x.x.line[i];
+        for (int n = 0; n < x.order && !line; n++)
+            index[n][at] = x.x.index[n][i];
+        value[at] = x.value[i];
+    }
+};
+
 __global__ void mark(const uint32_t *__restrict__ index, uint64_t n, uint8_t *touched)
 {
     const uint64_t stride = uint64_t(gridDim.x) * THREADS;
@@ -69,6 +97,22 @@ cudaError_t part_select(const part_nonzeros *x, const uint64_t *begin, uint32_t 
     for (int n = 0; n < x->layout.order; n++)
         selection.coordinate[n] = coordinate[n];
     return launch_kernel(select_put<InPart>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
+                         stream, selection, begin);
+}
+
+cudaError_t part_count_dealt(const part_dealt *x, uint64_t *count, cudaStream_t stream)
+{
+    return launch_kernel(select_count<Dealt>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
+                         stream, Dealt{*x, nullptr, {}, nullptr}, count);
+}
+
+cudaError_t part_select_dealt(const part_dealt *x, const uint64_t *begin, uint64_t *line,
+                              uint32_t *const *index, double *value, cudaStream_t stream)
+{
+    Dealt selection = {*x, line, {}, value};
+    for (int n = 0; n < x->order; n++)
+        selection.index[n] = index[n];
+    return launch_kernel(select_put<Dealt>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
                          stream, selection, begin);
 }
 

@@ -6,6 +6,7 @@
 #include "numerics/launchers.h"
 #include "numerics/packed_group.h"
 #include "kernels/tensor/select.h"
+#include "kernels/tensor/tuples.h"
 
 LAUNCHERS_BEGIN
 
@@ -25,6 +26,25 @@ cudaError_t part_count(const struct part_nonzeros *x, uint64_t *count, cudaStrea
  * Coordinates count from the first row of the range. */
 cudaError_t part_select(const struct part_nonzeros *x, const uint64_t *begin,
                         uint32_t *const *coordinate, double *value, cudaStream_t stream);
+
+/* Nonzeros of one rank, where the rows of a mode are dealt (ranks/row_deal.h): row i belongs to
+ * rank i / stripe, unless it is common, as the first rows of each stripe are. Rank `me` selects
+ * those of its rows and, of common rows, its own. */
+struct part_dealt {
+    struct tuples_nonzeros x;
+    const double *value; /* (nnz) */
+    uint64_t nnz;
+    int order, mode;
+    uint32_t stripe, common; /* rows; common: of all stripes */
+    int ranks, me;
+    bool own; /* the nonzeros are those of `me` */
+};
+
+/* As part_count and part_select, for dealt rows. Lines go to `line` where x has lines, else
+ * coordinates to `index`. */
+cudaError_t part_count_dealt(const struct part_dealt *x, uint64_t *count, cudaStream_t stream);
+cudaError_t part_select_dealt(const struct part_dealt *x, const uint64_t *begin, uint64_t *line,
+                              uint32_t *const *index, double *value, cudaStream_t stream);
 
 /* touched[index[i]] = 1 for each i (n). */
 cudaError_t part_touch(const uint32_t *index, uint64_t n, uint8_t *touched, cudaStream_t stream);

@@ -3,14 +3,18 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/machine.h"
 #include "base/memory.h"
 
 #define GIVE_BACK ((uint64_t)64 << 20) /* so many freed bytes go back to the system together */
 #define IN_FLIGHT ((uint64_t)4 << 20)  /* nonzeros that all ranks together send in a round */
 
-/* Who gets which nonzeros: rank(context, index) gets the one with these indices (order). */
+#define GATHERED_SHARE 4 /* of the free memory: what ranks may have twice while they gather */
+
+/* Who gets which nonzeros: rank(context, sender, index) gets the one with these indices (order) of
+ * rank `sender`. */
 struct nonzero_receivers {
-    int (*rank)(const void *context, const uint32_t *index);
+    int (*rank)(const void *context, int sender, const uint32_t *index);
     const void *context;
     struct part part; /* what this rank gets: indices count from its first rows */
 };
@@ -54,7 +58,7 @@ static void find_receivers(struct exchange *e, const struct coo *piece, uint64_t
         for (uint64_t i = even_cut(count, t, e->threads); i < end; i++) {
             uint32_t index[MAX_ORDER];
             coo_coordinates(piece, begin + i, index);
-            e->receiver[i] = (uint16_t)e->to->rank(e->to->context, index);
+            e->receiver[i] = (uint16_t)e->to->rank(e->to->context, e->comm->rank, index);
             here[e->receiver[i]]++;
         }
     }
@@ -142,12 +146,82 @@ static enum status exchange_slice(struct exchange *e, uint64_t *at, struct error
     return STATUS_OK;
 }
 
-static enum status exchange_by(struct share *s, const struct nonzero_receivers *to, struct comm *c,
-                               struct coo *x, struct error *error)
+/* A thread's part of a piece: where its first nonzero for this rank goes in x. */
+struct gathered {
+    int sender;
+    const struct coo *piece;
+    uint64_t begin, end, at;
+};
+
+/* Copies the nonzeros of the part that this rank gets to x, if x is there, or counts them. */
+static uint64_t gather_part(const struct nonzero_receivers *to, int me, const struct gathered *g,
+                            struct coo *x)
+{
+    uint64_t count = 0;
+    for (uint64_t i = g->begin; i < g->end; i++) {
+        uint32_t index[MAX_ORDER];
+        bool mine = true;
+        for (int n = 0; n < g->piece->shape.order && mine; n++) {
+            index[n] = g->piece->index[n][i];
+            mine = index[n] - to->part.first[n] < to->part.here.dims[n];
+        }
+        if (!mine || to->rank(to->context, g->sender, index) != me)
+            continue;
+        if (x)
+            coo_put(x, g->at + count, g->piece, i);
+        count++;
+    }
+    return count;
+}
+
+/* Ranks that are threads of one process read each other's shares, which nobody changes meanwhile:
+ * the nonzeros move once, to the places that an exchange would give them. */
+static enum status gather(struct share *s, const struct nonzero_receivers *to, struct comm *c,
+                          struct coo *x, struct error *error)
+{
+    const struct share *share[MAX_RANKS] = {NULL};
+    const int threads = omp_get_max_threads();
+    const struct shape shape = part_shape(&to->part);
+    uint64_t parts = 0, nnz = 0;
+    TRY(comm_allgather(c, &s, sizeof s, share, error));
+    for (int k = 0; k < c->size; k++)
+        parts += share[k]->pieces * (uint64_t)threads;
+    struct gathered *part = memory_array(parts, sizeof *part, error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+    parts = 0;
+    for (int k = 0; k < c->size; k++)
+        for (size_t p = 0; p < share[k]->pieces; p++)
+            for (int t = 0; t < threads; t++) {
+                const struct coo *piece = &share[k]->piece[p];
+                part[parts++] = (struct gathered){.sender = k,
+                                                  .piece = piece,
+                                                  .begin = even_cut(piece->nnz, t, threads),
+                                                  .end = even_cut(piece->nnz, t + 1, threads)};
+            }
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < parts; i++)
+        part[i].at = gather_part(to, c->rank, &part[i], NULL);
+    for (uint64_t i = 0; i < parts; i++) {
+        const uint64_t count = part[i].at;
+        part[i].at = nnz;
+        nnz += count;
+    }
+    coo_create(x, &shape, nnz, error);
+    TRY_OR(done, comm_allreduce_error(c, error));
+#pragma omp parallel for schedule(dynamic)
+    for (uint64_t i = 0; i < parts; i++)
+        gather_part(to, c->rank, &part[i], x);
+    comm_allreduce_error(c, error); /* now each may free its share */
+done:
+    memory_free(part);
+    return error->status;
+}
+
+static enum status exchange_in_rounds(struct share *s, const struct nonzero_receivers *to,
+                                      struct comm *c, struct coo *x, struct error *error)
 {
     const size_t ranks = (size_t)c->size;
     struct exchange e = {.share = s, .to = to, .comm = c, .x = x, .threads = omp_get_max_threads()};
-    *x = (struct coo){0};
     /* all ranks agree on the size of slices; dealt pieces are sent whole, one a round, so that
      * rounds keep their order */
     uint64_t at = 0, largest = 1, limit = IN_FLIGHT / ranks;
@@ -185,23 +259,37 @@ static enum status exchange_by(struct share *s, const struct nonzero_receivers *
     TRY_OR(done, comm_allreduce_error(c, error));
     for (int round = 0; round < e.rounds; round++)
         TRY_OR(done, exchange_slice(&e, &at, error));
-    for (int n = 0; n < shape.order; n++) {
+done:
+    memory_free(e.filled, e.send_count, e.receive_count, e.next, e.receiver, e.place, e.send);
+    return error->status;
+}
+
+static enum status exchange_by(struct share *s, const struct nonzero_receivers *to, struct comm *c,
+                               struct coo *x, struct error *error)
+{
+    const uint64_t all = s->nnz * (uint64_t)c->size; /* about */
+    int apart = !c->shares_memory || s->dealt ||
+                coo_bytes(s->shape.order, all) > machine_memory_available() / GATHERED_SHARE;
+    *x = (struct coo){0};
+    TRY(comm_allreduce_max(c, &apart, error));
+    TRY_OR(done, (apart ? exchange_in_rounds : gather)(s, to, c, x, error));
+    for (int n = 0; n < x->shape.order; n++) {
         const uint32_t first = (uint32_t)to->part.first[n];
         if (first == 0)
             continue;
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < nnz; i++)
+        for (uint64_t i = 0; i < x->nnz; i++)
             x->index[n][i] -= first;
     }
 done:
-    memory_free(e.filled, e.send_count, e.receive_count, e.next, e.receiver, e.place, e.send);
     if (error->status != STATUS_OK)
         coo_free(x);
     return error->status;
 }
 
-static int rank_of_grid(const void *grid, const uint32_t *index)
+static int rank_of_grid(const void *grid, int sender, const uint32_t *index)
 {
+    (void)sender;
     return process_grid_rank(grid, index);
 }
 
@@ -214,21 +302,21 @@ enum status nonzero_exchange(struct share *s, const struct process_grid *g, stru
 
 struct solvers {
     const struct mode_rows *rows;
-    int mode, me;
+    int mode;
 };
 
 /* The rank that needs a nonzero: the one that solves its row, or the one that has it. */
-static int rank_of(const void *context, const uint32_t *index)
+static int rank_of(const void *context, int sender, const uint32_t *index)
 {
     const struct solvers *s = context;
     const uint64_t row = index[s->mode];
-    return mode_rows_is_common(s->rows, row) ? s->me : (int)(row / s->rows->stripe);
+    return mode_rows_is_common(s->rows, row) ? sender : (int)(row / s->rows->stripe);
 }
 
 enum status nonzero_exchange_mode(struct coo *taken, const struct rank_rows *r, int n,
                                   const struct coo *x, struct error *error)
 {
-    const struct solvers solvers = {&r->mode[n], n, r->all->rank};
+    const struct solvers solvers = {&r->mode[n], n};
     const struct nonzero_receivers to = {
         .rank = rank_of, .context = &solvers, .part = part_all(&x->shape)};
     struct coo piece = *x;

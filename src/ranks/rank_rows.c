@@ -249,22 +249,24 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all
 {
     struct row_deal deal = {0};
     const uint64_t rows = r->part.whole.dims[n], first = r->range.first[n];
-    uint64_t *count = memory_zeros(rows, sizeof *count, error); /* of all ranks */
+    uint64_t *own = memory_zeros(rows, sizeof *own, error); /* nonzeros of each row: this rank's */
+    uint64_t *count = memory_array(rows, sizeof *count, error); /* of all ranks */
+    TRY_OR(done, error->status);
 #pragma omp parallel for schedule(static) if (rows > CONTENDED)
-    for (uint64_t i = 0; i < (count ? x->nnz : 0); i++)
-        __atomic_fetch_add(&count[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
+    for (uint64_t i = 0; i < x->nnz; i++)
+        __atomic_fetch_add(&own[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
+    memcpy(count, own, rows * sizeof *count);
     TRY_OR(done, comm_allreduce_counts(r->all, count, rows, error));
     TRY_OR(done, row_deal_make(&deal, count, rows, r->all->size, all_common, error));
     TRY_OR(done, take_deal(r, n, &deal, error));
     renumber(x->index[n], x->nnz, deal.place + first);
     uint64_t nnz = deal.own[r->all->rank]; /* and those that stay, because their rows are common */
-#pragma omp parallel for schedule(static) reduction(+ : nnz)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        nnz += mode_rows_is_common(&r->mode[n], x->index[n][i]);
+    for (uint64_t i = 0; i < rows; i++)
+        nnz += mode_rows_is_common(&r->mode[n], deal.place[i]) ? own[i] : 0;
     r->most_nnz = nnz > r->most_nnz ? nnz : r->most_nnz;
 done:
     row_deal_free(&deal);
-    memory_free(count);
+    memory_free(own, count);
     return error->status;
 }
 

@@ -172,6 +172,8 @@ static enum status open_streamed(struct device_orderings *o, const struct tensor
 #define RESERVE_MOST  (UINT64_C(1) << 30)
 #define RESERVE_SHARE 16
 
+#define DEALT_SHARE 4 /* of the budget: what the nonzeros of all ranks may take */
+
 static void free_tensors(struct device_orderings *o)
 {
     (void)cudaDeviceSynchronize();
@@ -411,29 +413,82 @@ done:
     return error->status;
 }
 
+/* The nonzeros of all ranks, all (ranks), or *all = NULL where other processes have them, or some
+ * GPU lacks the room. The caller frees them, after comm_allreduce_error: others read this rank's.
+ */
+static enum status upload_all(struct device_coo **all, struct device_orderings *o,
+                              const struct tensor_source *source, struct device_staging *staging,
+                              struct error *error)
+{
+    struct comm *c = source->ranks->all;
+    const struct coo *x[MAX_RANKS] = {NULL};
+    uint64_t nnz = 0;
+    double start = clock_now();
+    *all = NULL;
+    if (!c->shares_memory)
+        return STATUS_OK;
+    TRY(comm_allgather(c, &source->x, sizeof source->x, x, error));
+    for (int k = 0; k < c->size; k++)
+        nnz += x[k]->nnz;
+    int lacks_room = coo_bytes(o->shape.order, nnz) > o->plan.request.budget / DEALT_SHARE;
+    TRY(comm_allreduce_max(c, &lacks_room, error));
+    if (lacks_room)
+        return STATUS_OK;
+    *all = memory_zeros((size_t)c->size, sizeof **all, error);
+    for (int k = 0; k < c->size && error->status == STATUS_OK; k++)
+        if (x[k]->nnz > 0)
+            device_coo_upload(&(*all)[k], x[k], staging, &o->pool, error);
+        else
+            device_coo_init(&(*all)[k], &x[k]->shape, 0, &o->pool);
+    TRY(comm_allreduce_error(c, error));
+    return finish(staging->stream, &start, &o->seconds.upload, error);
+}
+
+/* *coo = the nonzeros that this rank needs for mode n; `all` as above. */
+static enum status take_dealt(struct device_coo *coo, struct device_orderings *o,
+                              const struct device_coo *all, const struct tensor_source *source,
+                              int n, struct device_staging *staging, struct error *error)
+{
+    struct coo taken;
+    double start = clock_now();
+    if (all) {
+        const struct mode_rows *m = &source->ranks->mode[n];
+        const struct part_dealt rows = {.order = o->shape.order,
+                                        .mode = n,
+                                        .stripe = (uint32_t)m->stripe,
+                                        .common = (uint32_t)m->common,
+                                        .ranks = source->ranks->all->size,
+                                        .me = source->ranks->all->rank};
+        return device_coo_deal(coo, all, &rows, error);
+    }
+    TRY(nonzero_exchange_mode(&taken, source->ranks, n, source->x, error));
+    if (taken.nnz > 0 && device_coo_upload(coo, &taken, staging, &o->pool, error) == STATUS_OK)
+        finish(staging->stream, &start, &o->seconds.upload, error);
+    coo_free(&taken);
+    return error->status;
+}
+
 /* The ordering of each mode where rows are dealt. After a failure no rank could try again: the
  * others would be elsewhere. */
 static enum status build_dealt(struct device_orderings *o, const struct tensor_source *source,
                                struct device_staging *staging, struct progress *progress,
                                struct error *error)
 {
+    struct device_coo *all;
+    upload_all(&all, o, source, staging, error);
     for (int n = 0; n < o->shape.order && error->status == STATUS_OK; n++) {
-        struct coo taken; /* the nonzeros that this rank needs for the mode */
         struct device_coo coo = {0};
         bool only[MAX_ORDER] = {false};
-        double start = clock_now();
         only[n] = true;
-        nonzero_exchange_mode(&taken, source->ranks, n, source->x, error);
-        o->seconds.upload += clock_now() - start;
-        o->nnz = n == 0 ? taken.nnz : o->nnz;
-        start = clock_now();
-        if (taken.nnz > 0 &&
-            device_coo_upload(&coo, &taken, staging, &o->pool, error) == STATUS_OK &&
-            finish(staging->stream, &start, &o->seconds.upload, error) == STATUS_OK)
+        take_dealt(&coo, o, all, source, n, staging, error);
+        o->nnz = n == 0 ? coo.nnz : o->nnz;
+        if (error->status == STATUS_OK && coo.nnz > 0)
             build_modes(o, &coo, only, progress, error);
         device_coo_free(&coo);
-        coo_free(&taken);
     }
+    for (int k = 0; all && k < source->ranks->all->size; k++)
+        device_coo_free(&all[k]);
+    memory_free(all);
     return error->status;
 }
 

@@ -1,5 +1,5 @@
 /* A .blco file's nonzeros decoded on the device against the nonzeros that the host reads from it;
- * the nonzeros of a part against those that the host picks from all. */
+ * the nonzeros of a part, and of dealt rows, against those that the host picks from all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 
 #include "backend/cuda/tensor/device_coo.h"
 #include "formats/blco/decoded_layout.h"
+#include "ranks/row_deal.h"
 #include "support/blco_files.h"
 #include "support/gpu_pool.h"
 #include "support/packed_tensors.h"
@@ -397,6 +398,70 @@ static void test_failing_parts(void **state)
     coo_free(&x);
 }
 
+/* Nonzeros of several ranks with random coordinates, where rows are dealt: each rank takes those of
+ * its rows, and of common rows its own, in the order of the ranks. */
+static void check_deal(int peers, uint64_t stripe, uint64_t common, uint64_t other, uint64_t nnz,
+                       uint64_t *seed)
+{
+    struct error error = {0};
+    struct coo x[4];
+    struct device_coo all[4];
+    const struct shape shape = {3, {other, stripe * (uint64_t)peers, other}};
+    for (int k = 0; k < peers; k++) {
+        const uint64_t some = k == 1 ? 0 : nnz + naive_random(seed) % 100;
+        ok(coo_create(&x[k], &shape, some, &error), &error);
+        for (uint64_t i = 0; i < some; i++) {
+            for (int n = 0; n < 3; n++)
+                x[k].index[n][i] = (uint32_t)(naive_random(seed) % shape.dims[n]);
+            x[k].value[i] = 1 + (double)(naive_random(seed) % 1000) / 8;
+        }
+        if (some > 0)
+            ok(device_coo_upload(&all[k], &x[k], &staging, &pool, &error), &error);
+        else
+            device_coo_init(&all[k], &shape, 0, &pool);
+    }
+    for (int me = 0; me < peers; me++) {
+        const struct part_dealt rows = {.order = 3,
+                                        .mode = 1,
+                                        .stripe = (uint32_t)stripe,
+                                        .common = (uint32_t)common,
+                                        .ranks = peers,
+                                        .me = me};
+        struct device_coo d;
+        struct coo expected;
+        uint64_t count = 0;
+        ok(coo_create(&expected, &shape, (nnz + 100) * (uint64_t)peers, &error), &error);
+        for (int k = 0; k < peers; k++)
+            for (uint64_t i = 0; i < x[k].nnz; i++) {
+                const uint64_t row = x[k].index[1][i], owner = row / stripe;
+                const bool is_common = row % stripe < row_deal_common(common, (int)owner, peers);
+                if (is_common ? k == me : owner == (uint64_t)me)
+                    coo_put(&expected, count++, &x[k], i);
+            }
+        expected.nnz = count;
+        ok(device_coo_deal(&d, all, &rows, &error), &error);
+        if (count > 0)
+            compare(&d, &expected);
+        assert_int_equal(d.nnz, count);
+        device_coo_free(&d);
+        coo_free(&expected);
+    }
+    for (int k = 0; k < peers; k++) {
+        coo_free(&x[k]);
+        device_coo_free(&all[k]);
+    }
+}
+
+static void test_dealt_rows(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    check_deal(2, 30, 7, 50, 20000, &seed);
+    check_deal(4, 3, 12, 9, 3000, &seed);                      /* all rows are common */
+    check_deal(3, 100000, 5, UINT64_C(1) << 24, 20000, &seed); /* longer lines */
+    check_deal(3, 1, 0, 5, 0, &seed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +472,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_several_times, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_damaged_part, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(test_failing_parts, scratch_make, scratch_remove),
+        cmocka_unit_test(test_dealt_rows),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
+#include "kernels/arrays/arrays.h"
 #include "kernels/tensor/part.h"
 
 static const char doing[] = "sorting the nonzeros";
@@ -128,7 +129,72 @@ enum status device_coo_sort(struct device_coo *d, struct error *error)
     return STATUS_OK;
 }
 
-static const char dividing[] = "decoding a part of the tensor on the GPU";
+static const char dividing[] = "dividing the tensor on the GPU";
+
+enum status device_coo_scan(uint64_t *count, uint64_t n, uint64_t *sum,
+                            const struct device_pool *pool, struct error *error)
+{
+    const cudaStream_t stream = pool->stream;
+    size_t bytes = 0;
+    TRY(cuda_status(cudaMemsetAsync(count + n, 0, sizeof *count, stream), dividing, error));
+    TRY(cuda_status(arrays_scan(NULL, &bytes, count, n + 1, stream), dividing, error));
+    void *temporary = device_pool_take(pool, bytes, 1, error);
+    TRY(error->status);
+    const cudaError_t code = arrays_scan(temporary, &bytes, count, n + 1, stream);
+    if (cuda_status(code, dividing, error) == STATUS_OK)
+        device_fetch(sum, count + n, sizeof *sum, stream, dividing, error);
+    device_pool_give(pool, temporary);
+    return error->status;
+}
+
+static uint64_t tiles_of(const struct device_coo *d)
+{
+    return (d->nnz + SELECT_TILE - 1) / SELECT_TILE;
+}
+
+enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
+                            const struct part_dealt *rows, struct error *error)
+{
+    const struct device_pool *pool = from->pool;
+    const int ranks = rows->ranks;
+    struct part_dealt x = *rows;
+    uint64_t tiles = 0;
+    for (int k = 0; k < ranks; k++)
+        tiles += tiles_of(&from[k]);
+    device_coo_init(d, &from->shape, 0, pool);
+    uint64_t *count = device_pool_take(pool, tiles + 1, sizeof *count, error);
+    TRY(error->status);
+    for (int select = 0; select < 2; select++) {
+        uint64_t tile = 0;
+        for (int k = 0; k < ranks; k++) {
+            x.x = device_coo_tuples(&from[k]);
+            x.value = from[k].value;
+            x.nnz = from[k].nnz;
+            x.own = k == x.me;
+            const cudaError_t code = select ? part_select_dealt(&x, count + tile, d->line, d->index,
+                                                                d->value, pool->stream)
+                                            : part_count_dealt(&x, count + tile, pool->stream);
+            TRY_OR(done, cuda_status(code, dividing, error));
+            tile += tiles_of(&from[k]);
+        }
+        if (select == 1)
+            break;
+        TRY_OR(done, device_coo_scan(count, tiles, &d->nnz, pool, error));
+        if (d->nnz == 0)
+            break;
+        d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
+        if (d->ordering.line_bits <= 64)
+            d->line = device_pool_take(pool, d->nnz, sizeof *d->line, error);
+        else
+            device_coo_take_indices(d, error);
+        TRY_OR(done, error->status);
+    }
+done:
+    device_pool_give(pool, count);
+    if (error->status != STATUS_OK)
+        device_coo_free(d);
+    return error->status;
+}
 
 enum status device_coo_touched(const struct device_coo *d, int n, unsigned char *touched,
                                uint64_t rows, struct error *error)

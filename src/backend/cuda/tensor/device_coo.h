@@ -9,6 +9,7 @@
 #include "backend/cuda/tensor/device_pairs.h"
 #include "formats/blco/blco_file.h"
 #include "kernels/tensor/linearise.h"
+#include "kernels/tensor/part.h"
 #include "kernels/tensor/tuples.h"
 #include "tensor/ordering.h"
 
@@ -54,6 +55,17 @@ enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
 enum status device_coo_decode_part(struct device_coo *d, const struct blco_file *f,
                                    const struct part *part, struct device_staging *staging,
                                    const struct device_pool *pool, struct error *error);
+
+/* *d = of the nonzeros of all ranks, `from` (ranks), those that a rank needs for a mode whose rows
+ * are dealt (kernels/tensor/part.h; x, value, nnz and own are set here), in the order of the ranks.
+ * `from` have one shape. Without nonzeros there are no arrays. On failure *d is empty.
+ * STATUS_MEMORY. */
+enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
+                            const struct part_dealt *rows, struct error *error);
+
+/* count[i] (n + 1; device) = the sum of the counts before it; *sum = that of the first n. */
+enum status device_coo_scan(uint64_t *count, uint64_t n, uint64_t *sum,
+                            const struct device_pool *pool, struct error *error);
 
 /* touched[i] (`rows`, host) = 1 where some nonzero has coordinate i of mode n, else 0; d->index[n]
  * has these coordinates. STATUS_MEMORY. */

@@ -275,25 +275,14 @@ static enum status decode_some(struct selection *s, uint64_t begin, uint64_t end
 static enum status count(struct selection *s, uint64_t *nnz, struct error *error)
 {
     const struct decoder *w = &s->decoder;
-    const cudaStream_t stream = s->pool->stream;
     uint64_t tile = 0;
-    size_t bytes = 0;
-    cudaError_t code = cudaMemsetAsync(s->count + s->tiles, 0, sizeof *s->count, stream);
-    TRY(cuda_status(code, decoding, error));
     for (uint64_t b = 0; b < w->segments; b += w->at_once) {
         TRY(decode_some(s, b, decoder_end(w, b), error));
-        TRY(cuda_status(part_count(&s->decoded, s->count + tile, stream), decoding, error));
+        const cudaError_t code = part_count(&s->decoded, s->count + tile, s->pool->stream);
+        TRY(cuda_status(code, decoding, error));
         tile += tiles_of(s->decoded.nnz);
     }
-    code = arrays_scan(NULL, &bytes, s->count, s->tiles + 1, stream);
-    TRY(cuda_status(code, decoding, error));
-    void *temporary = device_pool_take(s->pool, bytes, 1, error);
-    TRY(error->status);
-    code = arrays_scan(temporary, &bytes, s->count, s->tiles + 1, stream);
-    if (cuda_status(code, decoding, error) == STATUS_OK)
-        device_fetch(nnz, s->count + s->tiles, sizeof *nnz, stream, decoding, error);
-    device_pool_give(s->pool, temporary);
-    return error->status;
+    return device_coo_scan(s->count, s->tiles, nnz, s->pool, error);
 }
 
 /* The part's nonzeros, d->nnz of them. */
