@@ -2,12 +2,12 @@
  * tensor, or of a slice, which has the entries with given indices in some modes; of one slice, or
  * of each index of a mode. Recommendations, links that may come, counts that are missing.
  *
- * The search is exact, and does not visit all entries. The rows of each mode form a tree of ranges
- * (row_tree.h). For a tuple of ranges, one of each mode, the least and largest entries of columns
- * and the norms of rows say how large the model can be there; a tuple that cannot have a wanted
- * entry is left out, another one is divided, and a small one computed, TILE x ROW_GROUP entries at
- * a time. Each entry that is large enough is computed once more as ktensor_value does, so that
- * neither the number of threads nor the order of the search changes the result. */
+ * The search is exact, and does not visit all entries. A value is a sum over components, at most
+ * the product of norms: of the product of some modes' rows, and of a row of each other mode. Rows
+ * are searched in descending order of their norms, mode by mode, until no wanted entry can follow;
+ * of the longest mode ROW_GROUP rows with TILE products of the others at a time. Each entry that is
+ * large enough is computed once more as ktensor_value does, so that neither the number of threads
+ * nor the order of the search changes the result. */
 #pragma once
 
 #include "base/progress.h"
