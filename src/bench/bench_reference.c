@@ -5,22 +5,11 @@
 
 #include "base/least.h"
 #include "base/memory.h"
-#include "formats/blco/segment_rows.h"
+#include "formats/blco/blco_pieces.h"
 
-#define PIECE  (UINT64_C(1) << 20) /* nonzeros of a piece, which has sums of its own */
-#define FILTER 4096                /* entries of a table that rules out most rows    */
-
-/* The nonzeros, loaded a piece at a time. */
-struct pieces {
-    const struct tensor_input *input;
-    const struct rank_rows *ranks; /* NULL, unless a rank takes its part from the file      */
-    uint32_t *place[MAX_ORDER];    /* (rows of the range): see rank_rows_places; owned  */
-    bool *wanted;     /* (pieces) whether a piece may have nonzeros of the part; owned */
-    uint64_t nnz;     /* of all pieces, before the part is taken from them             */
-    uint64_t length;  /* nonzeros of a piece; of a file, those of whole segments       */
-    struct coo room;  /* where a piece of a file is decoded; owned; otherwise empty    */
-    struct coo piece; /* the piece loaded last; not owned                              */
-};
+#define PIECE  (UINT64_C(1) << 20) /* nonzeros in memory that have sums of their own         */
+#define SAMPLE 4096                /* groups of a file that are looked at for rows, at least */
+#define FILTER 4096                /* entries of a table that rules out most rows            */
 
 /* The sums of a mode. */
 struct mode_sums {
@@ -28,45 +17,21 @@ struct mode_sums {
     double *part;           /* (rows x R): sums of this piece; owned                */
 };
 
-static enum status pieces_open(struct pieces *p, const struct rank_tensor *t, struct error *error)
-{
-    const struct tensor_input *input = &t->input;
-    const struct blco_file *f = &input->file;
-    *p = (struct pieces){.input = input,
-                         .nnz = input->x.nnz,
-                         .length = PIECE,
-                         .piece.shape = part_shape(&t->rows.part)};
-    if (!input->unread)
-        return STATUS_OK;
-    const uint64_t segment = f->header->segment_nnz;
-    p->ranks = t->comm->size > 1 ? &t->rows : NULL;
-    p->nnz = f->header->nnz;
-    p->length = segment * (segment < PIECE ? PIECE / segment : 1);
-    TRY(coo_create(&p->room, &f->shape, least_of(p->length, p->nnz), error));
-    if (!p->ranks)
-        return STATUS_OK;
-    for (int n = 0; n < p->piece.shape.order; n++) {
-        p->place[n] = memory_array(p->ranks->range.here.dims[n], sizeof *p->place[n], error);
-        TRY(error->status);
-        rank_rows_places(p->ranks, n, p->place[n]);
-    }
-    /* Pieces without a segment that may have nonzeros of the part are never loaded. */
-    uint64_t *number, count;
-    TRY(segment_rows_of_part(&number, &count, f, &p->ranks->range, error));
-    p->wanted = memory_zeros(p->nnz / p->length + 1, sizeof *p->wanted, error);
-    for (uint64_t k = 0; p->wanted && k < count; k++)
-        p->wanted[number[k] / (p->length / segment)] = true;
-    memory_free(number);
-    return error->status;
-}
+/* A pass over the nonzeros, a piece at a time. */
+struct pass {
+    struct bench_reference *reference;
+    const struct ktensor *k;
+    const struct rank_rows *ranks; /* NULL, unless a rank takes its part from the file      */
+    uint32_t *place[MAX_ORDER];    /* (rows of the range): see rank_rows_places; owned      */
+    struct mode_sums sums[MAX_ORDER];
+};
 
-/* Keeps the piece's nonzeros that lie in the rank's ranges, with the numbers of the rows here. */
-static void take_part(struct pieces *p)
+/* Keeps the nonzeros that lie in the rank's ranges, with the numbers of the rows here. */
+static void take_part(const struct pass *p, struct coo *x)
 {
-    const struct part *range = &p->ranks->range;
-    struct coo *x = &p->piece;
     uint64_t kept = 0;
-    for (uint64_t i = 0; i < x->nnz; i++) {
+    for (uint64_t i = 0; i < x->nnz && p->ranks; i++) {
+        const struct part *range = &p->ranks->range;
         bool inside = true;
         for (int n = 0; n < x->shape.order && inside; n++)
             inside = x->index[n][i] - range->first[n] < range->here.dims[n];
@@ -75,31 +40,7 @@ static void take_part(struct pieces *p)
         if (inside)
             x->value[kept++] = x->value[i];
     }
-    x->nnz = kept;
-}
-
-/* Loads piece i into p->piece. */
-static enum status pieces_load(struct pieces *p, uint64_t i, struct error *error)
-{
-    const struct blco_file *f = &p->input->file;
-    const uint64_t first = i * p->length;
-    p->piece.nnz = least_of(p->nnz - first, p->length);
-    if (!p->input->unread) {
-        p->piece = coo_slice(&p->input->x, first, p->piece.nnz);
-        return STATUS_OK;
-    }
-    memcpy(p->piece.index, p->room.index, sizeof p->piece.index);
-    p->piece.value = p->room.value;
-    if (p->wanted && !p->wanted[i]) {
-        p->piece.nnz = 0;
-        return STATUS_OK;
-    }
-    const uint64_t segments = p->length / f->header->segment_nnz, begin = i * segments;
-    const uint64_t end = least_of(begin + segments, f->header->nsegments);
-    TRY(blco_file_decode(f, begin, end, &p->room, error));
-    if (p->ranks)
-        take_part(p);
-    return STATUS_OK;
+    x->nnz = p->ranks ? kept : x->nnz;
 }
 
 /* The place of `row` in s->row[n]; s->rows[n] where the row is not there. */
@@ -111,18 +52,12 @@ static uint64_t place_of(const struct bench_reference *s, int n, uint32_t row)
     return i < s->rows[n] && s->row[n][i] == row ? i : s->rows[n];
 }
 
-/* Chooses the rows of some nonzeros, evenly spread; none from a piece without nonzeros here. */
-static enum status choose_rows(struct bench_reference *s, struct pieces *p, struct error *error)
+/* Chooses the rows of some nonzeros of x, evenly spread. */
+static void choose_rows(struct bench_reference *s, const struct coo *x)
 {
-    uint64_t loaded = UINT64_MAX;
-    for (uint64_t k = 0; k < BENCH_REFERENCE_NNZ; k++) {
-        uint64_t i = k * p->nnz / BENCH_REFERENCE_NNZ, piece = i / p->length;
-        if (piece != loaded)
-            TRY(pieces_load(p, piece, error));
-        loaded = piece;
-        uint64_t at = i - piece * p->length;
-        for (int n = 0; n < s->shape.order && p->piece.nnz > 0; n++) {
-            const uint32_t row = p->piece.index[n][at % p->piece.nnz];
+    for (uint64_t k = 0; k < BENCH_REFERENCE_NNZ && x->nnz > 0; k++)
+        for (int n = 0; n < s->shape.order; n++) {
+            const uint32_t row = x->index[n][k * x->nnz / BENCH_REFERENCE_NNZ];
             if (place_of(s, n, row) < s->rows[n])
                 continue;
             uint64_t place = s->rows[n]++;
@@ -130,14 +65,14 @@ static enum status choose_rows(struct bench_reference *s, struct pieces *p, stru
                 s->row[n][place] = s->row[n][place - 1];
             s->row[n][place] = row;
         }
-    }
-    return STATUS_OK;
 }
 
 /* Adds to the rows of M of one mode. */
-static void add_piece(struct bench_reference *s, const struct coo *x, int mode,
-                      const struct ktensor *k, struct mode_sums *sums)
+static void add_mode(struct pass *p, const struct coo *x, int mode)
 {
+    struct bench_reference *s = p->reference;
+    struct mode_sums *sums = &p->sums[mode];
+    const struct ktensor *k = p->k;
     uint64_t entries = s->rows[mode] * s->rank;
     memset(sums->part, 0, entries * sizeof *sums->part);
     for (uint64_t i = 0; i < x->nnz; i++) {
@@ -156,40 +91,60 @@ static void add_piece(struct bench_reference *s, const struct coo *x, int mode,
         s->m[mode][i] += sums->part[i];
 }
 
+/* One thread sums all rows of a mode, in the order of the nonzeros. */
+static enum status add_piece(void *pass, struct coo *x, struct error *error)
+{
+    struct pass *p = pass;
+    take_part(p, x);
+#pragma omp parallel for schedule(dynamic)
+    for (int n = 0; n < p->reference->shape.order; n++)
+        add_mode(p, x, n);
+    return error->status;
+}
+
 enum status bench_reference_create(struct bench_reference *s, const struct rank_tensor *t,
                                    const struct ktensor *k, struct error *error)
 {
-    struct pieces p = {0};
+    const struct coo *x = &t->input.x;
+    const struct blco_file *f = &t->input.file;
+    const bool unread = t->input.unread;
+    struct tensor_reader reader = {.format = &tensor_blco, .file = f, .cut = TENSOR_STEPS};
+    struct coo sample = {0};
+    struct pass p = {
+        .reference = s, .k = k, .ranks = unread && t->comm->size > 1 ? &t->rows : NULL};
     *s = (struct bench_reference){.shape = part_shape(&t->rows.part), .rank = k->rank};
-    struct mode_sums *sums = memory_zeros((size_t)s->shape.order, sizeof *sums, error);
-    TRY(error->status);
     s->other = memory_array(shape_longest(&s->shape), s->rank * sizeof *s->other, error);
     TRY_OR(done, error->status);
-    TRY_OR(done, pieces_open(&p, t, error));
-    TRY_OR(done, choose_rows(s, &p, error));
+    for (int n = 0; n < s->shape.order && p.ranks; n++) {
+        p.place[n] = memory_array(p.ranks->range.here.dims[n], sizeof *p.place[n], error);
+        TRY_OR(done, error->status);
+        rank_rows_places(p.ranks, n, p.place[n]);
+    }
+    if (unread) {
+        const uint64_t every = f->header->nnz / (SAMPLE * PACKED_GROUP_NNZ) + 1;
+        TRY_OR(done, blco_sample(&sample, f, 0, f->header->nsegments, every, error));
+        take_part(&p, &sample);
+    }
+    choose_rows(s, unread ? &sample : x);
     for (int n = 0; n < s->shape.order; n++) {
         s->m[n] = memory_zeros(s->rows[n], s->rank * sizeof *s->m[n], error);
-        sums[n].part = memory_array(s->rows[n], s->rank * sizeof *sums->part, error);
+        p.sums[n].part = memory_array(s->rows[n], s->rank * sizeof *p.sums[n].part, error);
         TRY_OR(done, error->status);
         for (uint64_t i = 0; i < s->rows[n]; i++)
-            sums[n].filter[s->row[n][i] % FILTER] = 1;
+            p.sums[n].filter[s->row[n][i] % FILTER] = 1;
     }
-    for (uint64_t i = 0; i * p.length < p.nnz; i++) {
-        TRY_OR(done, pieces_load(&p, i, error));
-        /* One thread sums all rows of a mode, in the order of the nonzeros, so that the sums do not
-         * depend on the number of threads. */
-#pragma omp parallel for schedule(dynamic)
-        for (int n = 0; n < s->shape.order; n++)
-            add_piece(s, &p.piece, n, k, &sums[n]);
+    if (unread)
+        TRY_OR(done, tensor_reader_each(&reader, add_piece, &p, error));
+    for (uint64_t first = 0; first < x->nnz && !unread; first += PIECE) {
+        struct coo piece = coo_slice(x, first, least_of(x->nnz - first, PIECE));
+        add_piece(&p, &piece, error);
     }
 done:
-    for (int n = 0; n < s->shape.order; n++)
-        memory_free(sums[n].part);
-    memory_free(sums);
-    for (int n = 0; n < MAX_ORDER; n++)
+    for (int n = 0; n < MAX_ORDER; n++) {
+        memory_free(p.sums[n].part);
         memory_free(p.place[n]);
-    memory_free(p.wanted);
-    coo_free(&p.room);
+    }
+    coo_free(&sample);
     return error->status;
 }
 
