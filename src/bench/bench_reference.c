@@ -1,4 +1,4 @@
-#include "bench/bench_reference.h"
+#include "bench/bench.h"
 
 #include <math.h>
 #include <string.h>
@@ -140,10 +140,8 @@ enum status bench_reference_create(struct bench_reference *s, const struct rank_
         add_piece(&p, &piece, error);
     }
 done:
-    for (int n = 0; n < MAX_ORDER; n++) {
-        memory_free(p.sums[n].part);
-        memory_free(p.place[n]);
-    }
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(p.sums[n].part, p.place[n]);
     coo_free(&sample);
     return error->status;
 }

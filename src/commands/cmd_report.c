@@ -286,9 +286,7 @@ static enum status make_page_of_rank(struct job *job, const char *base, double r
     TRY_OR(done, error->status);
     make_page(job, stem, record, path, error);
 done:
-    memory_free(stem);
-    memory_free(path);
-    memory_free(record);
+    memory_free(stem, path, record);
     return error->status;
 }
 
@@ -335,8 +333,7 @@ static enum status make_pages_of_range(struct job *job, struct error *error)
     end_text(&text, job, path, error);
 done:
     json_decref(file);
-    memory_free(made);
-    memory_free(base);
+    memory_free(made, base);
     return error->status;
 }
 
@@ -385,8 +382,7 @@ static void free_job(void *settings)
         outfile_discard(&job->file[i]);
     memory_free(job->file);
     named_model_free(&job->model);
-    memory_free(job->output_path);
-    memory_free(job->ranks_path);
+    memory_free(job->output_path, job->ranks_path);
 }
 
 const struct command cmd_report = {

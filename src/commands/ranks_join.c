@@ -47,8 +47,7 @@ static enum status add_line(struct request *r, const char *name, const char *val
     if (shown)
         r->text = memory_text(error, "%s%s %s\n", before ? before : "", name,
                               printable(value, shown, room));
-    memory_free(shown);
-    memory_free(before);
+    memory_free(shown, before);
     return error->status;
 }
 
@@ -111,8 +110,7 @@ static enum status compare_requests(struct comm *world, struct cli_line line,
         compare(mine.text, first, error);
     comm_end_phase(world, error);
 done:
-    memory_free(mine.text);
-    memory_free(first);
+    memory_free(mine.text, first);
     return error->status;
 }
 

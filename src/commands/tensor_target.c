@@ -54,11 +54,9 @@ enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
             error_set(error, STATUS_OUTPUT,
                       "%s: would be picked up as the names of %s: move it away", to, m->out);
         }
-        memory_free(from);
-        memory_free(to);
+        memory_free(from, to);
     }
-    memory_free(in);
-    memory_free(out);
+    memory_free(in, out);
     return error->status;
 }
 

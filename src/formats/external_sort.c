@@ -324,8 +324,7 @@ static enum status merge_spills(const struct external_sort *s, uint64_t memory,
     }
 done:
     coo_free(&m.window);
-    memory_free(m.filled);
-    memory_free(m.position);
+    memory_free(m.filled, m.position);
     return error->status;
 }
 
@@ -372,8 +371,7 @@ enum status external_sort_spill(struct external_sort *s, const struct coo *piece
     }
     s->spills++;
 done:
-    memory_free(position);
-    memory_free(key);
+    memory_free(position, key);
     return error->status;
 }
 

@@ -330,8 +330,7 @@ static enum status count_draws(struct maker *m, struct error *error)
         draws->skewed = all < draws->skewed ? all : draws->skewed;
     }
 done:
-    memory_free(c.hash);
-    memory_free(c.first);
+    memory_free(c.hash, c.first);
     return error->status;
 }
 
@@ -523,8 +522,6 @@ done:
     memory_free(maker.window);
     line_encoder_free(&maker.alto);
     coo_free(&maker.x);
-    memory_free(maker.key);
-    memory_free(maker.upper);
-    memory_free(drawer);
+    memory_free(maker.key, maker.upper, drawer);
     return error->status;
 }

@@ -210,8 +210,7 @@ enum status place_sort(struct coo *x, const struct ordering *o, struct error *er
     }
     x->nnz = kept;
 done:
-    memory_free(key);
-    memory_free(position);
+    memory_free(key, position);
     return error->status;
 }
 

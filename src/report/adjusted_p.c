@@ -94,7 +94,6 @@ uint64_t p_values_alarms(const struct p_values *p, double level)
 
 void p_values_free(struct p_values *p)
 {
-    memory_free(p->log_p);
-    memory_free(p->adjusted);
+    memory_free(p->log_p, p->adjusted);
     *p = (struct p_values){0};
 }

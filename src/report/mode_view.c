@@ -15,8 +15,7 @@
 
 void profile_free(struct profile *p)
 {
-    memory_free(p->low);
-    memory_free(p->high);
+    memory_free(p->low, p->high);
     *p = (struct profile){0};
 }
 

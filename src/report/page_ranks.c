@@ -243,8 +243,7 @@ static enum status put_page(FILE *to, const struct page_ranks *page, double rank
                    shell_word(model, word, sizeof word));
     }
 done:
-    memory_free(path);
-    memory_free(model);
+    memory_free(path, model);
     return error->status;
 }
 

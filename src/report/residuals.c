@@ -260,12 +260,9 @@ double residuals_mae(const struct residuals *r)
 
 void residuals_free(struct residuals *r)
 {
-    for (int n = 0; n < MAX_ORDER; n++) {
-        memory_free(r->slice[n].squares);
-        memory_free(r->slice[n].known);
-    }
-    memory_free(r->entry);
-    memory_free(r->strangeness);
+    for (int n = 0; n < MAX_ORDER; n++)
+        memory_free(r->slice[n].squares, r->slice[n].known);
+    memory_free(r->entry, r->strangeness);
     p_values_free(&r->p);
     unlisted_slice_free(&r->added);
     unlisted_best_free(&r->absent);

@@ -123,8 +123,7 @@ enum status top_entries_find(struct top_entries *top, const double *a, uint64_t 
     top->entry = heap;
     heap = NULL;
 done:
-    memory_free(heap);
-    memory_free(weakest);
+    memory_free(heap, weakest);
     if (error->status != STATUS_OK)
         top_entries_free(top);
     return error->status;

@@ -370,8 +370,7 @@ static enum status scale_rows(struct search *s, int i, struct error *error)
         memcpy(&t->norm[k], &key[k], sizeof *key);
     }
 done:
-    memory_free(scale);
-    memory_free(key);
+    memory_free(scale, key);
     return error->status;
 }
 
@@ -411,11 +410,8 @@ static enum status search_create(struct search *s, struct unlisted_slice *slice,
 
 static void search_free(struct search *s)
 {
-    for (int i = 0; i < s->modes; i++) {
-        memory_free(s->rows[i].index);
-        memory_free(s->rows[i].norm);
-        memory_free(s->rows[i].row);
-    }
+    for (int i = 0; i < s->modes; i++)
+        memory_free(s->rows[i].index, s->rows[i].norm, s->rows[i].row);
     memory_free(s->heap);
 }
 

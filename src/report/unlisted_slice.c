@@ -64,8 +64,7 @@ enum status unlisted_slice_note(struct unlisted_slice *s, const struct coo *x, s
 
 void unlisted_slice_free(struct unlisted_slice *s)
 {
-    memory_free(s->key);
-    memory_free(s->start);
+    memory_free(s->key, s->start);
     s->key = s->start = NULL;
     s->count = s->room = 0;
 }
@@ -124,8 +123,7 @@ enum status unlisted_slice_sort(struct unlisted_slice *s, struct error *error)
     s->start = start;
     return STATUS_OK;
 failed:
-    memory_free(start);
-    memory_free(sorted);
+    memory_free(start, sorted);
     return error->status;
 }
 

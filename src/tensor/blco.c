@@ -207,8 +207,7 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
         store_long_lines(b, &s, error);
     }
 done:
-    memory_free(s.line);
-    memory_free(s.position);
+    memory_free(s.line, s.position);
     if (error->status != STATUS_OK)
         blco_free(b);
     return error->status;
@@ -270,10 +269,7 @@ enum status blco_to_coo(const struct blco *b, struct coo *x, struct error *error
 
 void blco_free(struct blco *b)
 {
-    memory_free(b->index[0]);
-    memory_free(b->index[1]);
-    memory_free(b->value);
-    memory_free(b->block);
+    memory_free(b->index[0], b->index[1], b->value, b->block);
     memset(b, 0, sizeof *b);
 }
 

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/coo_distinct.h"
 #include "tensor/ordering.h"
 
 #define SLABS       8

@@ -3,7 +3,7 @@
  * core's cache. In it each key has a bit of a map; few bits belong to several keys, and only these
  * keys are compared. So every key is written to memory once and read twice, while sorting would
  * move it several times, with the place of its entry. */
-#include "tensor/coo_distinct.h"
+#include "tensor/coo.h"
 
 #include <omp.h>
 #include <stdatomic.h>
@@ -253,7 +253,6 @@ enum status coo_distinct(const struct coo *x, uint64_t at_once, bool *distinct, 
     *distinct = d && c;
     for (uint64_t pass = 0; pass >> k.pass_bits == 0 && *distinct; pass++)
         *distinct = pass_is_distinct(&k, pass, d, c, threads, error);
-    memory_free(c);
-    memory_free(d);
+    memory_free(c, d);
     return error->status;
 }

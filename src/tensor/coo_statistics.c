@@ -217,10 +217,8 @@ static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *e
         }
     }
 done:
-    for (uint64_t i = 0; i < g->count; i++) {
-        memory_free(g->counter[i].dense);
-        memory_free(g->counter[i].sparse);
-    }
+    for (uint64_t i = 0; i < g->count; i++)
+        memory_free(g->counter[i].dense, g->counter[i].sparse);
     return error->status;
 }
 

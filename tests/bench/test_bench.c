@@ -12,7 +12,6 @@
 
 #include "backend/host/host_rates.h"
 #include "bench/bench.h"
-#include "bench/bench_reference.h"
 #include "support/blco_files.h"
 #include "support/known_rates.h"
 #include "support/whole_tensors.h"

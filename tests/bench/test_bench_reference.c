@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "bench/bench_reference.h"
+#include "bench/bench.h"
 #include "support/blco_files.h"
 #include "support/whole_tensors.h"
 #include "support/scratch.h"

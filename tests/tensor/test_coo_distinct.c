@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "support/naive.h"
-#include "tensor/coo_distinct.h"
+#include "tensor/coo.h"
 
 #define ALL UINT64_MAX /* entries at once */
 

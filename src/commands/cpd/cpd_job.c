@@ -76,8 +76,7 @@ void cpd_reports_show(struct progress *to, const struct cpd_reports *reports)
 
 void cpd_reports_free(struct cpd_reports *r)
 {
-    memory_free(r->place);
-    memory_free(r->report);
+    memory_free(r->place, r->report);
     *r = (struct cpd_reports){0};
 }
 
@@ -92,10 +91,8 @@ void cpd_job_free(void *context)
     named_model_free(&in->start);
     slice_means_free(&in->means);
     checkpoint_close(&in->resume);
-    memory_free(in->settings.base_stem);
-    memory_free(in->settings.stem);
-    memory_free(in->settings.ranks_path);
-    memory_free(in->settings.record);
+    memory_free(in->settings.base_stem, in->settings.stem, in->settings.ranks_path,
+                in->settings.record);
     ktensor_free(&results->model);
     slice_means_free(&results->means);
     fit_trace_free(&results->trace);

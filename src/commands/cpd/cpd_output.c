@@ -44,8 +44,7 @@ enum status cpd_output_open(struct cpd_job *job, struct error *error)
     if (s->record && outfile_check(s->record, error) == STATUS_OK)
         outfile_open(&run->record, s->record, error);
 done:
-    memory_free(lock);
-    memory_free(rescue);
+    memory_free(lock, rescue);
     return error->status;
 }
 

@@ -412,8 +412,7 @@ static char *name_of_rank(const struct cpd_settings *s, const char *name, const 
 enum status cpd_settings_take_rank(struct cpd_settings *s, uint64_t rank, struct error *error)
 {
     s->common.options.problem.rank = rank;
-    memory_free(s->record);
-    memory_free(s->stem);
+    memory_free(s->record, s->stem);
     s->record = name_of_rank(s, s->record_as_given, ".json", error);
     s->stem = name_of_rank(s, s->base_stem, "", error);
     return error->status;

@@ -221,8 +221,7 @@ done:
 void blco_file_close(struct blco_file *f)
 {
     infile_close(&f->in);
-    memory_free(f->page);
-    memory_free(f->tail);
+    memory_free(f->page, f->tail);
     *f = (struct blco_file){0};
 }
 

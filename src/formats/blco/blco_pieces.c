@@ -257,9 +257,7 @@ done:
     if (error->status != STATUS_OK)
         coo_free(x);
     linear_decoder_free(&w.decoder);
-    memory_free(w.room);
-    memory_free(w.count);
-    memory_free(w.place);
+    memory_free(w.room, w.count, w.place);
     return error->status;
 }
 

@@ -20,8 +20,7 @@ uint64_t packed_tensor_nnz(const struct packed_tensor *p, uint64_t begin, uint64
 
 void packed_tensor_free(struct packed_tensor *p)
 {
-    memory_free(p->segment);
-    memory_free(p->bytes);
+    memory_free(p->segment, p->bytes);
     *p = (struct packed_tensor){0};
 }
 

@@ -62,8 +62,7 @@ enum status segment_rows_of_part(uint64_t **number, uint64_t *count, const struc
                 (*number)[(*count)++] = s;
         packed_tensor_free(&p);
     }
-    memory_free(range);
-    memory_free(may);
+    memory_free(range, may);
     if (error->status != STATUS_OK) {
         memory_free(*number);
         *number = NULL;

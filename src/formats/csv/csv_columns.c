@@ -561,9 +561,7 @@ static enum status order_mode(struct csv_mode *mode, uint32_t *index, uint64_t n
     for (uint64_t i = 0; i < nnz; i++)
         index[i] = number[index[i]];
 done:
-    memory_free(key);
-    memory_free(name);
-    memory_free(number);
+    memory_free(key, name, number);
     return error->status;
 }
 
@@ -600,9 +598,6 @@ void csv_columns_free(struct csv_columns *c)
 {
     for (int n = 0; n < c->modes; n++)
         name_table_free(&c->mode[n].names);
-    memory_free(c->format.slot);
-    memory_free(c->format.name);
-    memory_free(c->text);
-    memory_free(c->unused);
+    memory_free(c->format.slot, c->format.name, c->text, c->unused);
     *c = (struct csv_columns){0};
 }

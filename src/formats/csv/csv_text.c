@@ -145,8 +145,7 @@ enum status csv_text_open(struct csv_text *t, const char *path, const struct tns
 void csv_text_close(struct csv_text *t)
 {
     line_reader_close(&t->reader);
-    memory_free(t->section);
-    memory_free(t->joined);
+    memory_free(t->section, t->joined);
     *t = (struct csv_text){0};
 }
 

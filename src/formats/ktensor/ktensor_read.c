@@ -298,8 +298,7 @@ beside:
     if (files->named && error->status == STATUS_OK)
         read_beside(k, files, error);
 done:
-    memory_free(files->log);
-    memory_free(files->first);
+    memory_free(files->log, files->first);
     files->log = files->first = NULL;
     if (error->status != STATUS_OK)
         ktensor_free(k);

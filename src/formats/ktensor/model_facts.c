@@ -247,8 +247,6 @@ enum status model_facts_read(struct model_facts *facts, struct ktensor *k, struc
         take_file(facts, &file, k, names, error);
 done:
     json_decref(file.json);
-    memory_free(path);
-    memory_free(log);
-    memory_free(name);
+    memory_free(path, log, name);
     return error->status;
 }

@@ -105,8 +105,7 @@ enum status model_text_open(struct model_text *t, const char *path, struct error
 
 void model_text_close(struct model_text *t)
 {
-    memory_free(t->bytes);
-    memory_free(t->section);
+    memory_free(t->bytes, t->section);
     *t = (struct model_text){0};
 }
 

@@ -63,8 +63,7 @@ enum status labels_add(struct labels *l, const char *text, struct error *error)
 
 static void free_mode(struct mode_labels *m)
 {
-    memory_free(m->path);
-    memory_free(m->own_path);
+    memory_free(m->path, m->own_path);
     name_table_free(&m->names);
     name_table_free(&m->own);
     *m = (struct mode_labels){0};

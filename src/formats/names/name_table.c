@@ -198,9 +198,7 @@ void name_table_clear(struct name_table *t)
 
 void name_table_free(struct name_table *t)
 {
-    memory_free(t->text);
-    memory_free(t->place);
-    memory_free(t->slot);
+    memory_free(t->text, t->place, t->slot);
     *t = (struct name_table){0};
 }
 

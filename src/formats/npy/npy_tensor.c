@@ -162,8 +162,7 @@ static void npy_close(struct tensor_reader *r)
     struct npy_tensor *t = r->state;
     npy_file_close(&t->coords);
     npy_file_close(&t->values);
-    memory_free(t->name[0]);
-    memory_free(t->name[1]);
+    memory_free(t->name[0], t->name[1]);
 }
 
 /* The shape of a tensor with these largest indices, or with the lengths of the options. */

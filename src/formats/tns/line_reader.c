@@ -480,8 +480,7 @@ static void stop_thread(struct read_ahead *a)
         pthread_cancel(a->thread);
         pthread_join(a->thread, NULL);
     }
-    memory_free(a->file.input);
-    memory_free(a->file.inflate);
+    memory_free(a->file.input, a->file.inflate);
     for (int k = 0; k < 2; k++)
         memory_free(a->slot[k].bytes);
     pthread_cond_destroy(&a->changed);

@@ -120,12 +120,9 @@ void line_writer_free(struct line_writer *w)
 {
     if (!w)
         return;
-    for (int t = 0; w->buffer && t < w->threads; t++) {
-        memory_free(w->buffer[t].text);
-        memory_free(w->buffer[t].gzipped);
-        memory_free(w->buffer[t].stream);
-        memory_free(w->buffer[t].level_buffer);
-    }
+    for (int t = 0; w->buffer && t < w->threads; t++)
+        memory_free(w->buffer[t].text, w->buffer[t].gzipped, w->buffer[t].stream,
+                    w->buffer[t].level_buffer);
     memory_free(w->buffer);
     if (!w->to_stdout)
         outfile_discard(&w->file);
