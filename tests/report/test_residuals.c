@@ -395,8 +395,6 @@ static void false_alarms(void **state)
         fail_msg("%d and %d of %d sets have an alarm", alarmed[0], alarmed[1], SETS);
 }
 
-/* Under the sanitizer of threads the search does not end within minutes, for a reason that is not
- * known yet; that of addresses runs all. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -363,8 +363,6 @@ static void test_failing_allocations(void **state)
     coo_free(&x);
 }
 
-/* Under the sanitizer of threads the search does not end within minutes, for a reason that is not
- * known yet; that of addresses runs all. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {
