@@ -291,8 +291,8 @@ static inline int fail_every_allocation(const struct coo *x, const struct backen
             .kind = &backend_cuda, .ranks = 1, .flow = how                                         \
         }                                                                                          \
     }
-/* Of several ranks, an odd number, whose parts are uneven, and one whose grid cuts two modes; under
- * a sanitizer the first. test_cpals_ranks.c has more. */
+/* Runs on one rank, on three, whose parts are uneven, and on four, whose grid cuts two modes; under
+ * a sanitizer on one and three. test_cpals_ranks.c has more numbers of ranks. */
 #if SANITIZED
 #define ON_RANKS(test) ON_RANKS_OF(test, backend_host, 1), ON_RANKS_OF(test, backend_host, 3)
 #else

@@ -147,11 +147,6 @@ enum status device_coo_scan(uint64_t *count, uint64_t n, uint64_t *sum,
     return error->status;
 }
 
-static uint64_t tiles_of(const struct device_coo *d)
-{
-    return (d->nnz + SELECT_TILE - 1) / SELECT_TILE;
-}
-
 enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
                             const struct part_dealt *rows, struct error *error)
 {
@@ -160,7 +155,7 @@ enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
     struct part_dealt x = *rows;
     uint64_t tiles = 0;
     for (int k = 0; k < ranks; k++)
-        tiles += tiles_of(&from[k]);
+        tiles += select_tiles(from[k].nnz);
     device_coo_init(d, &from->shape, 0, pool);
     uint64_t *count = device_pool_take(pool, tiles + 1, sizeof *count, error);
     TRY(error->status);
@@ -175,7 +170,7 @@ enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
                                                                 d->value, pool->stream)
                                             : part_count_dealt(&x, count + tile, pool->stream);
             TRY_OR(done, cuda_status(code, dividing, error));
-            tile += tiles_of(&from[k]);
+            tile += select_tiles(from[k].nnz);
         }
         if (select == 1)
             break;

@@ -255,11 +255,6 @@ struct selection {
     uint64_t *count;              /* (tiles + 1): of the part's nonzeros; device, owned      */
 };
 
-static uint64_t tiles_of(uint64_t nnz)
-{
-    return (nnz + SELECT_TILE - 1) / SELECT_TILE;
-}
-
 /* Decodes segments [begin, end); s->decoded are their nonzeros. */
 static enum status decode_some(struct selection *s, uint64_t begin, uint64_t end,
                                struct error *error)
@@ -280,7 +275,7 @@ static enum status count(struct selection *s, uint64_t *nnz, struct error *error
         TRY(decode_some(s, b, decoder_end(w, b), error));
         const cudaError_t code = part_count(&s->decoded, s->count + tile, s->pool->stream);
         TRY(cuda_status(code, decoding, error));
-        tile += tiles_of(s->decoded.nnz);
+        tile += select_tiles(s->decoded.nnz);
     }
     return device_coo_scan(s->count, s->tiles, nnz, s->pool, error);
 }
@@ -298,7 +293,7 @@ static enum status select_all(struct selection *s, struct device_coo *d, struct 
         cudaError_t code =
             part_select(&s->decoded, s->count + tile, d->index, d->value, s->pool->stream);
         TRY(cuda_status(code, decoding, error));
-        tile += tiles_of(s->decoded.nnz);
+        tile += select_tiles(s->decoded.nnz);
     }
     return STATUS_OK;
 }
@@ -349,7 +344,7 @@ enum status device_coo_decode_part(struct device_coo *d, const struct blco_file 
     /* room for the nonzeros that are decoded at a time, and the counts */
     const uint64_t most = decoder_nnz(w, 0, decoder_end(w, 0));
     for (uint64_t b = 0; b < w->segments; b += w->at_once)
-        s.tiles += tiles_of(decoder_nnz(w, b, decoder_end(w, b)));
+        s.tiles += select_tiles(decoder_nnz(w, b, decoder_end(w, b)));
     s.value = device_pool_take(pool, most, sizeof *s.value, error);
     s.count = device_pool_take(pool, s.tiles + 1, sizeof *s.count, error);
     for (int i = 0; i < w->layout.words; i++)

@@ -151,7 +151,7 @@ enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_p
         b = piece_end(&s, b, &nnz);
         most = nnz > most ? nnz : most;
     }
-    s.tiles = (x->nnz + SELECT_TILE - 1) / SELECT_TILE;
+    s.tiles = select_tiles(x->nnz);
     TRY_OR(done,
            cuda_status(arrays_scan(NULL, &s.bytes, NULL, s.tiles + 1, stream), piecewise, error));
     TRY_OR(done, device_pairs_take(&s.room, most, p->payload_size, pool, error));
