@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 
 #include "base/least.h"
@@ -10,6 +11,8 @@
 
 #define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
 #define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
+#define SMALL     256             /* counts below it are looked up: logarithms take long      */
+#define PARTS     16              /* of a mode's rows, at most, each summed by one thread         */
 
 /* Sums over some nonzeros. */
 struct sums {
@@ -20,8 +23,22 @@ struct sums {
     uint64_t refused, first; /* how many values the loss does not take; the first of them */
 };
 
+/* What the values 0 to SMALL - 1 of the tensor add to the sums. */
+struct small_counts {
+    double saturated[SMALL], perfect[SMALL];
+};
+
+static void find_small(struct small_counts *small, const struct count_weights *w)
+{
+    for (int k = 1; k < SMALL; k++) {
+        const double value = ldexp(k, -w->exponent);
+        small->saturated[k] = w->loss->values.takes(value) ? w->loss->saturated(value) : 0;
+        small->perfect[k] = w->loss->values.takes(value) ? w->loss->perfect(k) : 0;
+    }
+}
+
 static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
-                             const struct count_weights *w)
+                             const struct count_weights *w, const struct small_counts *small)
 {
     struct sums s = {.first = UINT64_MAX};
     for (uint64_t i = first; i < last; i++) {
@@ -33,9 +50,12 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
             s.first = least_of(s.first, i);
             s.refused++;
         } else if (value > 0) {
+            const double count = ldexp(value, w->exponent);
+            const int k = count < SMALL ? (int)count : 0;
+            const bool looked_up = k > 0 && count == k;
             s.total += value;
-            s.saturated += w->loss->saturated(value);
-            s.perfect += w->loss->perfect(ldexp(value, w->exponent));
+            s.saturated += looked_up ? small->saturated[k] : w->loss->saturated(value);
+            s.perfect += looked_up ? small->perfect[k] : w->loss->perfect(count);
         }
     }
     return s;
@@ -43,14 +63,14 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
 
 /* Adds those of x to *sum: the same bits for any number of threads. */
 static enum status sum_all(struct sums *sum, const struct coo *x, const struct count_weights *w,
-                           struct error *error)
+                           const struct small_counts *small, struct error *error)
 {
     const uint64_t pieces = (x->nnz + PIECE_NNZ - 1) / PIECE_NNZ;
     struct sums *piece = memory_array(pieces, sizeof *piece, error);
     TRY(error->status);
 #pragma omp parallel for schedule(static) if (pieces > 1)
     for (uint64_t k = 0; k < pieces; k++)
-        piece[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w);
+        piece[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w, small);
     for (uint64_t k = 0; k < pieces; k++) {
         sum->total += piece[k].total;
         sum->saturated += piece[k].saturated;
@@ -75,18 +95,31 @@ struct refused {
 struct tally {
     const struct rank_rows *rows;
     const struct count_weights *weights;
+    struct small_counts small;
     struct sums sums;
     struct refused refused;
     double *margin[MAX_ORDER]; /* (rows of the mode that are here): the sums over its slices, of
                                 * this rank's nonzeros; owned; NULL: not wanted */
 };
 
+/* Adds the values to the sums over slices of mode n, of part k of the slices: in the order of the
+ * nonzeros, so that any number of threads gives the same bits. */
+static void add_margin(double *margin, const struct coo *x, int n, int k, int parts)
+{
+    const uint64_t first = even_cut(x->shape.dims[n], k, parts);
+    const uint64_t rows = even_cut(x->shape.dims[n], k + 1, parts) - first;
+    const uint32_t *index = x->index[n];
+    for (uint64_t i = 0; i < x->nnz; i++)
+        if (index[i] - first < rows && x->value[i] > 0)
+            margin[index[i]] += x->value[i];
+}
+
 static enum status add_nonzeros(void *tally, struct coo *x, struct error *error)
 {
     struct tally *t = tally;
     const int order = x->shape.order;
     t->sums.refused = 0;
-    TRY(sum_all(&t->sums, x, t->weights, error));
+    TRY(sum_all(&t->sums, x, t->weights, &t->small, error));
     const struct part *part = &t->rows->part;
     size_t used = 0;
     for (int n = 0; n < order && t->sums.refused > 0 && t->refused.count == 0; n++) {
@@ -96,11 +129,12 @@ static enum status add_nonzeros(void *tally, struct coo *x, struct error *error)
                                  n > 0 ? " " : "", row + 1);
     }
     t->refused.count += t->sums.refused;
-#pragma omp parallel for schedule(static, 1)
+    const int parts = omp_get_max_threads() < PARTS ? omp_get_max_threads() : PARTS;
+#pragma omp parallel for collapse(2) schedule(dynamic)
     for (int n = 0; n < order; n++)
-        for (uint64_t i = 0; i < x->nnz && t->margin[n]; i++)
-            if (x->value[i] > 0)
-                t->margin[n][x->index[n][i]] += x->value[i];
+        for (int k = 0; k < parts; k++)
+            if (t->margin[n])
+                add_margin(t->margin[n], x, n, k, parts);
     return STATUS_OK;
 }
 
@@ -164,6 +198,7 @@ enum status count_null_find(struct count_null *null, const struct coo *x,
         tally.margin[n] = memory_zeros(rows->part.here.dims[n], sizeof *tally.margin[n], error);
         TRY_OR(done, error->status);
     }
+    find_small(&tally.small, w);
     if (file) {
         struct tensor_reader r = {
             .format = &tensor_blco, .file = file, .cut = TENSOR_PIECES, .memory = UINT64_MAX};

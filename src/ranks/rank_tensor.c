@@ -406,18 +406,25 @@ static enum status count_rows(struct known_rows *k, const struct rank_tensor *t,
     const struct coo *x = &t->input.x;
     /* (rows of mode n that are here x 2): 1 where this rank has a known, an unknown entry */
     double *has = memory_zeros(2 * t->rows.part.here.dims[n], sizeof *has, error);
-    k->first[n] = NO_ROW;
+    uint64_t rows = 0, unknown = 0, first = NO_ROW;
+    double one = 1;
     TRY(error->status);
-    for (uint64_t i = 0; i < x->nnz; i++)
-        has[2 * (uint64_t)x->index[n][i] + (isnan(x->value[i]) ? 1 : 0)] = 1;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++) /* several threads may find the same row */
+        __atomic_store(&has[2 * (uint64_t)x->index[n][i] + (isnan(x->value[i]) ? 1 : 0)], &one,
+                       __ATOMIC_RELAXED);
     TRY_OR(done, rank_rows_reduce_scatter(&t->rows, n, has, 2, error));
+#pragma omp parallel for schedule(static) reduction(+ : rows, unknown) reduction(min : first)
     for (uint64_t i = own->first; i < own->first + own->count; i++) {
-        const bool known = has[2 * i] > 0, unknown = !known && has[2 * i + 1] > 0;
-        k->rows[n] += known;
-        k->unknown[n] += unknown;
-        if (all ? !known : unknown)
-            k->first[n] = least_of(k->first[n], row ? row[i] : t->rows.part.first[n] + i);
+        const bool is_known = has[2 * i] > 0, is_unknown = !is_known && has[2 * i + 1] > 0;
+        rows += is_known;
+        unknown += is_unknown;
+        if (all ? !is_known : is_unknown)
+            first = least_of(first, row ? row[i] : t->rows.part.first[n] + i);
     }
+    k->rows[n] = rows;
+    k->unknown[n] = unknown;
+    k->first[n] = first;
 done:
     memory_free(has);
     return error->status;

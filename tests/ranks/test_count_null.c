@@ -73,11 +73,15 @@ static struct coo counts(uint64_t nnz)
     return x;
 }
 
-/* Of values that were divided by 2^40, the likelihood is that of the values themselves. */
+/* Of values that were divided by 2^40, the likelihood is that of the values themselves; small
+ * counts, whose logarithms are looked up, large ones and rates. */
 static void test_scaled(void **state)
 {
     (void)state;
+    static const double beside[] = {255, 256, 257, 1e6, 2.5, 255.5};
     struct coo x = counts(60);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        x.value[i] = beside[i];
     struct error error = {0};
     struct count_null null[2];
     long double perfect = 0;
