@@ -6,7 +6,6 @@
 #include "ranks/rank_census.h"
 
 #define AT_A_TIME  (UINT64_C(1) << 20) /* rows that ranks compare at a time */
-#define CONTENDED  4096                /* counters: several threads would wait for each other */
 #define ROW_COMMON -1
 
 /* Which rows of a range are common: several ranks touch them (have nonzeros there). Each other row
@@ -251,10 +250,10 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all
     const uint64_t rows = r->part.whole.dims[n], first = r->range.first[n];
     uint64_t *own = memory_zeros(rows, sizeof *own, error); /* nonzeros of each row: this rank's */
     uint64_t *count = memory_array(rows, sizeof *count, error); /* of all ranks */
+    uint64_t *here[MAX_ORDER] = {NULL};
     TRY_OR(done, error->status);
-#pragma omp parallel for schedule(static) if (rows > CONTENDED)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        __atomic_fetch_add(&own[first + x->index[n][i]], 1, __ATOMIC_RELAXED);
+    here[n] = own + first;
+    coo_count_slices(x, &r->range.here, 0, 1, here);
     memcpy(count, own, rows * sizeof *count);
     TRY_OR(done, comm_allreduce_counts(r->all, count, rows, error));
     TRY_OR(done, row_deal_make(&deal, count, rows, r->all->size, all_common, error));

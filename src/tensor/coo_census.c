@@ -1,16 +1,38 @@
 #include "tensor/coo_census.h"
 
+#include <omp.h>
+
+#include "base/least.h"
 #include "base/memory.h"
+
+#define PARTS 16 /* of a mode's slices, at most: each thread that counts some reads all indices */
 
 /* A census under way. */
 struct census_taker {
     struct coo_census *census;
-    int order;
+    const struct shape *shape;
     uint64_t stride; /* every stride-th nonzero is in the sample               */
     uint64_t every;  /* every every-th nonzero counts, as `every` nonzeros     */
     uint64_t seen;   /* nonzeros of the pieces so far                          */
     uint64_t taken;  /* nonzeros of the sample so far                          */
 };
+
+/* Each part of the slices is counted by one thread, so that none waits for another's counter. */
+void coo_count_slices(const struct coo *x, const struct shape *shape, uint64_t first,
+                      uint64_t every, uint64_t *const *count)
+{
+    const int parts = omp_get_max_threads() < PARTS ? omp_get_max_threads() : PARTS;
+#pragma omp parallel for collapse(2) schedule(dynamic)
+    for (int n = 0; n < shape->order; n++)
+        for (int k = 0; k < parts; k++) {
+            const uint64_t begin = even_cut(shape->dims[n], k, parts);
+            const uint64_t slices = even_cut(shape->dims[n], k + 1, parts) - begin;
+            const uint32_t *index = x->index[n];
+            for (uint64_t i = first; i < x->nnz && count[n]; i += every)
+                if (index[i] - begin < slices)
+                    count[n][index[i]] += every;
+        }
+}
 
 /* The first nonzero of the next piece whose number in the tensor is a multiple of `stride`. */
 static uint64_t first_of(const struct census_taker *t, uint64_t stride)
@@ -22,13 +44,7 @@ static enum status take(void *context, struct coo *piece, struct error *error)
 {
     struct census_taker *t = context;
     (void)error;
-    uint64_t first = first_of(t, t->every);
-#pragma omp parallel for schedule(dynamic)
-    for (int n = 0; n < t->order; n++) {
-        uint64_t *count = t->census->count[n];
-        for (uint64_t i = first; i < piece->nnz; i += t->every)
-            count[piece->index[n][i]] += t->every;
-    }
+    coo_count_slices(piece, t->shape, first_of(t, t->every), t->every, t->census->count);
     struct coo *sample = &t->census->sample;
     for (uint64_t i = first_of(t, t->stride); i < piece->nnz; i += t->stride) {
         coo_put(sample, t->taken++, piece, i);
@@ -46,10 +62,10 @@ enum status coo_pieces_census(const struct coo_pieces *pieces, uint64_t stride, 
                               struct coo_census *c, struct error *error)
 {
     struct census_taker t = {
-        .census = c, .order = pieces->shape.order, .stride = stride, .every = every};
+        .census = c, .shape = &pieces->shape, .stride = stride, .every = every};
     uint64_t sampled = (pieces->nnz + stride - 1) / stride;
     *c = (struct coo_census){0};
-    for (int n = 0; n < t.order; n++) {
+    for (int n = 0; n < t.shape->order; n++) {
         c->count[n] = memory_zeros(pieces->shape.dims[n], sizeof *c->count[n], error);
         TRY_OR(done, error->status);
     }
