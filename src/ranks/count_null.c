@@ -174,11 +174,13 @@ static enum status deviance_of_margins(struct count_null *null, struct tally *t,
     null->deviance = saturated - total * log(total);
     for (int n = 0; n < t->rows->part.here.order; n++) {
         const struct mode_rows *own = &t->rows->mode[n];
-        const double *margin = t->margin[n];
-        double sum = 0; /* of s log(s / total) over the margins s, on all ranks */
-        TRY(rank_rows_reduce_scatter(t->rows, n, t->margin[n], 1, error));
+        double *margin = t->margin[n], sum = 0; /* of s log(s / total) over the margins s */
+        TRY(rank_rows_reduce_scatter(t->rows, n, margin, 1, error));
+#pragma omp parallel for schedule(static)
         for (uint64_t i = own->first; i < own->first + own->count; i++)
-            sum += margin[i] > 0 ? margin[i] * log(margin[i] / total) : 0;
+            margin[i] *= margin[i] > 0 ? log(margin[i] / total) : 1;
+        for (uint64_t i = own->first; i < own->first + own->count; i++)
+            sum += margin[i];
         TRY(comm_allreduce_sum(t->rows->all, &sum, 1, error));
         null->deviance -= sum;
     }
