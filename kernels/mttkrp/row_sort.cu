@@ -1,6 +1,5 @@
 #include "kernels/mttkrp/row_sort.h"
 
-#include "kernels/arrays/arrays.h"
 #include "kernels/mttkrp/output_row.cuh"
 
 namespace
@@ -18,32 +17,19 @@ __global__ void list_rows(const __grid_constant__ mttkrp_args a, uint32_t *__res
     }
 }
 
-array_pairs pairs_of(const row_sort &s, uint32_t nnz)
-{
-    return {nnz,
-            {s.row[0], s.row[1]},
-            {s.position[0], s.position[1]},
-            sizeof *s.row[0],
-            sizeof *s.position[0]};
-}
-
 } // namespace
-
-cudaError_t row_sort_temporary(uint32_t nnz, size_t *bytes)
-{
-    array_pairs pairs = pairs_of({}, nnz);
-    return arrays_sort(nullptr, bytes, &pairs, 0, ROW_SORT_BITS, nullptr);
-}
 
 cudaError_t row_sort_launch(const row_sort *s, mttkrp_args *args, uint32_t nnz, cudaStream_t stream)
 {
     int bits = 0;
     for (uint32_t mask = args->output.mask; mask; mask >>= 1)
         bits++;
-    array_pairs pairs = pairs_of(*s, nnz);
+    array_pairs pairs = s->pairs;
     size_t bytes = s->temporary_bytes;
+    pairs.count = nnz;
     CUDA_TRY(launch_kernel(list_rows, thread_blocks(nnz, THREADS), THREADS, stream, *args,
-                           s->row[0], s->position[0], nnz));
+                           static_cast<uint32_t *>(pairs.key[0]),
+                           static_cast<uint32_t *>(pairs.value[0]), nnz));
     const cudaError_t code =
         arrays_sort(s->temporary, &bytes, &pairs, bits > ROW_SORT_BITS ? bits - ROW_SORT_BITS : 0,
                     bits, stream);

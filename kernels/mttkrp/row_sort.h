@@ -2,8 +2,8 @@
  * pointers only. */
 #pragma once
 
+#include "kernels/arrays/arrays.h"
 #include "kernels/mttkrp/mttkrp_args.h"
-#include "numerics/launchers.h"
 
 LAUNCHERS_BEGIN
 
@@ -14,16 +14,12 @@ LAUNCHERS_BEGIN
 
 /* The arrays that sorting takes; all are borrowed. */
 struct row_sort {
-    uint32_t *row[2];      /* (nnz) each: a pair of buffers of keys      */
-    uint32_t *position[2]; /* (nnz) each: a pair of buffers of positions */
-    void *temporary;       /* (temporary_bytes)                          */
+    struct array_pairs pairs; /* room for rows and positions, of 32 bits each */
+    void *temporary;          /* (temporary_bytes): of arrays_sort             */
     size_t temporary_bytes;
 };
 
-/* *bytes = the temporary memory that sorting up to nnz nonzeros takes. */
-cudaError_t row_sort_temporary(uint32_t nnz, size_t *bytes);
-
-/* args->position = one of s->position: the order of the first nnz nonzeros by the upper
+/* args->position = one of the pairs' values: the order of the first nnz nonzeros by the upper
  * ROW_SORT_BITS bits of their rows; stable. Reads index and output of args; there must be no
  * bases. Asynchronous; returns the launch's error. */
 cudaError_t row_sort_launch(const struct row_sort *s, struct mttkrp_args *args, uint32_t nnz,

@@ -1,7 +1,5 @@
 #include "kernels/packed/replica.h"
 
-#include "kernels/arrays/arrays.h"
-
 namespace
 {
 
@@ -121,22 +119,4 @@ cudaError_t replica_append(const replica_batch *batch, const replica_map *map,
 {
     const auto kernel = map->words == 1 ? append<line_words_1> : append<line_words_2>;
     return launch_kernel(kernel, grid(batch->nnz), THREADS, stream, *batch, *map, *piece);
-}
-
-cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, void *line[2], double *value[2],
-                         uint64_t n, int words, int bits, cudaStream_t stream)
-{
-    if (temporary && (n < 2 || bits == 0))
-        return cudaSuccess;
-    array_pairs pairs = {n,
-                         {line[0], line[1]},
-                         {value[0], value[1]},
-                         words * static_cast<int>(sizeof(uint64_t)),
-                         sizeof(double)};
-    const cudaError_t code = arrays_sort(temporary, temporary_bytes, &pairs, 0, bits, stream);
-    for (int k = 0; k < 2; k++) {
-        line[k] = pairs.key[k];
-        value[k] = static_cast<double *>(pairs.value[k]);
-    }
-    return code;
 }

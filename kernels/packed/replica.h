@@ -1,10 +1,8 @@
 /* Makes a replica piece, part of the ordering `mode n` of a streamed tensor, from its decoded
- * batches: nonzeros of consecutive rows of mode n, sorted along that ordering's line. Device
- * pointers only; nothing of src/ is known here. All launchers are asynchronous and return the
- * launch's error. */
+ * batches: nonzeros of consecutive rows of mode n, which arrays_sort sorts along that ordering's
+ * line. Device pointers only; nothing of src/ is known here. All launchers are asynchronous and
+ * return the launch's error. */
 #pragma once
-
-#include <stddef.h>
 
 #include "numerics/launchers.h"
 #include "numerics/packed_group.h"
@@ -51,11 +49,5 @@ cudaError_t replica_count_rows(const struct replica_batch *batch, const struct r
  * to call. */
 cudaError_t replica_append(const struct replica_batch *batch, const struct replica_map *map,
                            const struct replica_piece *piece, cudaStream_t stream);
-
-/* Sorts n nonzeros by their lines of `words` words and `bits` bits. They start and end in line[0]
- * and value[0]: if sorting leaves them in line[1] and value[1], both pairs of pointers are swapped.
- * With temporary NULL only *temporary_bytes is set. */
-cudaError_t replica_sort(void *temporary, size_t *temporary_bytes, void *line[2], double *value[2],
-                         uint64_t n, int words, int bits, cudaStream_t stream);
 
 LAUNCHERS_END

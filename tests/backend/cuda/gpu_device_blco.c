@@ -284,25 +284,25 @@ static void by_position(const struct device_coo *d, const struct ordering *o, in
                         uint64_t *position, uint64_t *word, uint8_t *flag)
 {
     struct error error = {0};
-    struct device_pairs p;
+    struct array_pairs p;
     struct bit_moves moves;
     struct linearise_coordinates coordinates = device_coo_coordinates(d);
     const uint32_t above[MAX_ORDER] = {~0xfffffu, ~0xfffu, ~0xffu};
     assert_int_equal(device_pairs_take(&p, d->nnz, position_size, d->pool, &error), STATUS_OK);
     assert_int_equal(device_coo_sort_positions(&p, d, o, &error), STATUS_OK);
-    void *host = downloaded(p.payload[0], d->nnz, (size_t)position_size);
+    void *host = downloaded(p.value[0], d->nnz, (size_t)position_size);
     for (uint64_t i = 0; i < d->nnz; i++)
         position[i] = position_size == 4 ? ((uint32_t *)host)[i] : ((uint64_t *)host)[i];
     free(host);
 
     ordering_moves_create(&moves, NULL, o, ORDERING_INDEX, 0);
-    assert_int_equal(linearise_gather_words(&coordinates, p.payload[0], position_size, p.key[0],
+    assert_int_equal(linearise_gather_words(&coordinates, p.value[0], position_size, p.key[0],
                                             d->nnz, &moves, NULL),
                      cudaSuccess);
     assert_int_equal(cudaMemcpy(word, p.key[0], d->nnz * sizeof *word, cudaMemcpyDeviceToHost),
                      cudaSuccess);
     uint8_t *device_flag = (void *)p.key[0];
-    assert_int_equal(linearise_flag_coordinates(&coordinates, above, p.payload[0], position_size,
+    assert_int_equal(linearise_flag_coordinates(&coordinates, above, p.value[0], position_size,
                                                 device_flag, p.key[1], d->nnz, NULL),
                      cudaSuccess);
     assert_int_equal(cudaMemcpy(flag, device_flag, d->nnz, cudaMemcpyDeviceToHost), cudaSuccess);

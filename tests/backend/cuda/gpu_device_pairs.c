@@ -14,26 +14,26 @@
 #include "tensor/ordering.h"
 
 /* The pairs of x along the ordering, unsorted where they will be selected again. */
-static void sort_at_once(struct device_pairs *p, const struct line_pieces_nonzeros *x, int begin,
-                         int end, int payload_size)
+static void sort_at_once(struct array_pairs *p, const struct line_pieces_nonzeros *x, int begin,
+                         int end, int value_size)
 {
     struct error error = {0};
-    ok(device_pairs_take(p, x->nnz, payload_size, &pool, &error), &error);
+    ok(device_pairs_take(p, x->nnz, value_size, &pool, &error), &error);
     good(linearise_words(x->line, p->key[0], x->nnz, &x->moves, pool.stream));
-    good(linearise_gather(x->value, sizeof *x->value, NULL, 0, p->payload[0], payload_size, x->nnz,
+    good(linearise_gather(x->value, sizeof *x->value, NULL, 0, p->value[0], value_size, x->nnz,
                           pool.stream));
     ok(device_pairs_sort(p, begin, end, &pool, &error), &error);
 }
 
-static void compare(const struct device_pairs *a, const struct device_pairs *b)
+static void compare(const struct array_pairs *a, const struct array_pairs *b)
 {
-    size_t size = (size_t)a->payload_size;
-    uint64_t *key = downloaded(a->key[0], a->n, sizeof *key);
-    uint64_t *other = downloaded(b->key[0], a->n, sizeof *key);
-    void *value = downloaded(a->payload[0], a->n, size);
-    void *other_value = downloaded(b->payload[0], a->n, size);
-    assert_memory_equal(key, other, a->n * sizeof *key);
-    assert_memory_equal(value, other_value, a->n * size);
+    size_t size = (size_t)a->value_size;
+    uint64_t *key = downloaded(a->key[0], a->count, sizeof *key);
+    uint64_t *other = downloaded(b->key[0], a->count, sizeof *key);
+    void *value = downloaded(a->value[0], a->count, size);
+    void *other_value = downloaded(b->value[0], a->count, size);
+    assert_memory_equal(key, other, a->count * sizeof *key);
+    assert_memory_equal(value, other_value, a->count * size);
     free(key);
     free(other);
     free(value);
@@ -52,7 +52,7 @@ static void check_tensor(const struct coo *x)
         assert_non_null(d.line);
         for (int kind = ORDERING_ALTO; kind < x->shape.order; kind++) {
             struct ordering o;
-            struct device_pairs at_once, pieces;
+            struct array_pairs at_once, pieces;
             struct line_pieces_nonzeros nonzeros = {d.line, d.value, d.nnz, {0}, 0};
             int size = kind % 2 ? 8 : 4;
             ordering_create(&o, kind, &x->shape, 64);

@@ -108,20 +108,21 @@ static enum status sort_partials(struct device_tiles *t, const struct device_poo
                                  struct error *error)
 {
     struct tiles_args *a = &t->args;
-    struct device_pairs p;
+    struct array_pairs p;
     const int bits = ordering_bits(a->rows);
     uint32_t *row_begin, *row_partial;
     TRY_OR(done, device_pairs_take(&p, t->args.partials, sizeof *row_partial, pool, error));
     TRY_OR(done,
-           cuda_status(tile_sums_list_rows(a, p.key[0], p.payload[0], pool->stream), doing, error));
+           cuda_status(tile_sums_list_rows(a, p.key[0], p.value[0], pool->stream), doing, error));
     TRY_OR(done, device_pairs_sort(&p, 0, bits, pool, error));
     a->row_begin = row_begin = device_pool_keep(pool, a->rows + 1, sizeof *row_begin, error);
     a->row_partial = row_partial =
         device_pool_keep(pool, t->args.partials, sizeof *row_partial, error);
     TRY_OR(done, error->status);
-    TRY_OR(done, cuda_status(tile_sums_begin_rows(p.key[0], p.n, row_begin, a->rows, pool->stream),
-                             doing, error));
-    device_copy(row_partial, p.payload[0], t->args.partials * sizeof *row_partial, pool->stream,
+    TRY_OR(done,
+           cuda_status(tile_sums_begin_rows(p.key[0], p.count, row_begin, a->rows, pool->stream),
+                       doing, error));
+    device_copy(row_partial, p.value[0], t->args.partials * sizeof *row_partial, pool->stream,
                 doing, error);
 done:
     device_pairs_give(&p, pool);

@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "formats/blco/segment_rows.h"
 #include "formats/blco/value_codec.h"
+#include "kernels/arrays/arrays.h"
 #include "kernels/packed/pack.h"
 #include "kernels/packed/replica.h"
 #include "plan/replica_choice.h"
@@ -82,10 +83,10 @@ static double *values_of(const struct sorted_piece *p, int i)
 static enum status temporary_size(const struct replica_map *map, uint64_t room, uint64_t *bytes,
                                   struct error *error)
 {
-    void *line[2] = {NULL, NULL};
-    double *value[2] = {NULL, NULL};
+    struct array_pairs pairs = {
+        .count = room, .key_size = (int)line_bytes(map), .value_size = sizeof(double)};
     size_t size = 0;
-    cudaError_t code = replica_sort(NULL, &size, line, value, room, map->words, map->bits, NULL);
+    cudaError_t code = arrays_sort(NULL, &size, &pairs, 0, map->bits, NULL);
     *bytes = size ? size : 1;
     return cuda_status(code, sorting, error);
 }
@@ -98,13 +99,17 @@ static enum status piece_sort(struct sorted_piece *p, struct error *error)
     if (p->count > p->room)
         return error_set(error, STATUS_INTERNAL, "%s: %ju of them, where %ju were expected",
                          sorting, (uintmax_t)p->count, (uintmax_t)p->room);
-    void *line[2] = {p->arena[0], p->arena[1]};
-    double *value[2] = {values_of(p, 0), values_of(p, 1)};
+    struct array_pairs pairs = {p->count,
+                                {p->arena[0], p->arena[1]},
+                                {values_of(p, 0), values_of(p, 1)},
+                                (int)line_bytes(&p->map),
+                                sizeof(double)};
     size_t bytes = p->temporary_bytes;
-    cudaError_t code = replica_sort(p->temporary, &bytes, line, value, p->count, p->map.words,
-                                    p->map.bits, p->stream);
-    p->arena[0] = line[0];
-    p->arena[1] = line[1];
+    if (p->count < 2 || p->map.bits == 0)
+        return STATUS_OK;
+    cudaError_t code = arrays_sort(p->temporary, &bytes, &pairs, 0, p->map.bits, p->stream);
+    p->arena[0] = pairs.key[0];
+    p->arena[1] = pairs.key[1];
     return cuda_status(code, sorting, error);
 }
 

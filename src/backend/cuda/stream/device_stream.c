@@ -14,15 +14,16 @@ static const char doing[] = "streaming the tensor";
 enum status device_batch_sort_open(struct row_sort *s, uint64_t nnz, uint64_t *used,
                                    struct error *error)
 {
-    *s = (struct row_sort){0};
+    const int size = sizeof(uint32_t); /* of a row and of a position */
+    *s = (struct row_sort){.pairs = {.count = nnz, .key_size = size, .value_size = size}};
     if (nnz > UINT32_MAX)
         return error_set(error, STATUS_MEMORY, "batches of more than 2^32 nonzeros are not sorted");
-    cudaError_t code = row_sort_temporary((uint32_t)nnz, &s->temporary_bytes);
+    cudaError_t code = arrays_sort(NULL, &s->temporary_bytes, &s->pairs, 0, ROW_SORT_BITS, NULL);
     TRY(cuda_status(code, "sorting", error));
-    *used += 2 * nnz * (sizeof *s->row[0] + sizeof *s->position[0]) + s->temporary_bytes;
+    *used += 4 * nnz * sizeof(uint32_t) + s->temporary_bytes;
     for (int i = 0; i < 2; i++) {
-        TRY(device_array_into(&s->row[i], nnz, sizeof *s->row[i], error));
-        TRY(device_array_into(&s->position[i], nnz, sizeof *s->position[i], error));
+        TRY(device_array_into(&s->pairs.key[i], nnz, sizeof(uint32_t), error));
+        TRY(device_array_into(&s->pairs.value[i], nnz, sizeof(uint32_t), error));
     }
     return device_array_into(&s->temporary, s->temporary_bytes, 1, error);
 }
@@ -30,7 +31,7 @@ enum status device_batch_sort_open(struct row_sort *s, uint64_t nnz, uint64_t *u
 void device_batch_sort_close(struct row_sort *s)
 {
     for (int i = 0; i < 2; i++)
-        device_free(s->row[i], s->position[i]);
+        device_free(s->pairs.key[i], s->pairs.value[i]);
     device_free(s->temporary);
     *s = (struct row_sort){0};
 }

@@ -14,13 +14,13 @@ static const char doing[] = "building the tensor on the GPU";
 struct build {
     struct device_coo *x;
     const struct device_pool *pool; /* x's */
-    struct device_pairs pairs;      /* lines and values, or keys and positions */
+    struct array_pairs pairs;       /* lines and values, or keys and positions */
     const struct device_blco_options *options;
     int lowest; /* options->lowest, or -1 */
     cudaStream_t stream;
 
     /* Of the sorted nonzeros: */
-    const uint64_t *line; /* pairs.key[0], or NULL where pairs.payload[0] has positions in x    */
+    const uint64_t *line; /* pairs.key[0], or NULL where pairs.value[0] has positions in x    */
     uint8_t *flag;        /* (nnz): the first nonzero of a block; device, owned             */
     uint64_t *count;      /* (1) device, owned                                              */
 };
@@ -33,15 +33,16 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     const uint64_t *line = x->line;
     const double *value = x->value;
     const enum precision precision = w->options->precision;
-    struct device_pairs *p = &w->pairs;
+    struct array_pairs *p = &w->pairs;
     struct bit_moves moves;
-    *p = (struct device_pairs){.n = b->nnz, .payload_size = (int)precision_bytes(precision)};
+    *p = (struct array_pairs){
+        .count = b->nnz, .key_size = sizeof *line, .value_size = (int)precision_bytes(precision)};
     if (w->options->last) {
         p->key[0] = x->line;
         x->line = NULL;
     }
     if (w->options->last && precision == PRECISION_DOUBLE) {
-        p->payload[0] = x->value;
+        p->value[0] = x->value;
         x->value = NULL;
     }
     TRY(device_pairs_complete(p, 0, w->pool, error));
@@ -49,9 +50,9 @@ static enum status sort_lines(struct device_blco *b, struct build *w, struct err
     const bool same = p->key[0] == line && ordering_moves_identity(&moves, b->ordering.line_bits);
     if (!same)
         TRY(cuda_status(linearise_words(line, p->key[0], b->nnz, &moves, w->stream), doing, error));
-    if (p->payload[0] != value)
-        TRY(cuda_status(linearise_gather(value, sizeof *value, NULL, 0, p->payload[0],
-                                         p->payload_size, b->nnz, w->stream),
+    if (p->value[0] != value)
+        TRY(cuda_status(linearise_gather(value, sizeof *value, NULL, 0, p->value[0], p->value_size,
+                                         b->nnz, w->stream),
                         doing, error));
     int sorted = device_coo_sorted_bits(x, &b->ordering), bits = b->ordering.line_bits;
     if (device_pairs_sort(p, sorted, bits, w->pool, error) != STATUS_MEMORY || w->options->last)
@@ -68,9 +69,9 @@ static enum status store_lines(struct device_blco *b, struct build *w, struct er
     uint64_t *line = w->pairs.key[0];
     ordering_moves_create(&moves, &b->ordering, &b->ordering, ORDERING_INDEX, 0);
     b->index[0] = line;
-    b->value = w->pairs.payload[0];
+    b->value = w->pairs.value[0];
     w->pairs.key[0] = NULL;
-    w->pairs.payload[0] = NULL;
+    w->pairs.value[0] = NULL;
     if (ordering_moves_identity(&moves, b->ordering.line_bits))
         return STATUS_OK;
     return cuda_status(linearise_words(line, line, b->nnz, &moves, w->stream), doing, error);
@@ -81,8 +82,8 @@ static enum status gather_nonzeros(struct device_blco *b, struct build *w, struc
 {
     const struct device_coo *x = w->x;
     struct linearise_coordinates coordinates = device_coo_coordinates(x);
-    const void *position = w->pairs.payload[0];
-    const int size = w->pairs.payload_size, bytes = (int)precision_bytes(w->options->precision);
+    const void *position = w->pairs.value[0];
+    const int size = w->pairs.value_size, bytes = (int)precision_bytes(w->options->precision);
     cudaError_t code;
     device_pairs_give_keys(&w->pairs, w->pool);
     for (int word = 0; word < b->ordering.words; word++) {
@@ -131,8 +132,8 @@ static enum status count_blocks(struct build *w, const struct ordering *o, uint6
         uint32_t above[MAX_ORDER];
         for (int n = 0; n < o->order; n++)
             above[n] = (uint32_t)(((UINT64_C(1) << o->mode_bits[n]) - 1) & ~o->field[n].mask);
-        code = linearise_flag_coordinates(&coordinates, above, w->pairs.payload[0],
-                                          w->pairs.payload_size, w->flag, w->count, nnz, w->stream);
+        code = linearise_flag_coordinates(&coordinates, above, w->pairs.value[0],
+                                          w->pairs.value_size, w->flag, w->count, nnz, w->stream);
     }
     TRY(cuda_status(code, cutting, error));
     return device_fetch(nblocks, w->count, sizeof *nblocks, w->stream, cutting, error);
@@ -146,8 +147,8 @@ static enum status fill_table(struct build *w, const struct ordering *o, uint64_
     const struct device_pool *pool = w->pool;
     const struct linearise_coordinates coordinates = device_coo_coordinates(w->x);
     const uint64_t nnz = w->x->nnz, words = (uint64_t)(o->line_bits + 63) / 64;
-    const int size = w->line ? (int)sizeof *w->line : w->pairs.payload_size;
-    const void *from = w->line ? (const void *)w->line : w->pairs.payload[0];
+    const int size = w->line ? (int)sizeof *w->line : w->pairs.value_size;
+    const void *from = w->line ? (const void *)w->line : w->pairs.value[0];
     void *temporary = NULL;
     size_t bytes = 0;
     uint64_t *first = device_pool_take(pool, nblocks, sizeof *first, error);

@@ -49,25 +49,25 @@ struct tuples_nonzeros device_coo_tuples(const struct device_coo *x)
     return s;
 }
 
-enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
+enum status device_coo_sort_positions(struct array_pairs *p, const struct device_coo *x,
                                       const struct ordering *o, struct error *error)
 {
     struct linearise_coordinates coordinates = device_coo_coordinates(x);
     cudaStream_t stream = x->pool->stream;
     int sorted = device_coo_sorted_bits(x, o);
     int position_size = 0; /* until the first sort, pair i is nonzero i */
-    cudaError_t code = linearise_positions(p->payload[0], p->payload_size, p->n, stream);
+    cudaError_t code = linearise_positions(p->value[0], p->value_size, p->count, stream);
     TRY(cuda_status(code, doing, error));
     for (int word = sorted / 64; sorted < o->line_bits && 64 * word < o->line_bits; word++) {
         int begin = sorted > 64 * word ? sorted - 64 * word : 0;
         int end = o->line_bits - 64 * word < 64 ? o->line_bits - 64 * word : 64;
         struct bit_moves moves;
         ordering_moves_create(&moves, NULL, o, ORDERING_LINE, word);
-        code = linearise_gather_words(&coordinates, p->payload[0], position_size, p->key[0], p->n,
+        code = linearise_gather_words(&coordinates, p->value[0], position_size, p->key[0], p->count,
                                       &moves, stream);
         TRY(cuda_status(code, doing, error));
         TRY(device_pairs_sort(p, begin, end, x->pool, error));
-        position_size = p->payload_size;
+        position_size = p->value_size;
     }
     return STATUS_OK;
 }
@@ -75,12 +75,12 @@ enum status device_coo_sort_positions(struct device_pairs *p, const struct devic
 /* The lines themselves are the keys. */
 static enum status sort_lines(struct device_coo *d, struct error *error)
 {
-    struct device_pairs pairs = {d->nnz, sizeof *d->value, {d->line}, {d->value}};
+    struct array_pairs pairs = {d->nnz, {d->line}, {d->value}, sizeof *d->line, sizeof *d->value};
     device_pairs_sort(&pairs, 0, d->ordering.line_bits, d->pool, error);
     d->line = pairs.key[0];
-    d->value = pairs.payload[0];
+    d->value = pairs.value[0];
     pairs.key[0] = NULL;
-    pairs.payload[0] = NULL;
+    pairs.value[0] = NULL;
     device_pairs_give(&pairs, d->pool);
     return error->status;
 }
@@ -90,7 +90,7 @@ static enum status sort_lines(struct device_coo *d, struct error *error)
 static enum status sort_coordinates(struct device_coo *d, struct error *error)
 {
     const cudaStream_t stream = d->pool->stream;
-    struct device_pairs pairs;
+    struct array_pairs pairs;
     uint32_t *index = NULL;
     double *value = NULL;
     int size = device_pairs_position_size(d->nnz);
@@ -100,7 +100,7 @@ static enum status sort_coordinates(struct device_coo *d, struct error *error)
     index = device_pool_take(d->pool, d->nnz, sizeof *index, error);
     value = device_pool_take(d->pool, d->nnz, sizeof *value, error);
     TRY_OR(done, error->status);
-    const void *position = pairs.payload[0];
+    const void *position = pairs.value[0];
     cudaError_t code = linearise_gather(d->value, sizeof *value, position, size, value,
                                         sizeof *value, d->nnz, stream);
     for (int n = 0; n < d->shape.order && code == cudaSuccess; n++) {

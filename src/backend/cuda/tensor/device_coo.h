@@ -91,10 +91,10 @@ enum status device_coo_sort(struct device_coo *d, struct error *error);
 /* How many of the lowest bits of o's line need no sorting, since x is already sorted by them. */
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o);
 
-/* Sorts x's nonzeros, which are given by their coordinates, along the line of o: the payload of p
- * (nnz pairs) becomes their positions (device_pairs_position_size). The keys are undefined
+/* Sorts x's nonzeros, which are given by their coordinates, along the line of o: the values of p
+ * (nnz pairs) become their positions (device_pairs_position_size). The keys are undefined
  * afterwards. STATUS_MEMORY. */
-enum status device_coo_sort_positions(struct device_pairs *p, const struct device_coo *x,
+enum status device_coo_sort_positions(struct array_pairs *p, const struct device_coo *x,
                                       const struct ordering *o, struct error *error);
 
 /* Takes the arrays d->index. STATUS_MEMORY. */

@@ -2,74 +2,56 @@
 
 #include "backend/cuda/runtime/cuda_error.h"
 #include "base/memory.h"
-#include "kernels/arrays/arrays.h"
 
 static const char doing[] = "sorting the nonzeros";
 
-enum status device_pairs_complete(struct device_pairs *p, int i, const struct device_pool *pool,
+enum status device_pairs_complete(struct array_pairs *p, int i, const struct device_pool *pool,
                                   struct error *error)
 {
     if (!p->key[i])
-        p->key[i] = device_pool_take(pool, p->n, sizeof *p->key[i], error);
+        p->key[i] = device_pool_take(pool, p->count, sizeof(uint64_t), error);
     TRY(error->status);
-    if (!p->payload[i])
-        p->payload[i] = device_pool_take(pool, p->n, (size_t)p->payload_size, error);
+    if (!p->value[i])
+        p->value[i] = device_pool_take(pool, p->count, (size_t)p->value_size, error);
     return error->status;
 }
 
-enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_size,
+enum status device_pairs_take(struct array_pairs *p, uint64_t n, int value_size,
                               const struct device_pool *pool, struct error *error)
 {
-    *p = (struct device_pairs){.n = n, .payload_size = payload_size};
+    *p = (struct array_pairs){.count = n, .key_size = sizeof(uint64_t), .value_size = value_size};
     return device_pairs_complete(p, 0, pool, error);
 }
 
-void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *pool)
+void device_pairs_give_keys(struct array_pairs *p, const struct device_pool *pool)
 {
-    device_pool_give(pool, p->key[0], p->key[1], p->payload[1]);
+    device_pool_give(pool, p->key[0], p->key[1], p->value[1]);
     p->key[0] = NULL;
     p->key[1] = NULL;
-    p->payload[1] = NULL;
+    p->value[1] = NULL;
 }
 
-void device_pairs_give(struct device_pairs *p, const struct device_pool *pool)
+void device_pairs_give(struct array_pairs *p, const struct device_pool *pool)
 {
     device_pairs_give_keys(p, pool);
-    device_pool_give(pool, p->payload[0]);
-    p->payload[0] = NULL;
+    device_pool_give(pool, p->value[0]);
+    p->value[0] = NULL;
 }
 
-/* As arrays_sort. */
-static cudaError_t sort_in(void *temporary, size_t *bytes, struct device_pairs *p, int begin,
-                           int end, cudaStream_t stream)
-{
-    struct array_pairs pairs = {p->n,
-                                {p->key[0], p->key[1]},
-                                {p->payload[0], p->payload[1]},
-                                sizeof *p->key[0],
-                                p->payload_size};
-    const cudaError_t code = arrays_sort(temporary, bytes, &pairs, begin, end, stream);
-    for (int i = 0; i < 2; i++) {
-        p->key[i] = pairs.key[i];
-        p->payload[i] = pairs.value[i];
-    }
-    return code;
-}
-
-enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
+enum status device_pairs_sort(struct array_pairs *p, int begin, int end,
                               const struct device_pool *pool, struct error *error)
 {
-    if (begin >= end || p->n < 2)
+    if (begin >= end || p->count < 2)
         return STATUS_OK;
     TRY(device_pairs_complete(p, 1, pool, error));
     cudaStream_t stream = pool->stream;
     size_t bytes = 0;
-    cudaError_t code = sort_in(NULL, &bytes, p, begin, end, stream);
+    cudaError_t code = arrays_sort(NULL, &bytes, p, begin, end, stream);
     if (code != cudaSuccess)
         return cuda_status(code, doing, error);
     void *temporary = device_pool_take(pool, bytes, 1, error);
     TRY(error->status);
-    code = sort_in(temporary, &bytes, p, begin, end, stream);
+    code = arrays_sort(temporary, &bytes, p, begin, end, stream);
     device_pool_give(pool, temporary);
     return cuda_status(code, doing, error);
 }
@@ -86,10 +68,10 @@ static const char piecewise[] = "sorting the nonzeros in pieces";
 struct piecewise_sort {
     struct line_pieces_nonzeros x;
     const struct device_pool *pool;
-    struct device_pairs *all;
-    struct device_pairs room; /* for the fullest piece; owned                          */
-    uint64_t *bin;            /* (LINE_PIECES_BINS), host: nonzeros of each; owned     */
-    uint64_t *count;          /* (tiles + 1), device: nonzeros of the piece; owned     */
+    struct array_pairs *all;
+    struct array_pairs room; /* for the fullest piece; owned                          */
+    uint64_t *bin;           /* (LINE_PIECES_BINS), host: nonzeros of each; owned     */
+    uint64_t *count;         /* (tiles + 1), device: nonzeros of the piece; owned     */
     uint64_t tiles;
     void *temporary; /* (bytes), device: of the scan; owned                            */
     size_t bytes;
@@ -107,31 +89,29 @@ static uint32_t piece_end(const struct piecewise_sort *s, uint32_t first, uint64
     return bin;
 }
 
-static void *value_at(const struct device_pairs *p, uint64_t i)
+static void *value_at(const struct array_pairs *p, uint64_t i)
 {
-    return (char *)p->payload[0] + i * (uint64_t)p->payload_size;
+    return (char *)p->value[0] + i * (uint64_t)p->value_size;
 }
 
 /* Sorts the `nnz` pairs from `at` on, where they are. */
 static enum status sort_piece(struct piecewise_sort *s, uint64_t at, uint64_t nnz,
                               struct error *error)
 {
-    uint64_t *key = s->all->key[0] + at;
+    uint64_t *key = (uint64_t *)s->all->key[0] + at;
     void *value = value_at(s->all, at);
-    size_t value_bytes = nnz * (size_t)s->all->payload_size;
-    struct device_pairs piece = {.n = nnz,
-                                 .payload_size = s->all->payload_size,
-                                 .key = {key, s->room.key[0]},
-                                 .payload = {value, s->room.payload[0]}};
+    size_t value_bytes = nnz * (size_t)s->all->value_size;
+    struct array_pairs piece = {
+        nnz, {key, s->room.key[0]}, {value, s->room.value[0]}, sizeof *key, s->all->value_size};
     TRY(device_pairs_sort(&piece, s->begin, s->end, s->pool, error));
     if (piece.key[0] == key)
         return STATUS_OK;
     cudaStream_t stream = s->pool->stream;
     TRY(device_copy(key, piece.key[0], nnz * sizeof *key, stream, piecewise, error));
-    return device_copy(value, piece.payload[0], value_bytes, stream, piecewise, error);
+    return device_copy(value, piece.value[0], value_bytes, stream, piecewise, error);
 }
 
-enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_pieces_nonzeros *x,
+enum status device_pairs_sort_pieces(struct array_pairs *p, const struct line_pieces_nonzeros *x,
                                      int begin, int end, const struct device_pool *pool,
                                      struct error *error)
 {
@@ -154,7 +134,7 @@ enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_p
     s.tiles = select_tiles(x->nnz);
     TRY_OR(done,
            cuda_status(arrays_scan(NULL, &s.bytes, NULL, s.tiles + 1, stream), piecewise, error));
-    TRY_OR(done, device_pairs_take(&s.room, most, p->payload_size, pool, error));
+    TRY_OR(done, device_pairs_take(&s.room, most, p->value_size, pool, error));
     s.count = device_pool_take(pool, s.tiles + 1, sizeof *s.count, error);
     s.temporary = device_pool_take(pool, s.bytes, 1, error);
     TRY_OR(done, error->status);
@@ -166,8 +146,8 @@ enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_p
         TRY_OR(done, cuda_status(code, piecewise, error));
         code = arrays_scan(s.temporary, &s.bytes, s.count, s.tiles, stream);
         TRY_OR(done, cuda_status(code, piecewise, error));
-        code = line_pieces_select(&s.x, b, last, s.count, p->key[0] + at, value_at(p, at),
-                                  p->payload_size, stream);
+        code = line_pieces_select(&s.x, b, last, s.count, (uint64_t *)p->key[0] + at,
+                                  value_at(p, at), p->value_size, stream);
         TRY_OR(done, cuda_status(code, piecewise, error));
         TRY_OR(done, sort_piece(&s, at, nnz, error));
         at += nnz;

@@ -1,43 +1,38 @@
-/* Sorts keys with a payload on the device, as nonzeros are sorted along a line. */
+/* Sorts pairs of keys and values on the device, as nonzeros are sorted along a line. */
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "backend/cuda/runtime/device_memory.h"
+#include "kernels/arrays/arrays.h"
 #include "kernels/tensor/line_pieces.h"
 
-/* Keys, each with its payload. The pairs are in [0]; [1] is the room that sorting takes. */
-struct device_pairs {
-    uint64_t n;
-    int payload_size; /* 4 or 8                                          */
-    uint64_t *key[2]; /* (n) each; device, owned                         */
-    void *payload[2]; /* (n x payload_size) each; device, owned          */
-};
+/* Here keys have 8 bytes. The pairs are in [0]; [1] is the room that sorting takes. */
 
 /* Room for n pairs, uninitialised. The caller gives *p back, also after a failure. STATUS_MEMORY.
  */
-enum status device_pairs_take(struct device_pairs *p, uint64_t n, int payload_size,
+enum status device_pairs_take(struct array_pairs *p, uint64_t n, int value_size,
                               const struct device_pool *pool, struct error *error);
 
-/* Takes key[i] and payload[i] where they are NULL. STATUS_MEMORY. */
-enum status device_pairs_complete(struct device_pairs *p, int i, const struct device_pool *pool,
+/* Takes key[i] and value[i] where they are NULL. STATUS_MEMORY. */
+enum status device_pairs_complete(struct array_pairs *p, int i, const struct device_pool *pool,
                                   struct error *error);
 
-/* Hands the arrays that are not NULL back; device_pairs_give_keys all but payload[0]. */
-void device_pairs_give(struct device_pairs *p, const struct device_pool *pool);
-void device_pairs_give_keys(struct device_pairs *p, const struct device_pool *pool);
+/* Hands the arrays that are not NULL back; device_pairs_give_keys all but value[0]. */
+void device_pairs_give(struct array_pairs *p, const struct device_pool *pool);
+void device_pairs_give_keys(struct array_pairs *p, const struct device_pool *pool);
 
 /* Sorts by bits [begin, end) of the keys; stable. STATUS_MEMORY leaves the pairs as they were. */
-enum status device_pairs_sort(struct device_pairs *p, int begin, int end,
+enum status device_pairs_sort(struct array_pairs *p, int begin, int end,
                               const struct device_pool *pool, struct error *error);
 
 /* Sorts nonzeros by their lines in pieces, where the device has no room to sort all at once: key[0]
- * and payload[0] of p (nnz pairs) become the moved lines and the values of x, sorted by bits
+ * and value[0] of p (nnz pairs) become the moved lines and the values of x, sorted by bits
  * [begin, end) of the lines; nonzeros with equal bits keep the order of x. Bits from `end` on are
  * zero in all lines. Device memory while it runs: about an eighth of the pairs, or as much as the
  * nonzeros of the fullest of LINE_PIECES_BINS bins take. STATUS_MEMORY leaves the pairs undefined.
  */
-enum status device_pairs_sort_pieces(struct device_pairs *p, const struct line_pieces_nonzeros *x,
+enum status device_pairs_sort_pieces(struct array_pairs *p, const struct line_pieces_nonzeros *x,
                                      int begin, int end, const struct device_pool *pool,
                                      struct error *error);
 
