@@ -15,15 +15,6 @@ constexpr int WARPS = 4, THREADS = 32 * WARPS, STAGES = 2;
 constexpr int TILES_PER_WARP = 4;
 constexpr uint64_t FEW_BLOCKS = 128;
 
-template <typename Real> struct solve_args {
-    const Real *m;
-    const double *w;
-    Real *a;
-    matrix_shape shape;
-    double *partial;
-    const int *halt;
-};
-
 /* Tiles of two octets of rows where rows are short. */
 template <typename Real, int WIDTH>
 struct solve_tile_of : row_tile<Real, WIDTH, WIDTH == 16 ? 2 : 1> {
@@ -113,22 +104,25 @@ extern __shared__ __align__(16) unsigned char shared_bytes[];
 
 template <typename Real, int WIDTH>
 __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT))
-    solve_kernel(const solve_args<Real> args)
+    solve_kernel(const dense_apply_args args)
 {
     using S = solve_tile_of<Real, WIDTH>;
+    const matrix_shape shape = {args.rows, args.ld, args.rank};
+    const Real *m = (const Real *)args.m;
+    Real *a = (Real *)args.a;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     double2 *w_pairs = (double2 *)shared_bytes;
     vector<Real> *stages = (vector<Real> *)(w_pairs + S::W_PAIRS) + warp * STAGES * S::STAGE;
-    const uint64_t tiles = (args.shape.rows + S::ROWS - 1) / S::ROWS;
+    const uint64_t tiles = (shape.rows + S::ROWS - 1) / S::ROWS;
     const uint64_t step = (uint64_t)gridDim.x * WARPS;
     uint64_t tile = (uint64_t)blockIdx.x * WARPS + warp;
     const int halted = args.halt ? early_load(args.halt) : 0;
 
     for (int s = 0; s < STAGES; s++) {
-        fetch<S>(stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);
+        fetch<S>(stages + s * S::STAGE, m, shape, tile + (uint64_t)s * step, lane);
         stage_commit();
     }
-    load_w<S>(w_pairs, args.w, args.shape.rank);
+    load_w<S>(w_pairs, args.w, shape.rank);
     __syncthreads();
     if (halted) {
         stage_wait<0>();
@@ -148,11 +142,11 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
         add_inner<S>(inner, c, stage, lane);
         __syncwarp(); /* all lanes have read what is overwritten now */
         if (tile + STAGES * step < tiles)
-            fetch<S>(stage, args.m, args.shape, tile + STAGES * step, lane);
+            fetch<S>(stage, m, shape, tile + STAGES * step, lane);
         stage_commit();
         EACH_UNROLLED(o, S::OCTETS) {
-            if (args.a)
-                store_octet<S>(args.a, args.shape, c[o], tile * S::ROWS + 8 * o, lane);
+            if (a)
+                store_octet<S>(a, shape, c[o], tile * S::ROWS + 8 * o, lane);
             add_gram<S::BLOCKS>(gram, c[o]);
         }
     }
@@ -160,20 +154,20 @@ __global__ void __launch_bounds__(THREADS, (solve_tile_of<Real, WIDTH>::RESIDENT
     leave_partial<S>((double *)shared_bytes, args.partial, gram, inner);
 }
 
-template <typename Real> struct solve_kernel_choice {
-    void (*kernel)(const solve_args<Real>);
+struct solve_kernel_choice {
+    void (*kernel)(dense_apply_args);
     int shared, rows;
     uint32_t column_blocks;
 };
 
-template <typename Real, int WIDTH> solve_kernel_choice<Real> choice()
+template <typename Real, int WIDTH> solve_kernel_choice choice()
 {
     using S = solve_tile_of<Real, WIDTH>;
     return {solve_kernel<Real, WIDTH>, S::SHARED, S::ROWS, S::BLOCKS};
 }
 
 /* *chosen = the kernel for rows of ld entries; allows it the shared memory that it takes. */
-template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Real> *chosen)
+template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice *chosen)
 {
     if (ld > DENSE_SOLVE_LD)
         return cudaErrorInvalidValue;
@@ -187,16 +181,16 @@ template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice<Rea
 
 template <typename Real> cudaError_t solve_blocks(uint64_t ld, uint32_t *blocks)
 {
-    solve_kernel_choice<Real> chosen;
-    CUDA_TRY(choose(ld, &chosen));
+    solve_kernel_choice chosen;
+    CUDA_TRY(choose<Real>(ld, &chosen));
     return resident_blocks(chosen.kernel, THREADS, (size_t)chosen.shared, blocks);
 }
 
 template <typename Real>
 cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense_streams *streams)
 {
-    solve_kernel_choice<Real> chosen;
-    CUDA_TRY(choose(args->ld, &chosen));
+    solve_kernel_choice chosen;
+    CUDA_TRY(choose<Real>(args->ld, &chosen));
     const uint64_t tiles = (args->rows + (uint64_t)chosen.rows - 1) / (uint64_t)chosen.rows;
     const uint64_t most = (tiles + WARPS - 1) / WARPS, few = most < FEW_BLOCKS ? most : FEW_BLOCKS;
     const uint64_t shared = (most + TILES_PER_WARP - 1) / TILES_PER_WARP;
@@ -204,13 +198,11 @@ cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense
     const uint32_t blocks = enough < 1              ? 1
                             : enough > args->blocks ? args->blocks
                                                     : (uint32_t)enough;
-    const solve_args<Real> typed = {(const Real *)args->m, args->w,
-                                    (Real *)args->a,       {args->rows, args->ld, args->rank},
-                                    args->partial,         args->halt};
-    chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, streams->pass>>>(typed);
+    chosen.kernel<<<blocks, THREADS, (size_t)chosen.shared, streams->pass>>>(*args);
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(dense_streams_join(streams));
-    return dense_sum_tiles(args->partial, blocks, chosen.column_blocks, args->rank, args->raw,
+    const dense_parts parts = {1, {0, blocks}};
+    return dense_sum_tiles(&parts, args->partial, chosen.column_blocks, args->rank, args->raw,
                            args->inner, args->halt, streams->sums);
 }
 

@@ -314,8 +314,8 @@ cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
     CUDA_TRY(launch_kernel(chosen.kernel, parts.first[args->modes], THREADS, streams->pass, *args,
                            parts, partial));
     CUDA_TRY(dense_streams_join(streams));
-    return dense_sum_tiles_of(&parts, partial, chosen.column_blocks, args->rank, raw, args->halt,
-                              streams->sums);
+    return dense_sum_tiles(&parts, partial, chosen.column_blocks, args->rank, raw, nullptr,
+                           args->halt, streams->sums);
 }
 
 cudaError_t dense_extrapolated_norms(const struct dense_extrapolate_args *args, const double *raw,

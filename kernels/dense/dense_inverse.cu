@@ -277,12 +277,6 @@ __global__ void __launch_bounds__(MODEL_THREADS)
         *terms = {sum[INNER], sum[MODEL_SQ], sum[INNER_SIZE], sum[MODEL_SIZE]};
 }
 
-/* Thread blocks of 256 for the entries of an R x R matrix. */
-uint32_t entry_blocks(uint32_t rank)
-{
-    return (uint32_t)(((uint64_t)rank * rank + 255) / 256);
-}
-
 } // namespace
 
 cudaError_t dense_inverse_small(const struct dense_modes *modes, double ridge, double least,
@@ -300,8 +294,8 @@ cudaError_t dense_inverse_small(const struct dense_modes *modes, double ridge, d
 cudaError_t dense_inverse_hadamard(const struct dense_modes *modes, double ridge, double *v,
                                    double *factor, cudaStream_t stream)
 {
-    return launch_kernel(hadamard_kernel, entry_blocks(modes->rank), 256, stream, *modes, ridge, v,
-                         factor);
+    return launch_kernel(hadamard_kernel, thread_blocks((uint64_t)modes->rank * modes->rank, 256),
+                         256, stream, *modes, ridge, v, factor);
 }
 
 cudaError_t dense_inverse_check(const double *v, const double *factor, uint32_t rank, double least,
@@ -313,29 +307,31 @@ cudaError_t dense_inverse_check(const double *v, const double *factor, uint32_t 
 cudaError_t dense_inverse_finish(const struct dense_modes *modes, const double *inverse,
                                  const int *status, double *w, cudaStream_t stream)
 {
-    return launch_kernel(finish_kernel, entry_blocks(modes->rank), 256, stream, *modes, inverse,
-                         status, w);
+    return launch_kernel(finish_kernel, thread_blocks((uint64_t)modes->rank * modes->rank, 256),
+                         256, stream, *modes, inverse, status, w);
 }
 
 cudaError_t dense_inverse_equilibrate(const double *v, uint32_t rank, double *scaled,
                                       cudaStream_t stream)
 {
-    return launch_kernel(equilibrate_kernel, entry_blocks(rank), 256, stream, v, rank, scaled);
+    return launch_kernel(equilibrate_kernel, thread_blocks((uint64_t)rank * rank, 256), 256, stream,
+                         v, rank, scaled);
 }
 
 cudaError_t dense_inverse_eigenvectors(const struct dense_modes *modes, const double *v,
                                        double *vectors, const double *values, double tolerance,
                                        double *w, cudaStream_t stream)
 {
-    return launch_kernel(eigenvectors_kernel, entry_blocks(modes->rank), 256, stream, *modes, v,
-                         vectors, values, tolerance, w);
+    return launch_kernel(eigenvectors_kernel,
+                         thread_blocks((uint64_t)modes->rank * modes->rank, 256), 256, stream,
+                         *modes, v, vectors, values, tolerance, w);
 }
 
 cudaError_t dense_normalise(const struct dense_norms *to, uint32_t rank, int code, int *bad,
                             const int *halt, cudaStream_t stream)
 {
-    return launch_kernel(normalise_kernel, entry_blocks(rank), 256, stream, *to, rank, code, bad,
-                         halt);
+    return launch_kernel(normalise_kernel, thread_blocks((uint64_t)rank * rank, 256), 256, stream,
+                         *to, rank, code, bad, halt);
 }
 
 cudaError_t dense_model(const struct dense_modes *modes, const double *inner,

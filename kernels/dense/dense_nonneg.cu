@@ -59,9 +59,8 @@ cudaError_t dense_nonneg_prepare(const struct dense_modes *modes, double ridge,
     const nonneg_floor limits =
         precision == PRECISION_SINGLE ? nonneg_floor_single : nonneg_floor_double;
     const uint32_t width = nonneg_width(modes->rank);
-    const uint32_t blocks = (uint32_t)(((uint64_t)width * width + 255) / 256);
-    return launch_kernel(prepare_kernel, blocks, 256, stream, *modes, ridge, lambda, limits,
-                         (double)rows, width, system, halt);
+    return launch_kernel(prepare_kernel, thread_blocks((uint64_t)width * width, 256), 256, stream,
+                         *modes, ridge, lambda, limits, (double)rows, width, system, halt);
 }
 
 int dense_nonneg_sums(uint32_t rank)

@@ -14,16 +14,6 @@ namespace
 
 constexpr int MOST_WARPS = 4; /* in a thread block */
 
-template <typename Real> struct nonneg_args {
-    const Real *m;
-    Real *a;
-    matrix_shape shape;
-    bool fit_rows;
-    const double *system;
-    double *partial;
-    const int *halt;
-};
-
 template <typename Real, int WIDTH>
 struct nonneg_tile_of : row_tile<Real, WIDTH, WIDTH <= 32 ? 4 : 2> {
     using T = row_tile<Real, WIDTH, WIDTH <= 32 ? 4 : 2>;
@@ -221,16 +211,16 @@ template <typename S> struct row_sums {
 /* One tile of rows, of which `first` is the first. */
 template <typename S>
 __device__ __forceinline__ void
-update_tile(const nonneg_args<typename S::Real> &args, double (&b)[S::OCTETS][S::GROUPS][2],
-            vector<typename S::Real> *m, const nonneg_shared<S> &shared, row_sums<S> &sums,
-            uint64_t first, uint32_t lane)
+update_tile(const dense_nonneg_args &args, const matrix_shape &shape,
+            double (&b)[S::OCTETS][S::GROUPS][2], vector<typename S::Real> *m,
+            const nonneg_shared<S> &shared, row_sums<S> &sums, uint64_t first, uint32_t lane)
 {
     if (args.fit_rows)
         fit_rows<S>(b, m, shared, lane);
 #pragma unroll 1
     for (int i = 0; i < NONNEG_PASSES; i++)
         pass<S>(b, m, shared, lane);
-    put_rows<S>(b, m, sums.inner, first, args.shape.rows, lane);
+    put_rows<S>(b, m, sums.inner, first, shape.rows, lane);
     __syncwarp();
     EACH_UNROLLED(o, S::OCTETS) {
         double c[S::BLOCKS][4]; /* A' of the staged octet, in the lanes that store_octet wants */
@@ -241,7 +231,7 @@ update_tile(const nonneg_args<typename S::Real> &args, double (&b)[S::OCTETS][S:
                 c[k][i] = (double)p.x[0];
                 c[k][2 + i] = (double)p.x[1];
             }
-        store_octet<S>(args.a, args.shape, c, first + 8 * o, lane);
+        store_octet<S>((typename S::Real *)args.a, shape, c, first + 8 * o, lane);
         if constexpr (S::SUMS)
             add_gram<S::BLOCKS>(sums.gram, c);
     }
@@ -252,9 +242,11 @@ extern __shared__ __align__(16) unsigned char shared_bytes[];
 
 template <typename Real, int WIDTH>
 __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>::RESIDENT))
-    nonneg_kernel(const nonneg_args<Real> args)
+    nonneg_kernel(const dense_nonneg_args args)
 {
     using S = nonneg_tile_of<Real, WIDTH>;
+    const matrix_shape shape = {args.rows, args.ld, args.rank};
+    const Real *a_rows = (const Real *)args.a, *m_rows = (const Real *)args.m;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     nonneg_shared<S> shared;
     shared.operands = (double2 *)shared_bytes;
@@ -262,7 +254,7 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
     shared.behind = (double *)(shared.turns + S::TURNS);
     vector<Real> *a_stage = (vector<Real> *)(shared_bytes + S::FIXED + warp * S::OF_A_WARP);
     vector<Real> *m_stages = a_stage + S::STAGE;
-    const uint64_t tiles = (args.shape.rows + S::ROWS - 1) / S::ROWS;
+    const uint64_t tiles = (shape.rows + S::ROWS - 1) / S::ROWS;
     const uint64_t step = (uint64_t)gridDim.x * warps;
     uint64_t tile = (uint64_t)blockIdx.x * warps + warp;
     if (args.halt && *args.halt)
@@ -270,8 +262,8 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
 
     for (int s = 0; s < S::M_STAGES; s++) {
         if (s == 0)
-            fetch<S>(a_stage, args.a, args.shape, tile, lane);
-        fetch<S>(m_stages + s * S::STAGE, args.m, args.shape, tile + (uint64_t)s * step, lane);
+            fetch<S>(a_stage, a_rows, shape, tile, lane);
+        fetch<S>(m_stages + s * S::STAGE, m_rows, shape, tile + (uint64_t)s * step, lane);
         stage_commit();
     }
     load_system<S>(shared, args.system);
@@ -292,11 +284,11 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
             }
         }
         __syncwarp();
-        fetch<S>(a_stage, args.a, args.shape, tile + step, lane);
+        fetch<S>(a_stage, a_rows, shape, tile + step, lane);
         if (S::M_STAGES > 1)
             stage_commit();
-        update_tile<S>(args, b, m, shared, sums, tile * S::ROWS, lane);
-        fetch<S>(m, args.m, args.shape, tile + S::M_STAGES * step, lane);
+        update_tile<S>(args, shape, b, m, shared, sums, tile * S::ROWS, lane);
+        fetch<S>(m, m_rows, shape, tile + S::M_STAGES * step, lane);
         stage_commit();
     }
     stage_wait<0>();
@@ -317,13 +309,13 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, (nonneg_tile_of<Real, WIDTH>:
     }
 }
 
-template <typename Real> struct nonneg_kernel_choice {
-    void (*kernel)(const nonneg_args<Real>);
+struct nonneg_kernel_choice {
+    void (*kernel)(dense_nonneg_args);
     int fixed, of_a_warp, rows, resident; /* bytes; rows in a tile; thread blocks               */
     uint32_t column_blocks;               /* 0: the kernel leaves no sums                       */
 };
 
-template <typename Real, int WIDTH> nonneg_kernel_choice<Real> choice()
+template <typename Real, int WIDTH> nonneg_kernel_choice choice()
 {
     using S = nonneg_tile_of<Real, WIDTH>;
     static_assert(!S::SUMS || S::PARTIAL * 8 <= S::FIXED + S::OF_A_WARP,
@@ -332,7 +324,7 @@ template <typename Real, int WIDTH> nonneg_kernel_choice<Real> choice()
             S::SUMS ? (uint32_t)S::BLOCKS : 0};
 }
 
-template <typename Real> nonneg_kernel_choice<Real> choose(uint32_t width)
+template <typename Real> nonneg_kernel_choice choose(uint32_t width)
 {
     return width == 16   ? choice<Real, 16>()
            : width == 32 ? choice<Real, 32>()
@@ -356,21 +348,15 @@ cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_stre
     uint64_t blocks = (uint64_t)args->processors * (uint64_t)chosen.resident;
     blocks = blocks < args->blocks ? blocks : args->blocks;
     blocks = blocks < enough ? blocks : enough;
-    const nonneg_args<Real> typed = {(const Real *)args->m,
-                                     (Real *)args->a,
-                                     {args->rows, args->ld, args->rank},
-                                     args->fit_rows != 0,
-                                     args->system,
-                                     args->partial,
-                                     args->halt};
     chosen.kernel<<<(uint32_t)blocks, (uint32_t)warps * 32,
-                    (size_t)(chosen.fixed + warps * chosen.of_a_warp), streams->pass>>>(typed);
+                    (size_t)(chosen.fixed + warps * chosen.of_a_warp), streams->pass>>>(*args);
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(dense_streams_join(streams));
     if (chosen.column_blocks == 0)
         return cudaSuccess;
-    return dense_sum_tiles(args->partial, (uint32_t)blocks, chosen.column_blocks, args->rank,
-                           args->raw, args->inner, args->halt, streams->sums);
+    const dense_parts parts = {1, {0, (uint32_t)blocks}};
+    return dense_sum_tiles(&parts, args->partial, chosen.column_blocks, args->rank, args->raw,
+                           args->inner, args->halt, streams->sums);
 }
 
 } // namespace

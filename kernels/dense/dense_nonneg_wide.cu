@@ -14,16 +14,6 @@ namespace
 constexpr int THREADS = 256;
 constexpr int BLOCKS = 2; /* on a multiprocessor */
 
-template <typename Real> struct nonneg_args {
-    const Real *m;
-    Real *a;
-    uint64_t rows;
-    uint32_t ld, rank;
-    bool fit_rows;
-    const double *system;
-    const int *halt;
-};
-
 template <typename Real> struct alignas(2 * sizeof(Real)) pair {
     Real x, y;
 };
@@ -51,16 +41,15 @@ __device__ __forceinline__ void bring(double *to, const double *from, int count)
 /* The lane's columns of a row, each multiplied by its scale; zero beyond the rank. */
 template <typename Real, int COLUMNS, int LANES>
 __device__ __forceinline__ void load_row(double (&x)[COLUMNS], const Real *row, bool inside,
-                                         const nonneg_args<Real> &args, const double *scales,
-                                         uint32_t lane)
+                                         uint32_t rank, const double *scales, uint32_t lane)
 {
     EACH_UNROLLED(k, COLUMNS / 2) {
         const uint32_t c = 2 * ((uint32_t)k * LANES + lane);
         pair<Real> p = {0, 0};
-        if (inside && c < args.rank)
+        if (inside && c < rank)
             p = *(const pair<Real> *)(row + c);
         x[2 * k] = (double)p.x * scales[c];
-        x[2 * k + 1] = c + 1 < args.rank ? (double)p.y * scales[c + 1] : 0;
+        x[2 * k + 1] = c + 1 < rank ? (double)p.y * scales[c + 1] : 0;
     }
 }
 
@@ -94,9 +83,9 @@ struct row_fit {
 
 /* All columns in turn; or, if they are fitted, nothing changes but *fit. `w` and `behind` are in
  * shared memory. */
-template <typename Real, int COLUMNS, int LANES>
+template <int COLUMNS, int LANES>
 __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COLUMNS], double *w,
-                                     const double *behind, const nonneg_args<Real> &args,
+                                     const double *behind, const dense_nonneg_args &args,
                                      uint32_t lane, bool fits, row_fit *fit)
 {
     using S = shape<COLUMNS, LANES>;
@@ -133,10 +122,12 @@ __device__ __forceinline__ void pass(double (&b)[COLUMNS], const double (&m)[COL
 }
 
 template <typename Real, int COLUMNS, int LANES>
-__global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_args<Real> args)
+__global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const dense_nonneg_args args)
 {
     using S = shape<COLUMNS, LANES>;
     const uint32_t lane = threadIdx.x % LANES;
+    const Real *m_rows = (const Real *)args.m;
+    Real *a_rows = (Real *)args.a;
     double *behind = (double *)shared_bytes, *w = behind + ROWS_BEHIND * S::WIDTH;
     if (args.halt && *args.halt)
         return;
@@ -149,9 +140,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_ar
         const uint64_t row = first + threadIdx.x / LANES;
         const bool inside = row < args.rows;
         double b[COLUMNS], m[COLUMNS];
-        load_row<Real, COLUMNS, LANES>(m, args.m + row * args.ld, inside, args,
+        load_row<Real, COLUMNS, LANES>(m, m_rows + row * args.ld, inside, args.rank,
                                        behind + SCALE_OF_M * S::WIDTH, lane);
-        load_row<Real, COLUMNS, LANES>(b, args.a + row * args.ld, inside, args,
+        load_row<Real, COLUMNS, LANES>(b, a_rows + row * args.ld, inside, args.rank,
                                        behind + SCALE_OF_A * S::WIDTH, lane);
         row_fit fit = {0, 0};
 #pragma unroll
@@ -159,7 +150,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_ar
             b[i] = b[i] < 0 ? 0 : b[i]; /* a start of negative weights */
 #pragma unroll 1
         for (int i = args.fit_rows ? -1 : 0; i < NONNEG_PASSES; i++) {
-            pass<Real, COLUMNS, LANES>(b, m, w, behind, args, lane, i < 0, &fit);
+            pass<COLUMNS, LANES>(b, m, w, behind, args, lane, i < 0, &fit);
             if (i >= 0)
                 continue;
             const double inner = row_sum<LANES>(fit.inner), square = row_sum<LANES>(fit.square);
@@ -171,7 +162,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) nonneg_kernel(const nonneg_ar
         for (int k = 0; inside && k < COLUMNS / 2; k++) {
             const uint32_t c = 2 * ((uint32_t)k * LANES + lane);
             if (c < args.ld)
-                *(pair<Real> *)(args.a + row * args.ld + c) = {(Real)b[2 * k], (Real)b[2 * k + 1]};
+                *(pair<Real> *)(a_rows + row * args.ld + c) = {(Real)b[2 * k], (Real)b[2 * k + 1]};
         }
     }
 }
@@ -181,16 +172,13 @@ cudaError_t launch(const struct dense_nonneg_args *args, cudaStream_t stream)
 {
     using S = shape<COLUMNS, LANES>;
     const auto kernel = nonneg_kernel<Real, COLUMNS, LANES>;
-    const nonneg_args<Real> typed = {
-        (const Real *)args->m, (Real *)args->a, args->rows, args->ld, args->rank,
-        args->fit_rows != 0,   args->system,    args->halt};
     const uint64_t enough = (args->rows + S::ROWS - 1) / S::ROWS;
     const uint64_t most = (uint64_t)args->processors * BLOCKS;
     const cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::SHARED);
     if (error != cudaSuccess || enough == 0)
         return error;
-    kernel<<<(uint32_t)(enough < most ? enough : most), THREADS, S::SHARED, stream>>>(typed);
+    kernel<<<(uint32_t)(enough < most ? enough : most), THREADS, S::SHARED, stream>>>(*args);
     return cudaGetLastError();
 }
 

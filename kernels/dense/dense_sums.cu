@@ -120,13 +120,6 @@ __global__ void __launch_bounds__(INNER_THREADS)
     }
 }
 
-__global__ void widen_kernel(const float *from, double *to, uint64_t n)
-{
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
-         i += (uint64_t)gridDim.x * blockDim.x)
-        to[i] = (double)from[i];
-}
-
 __global__ void narrow_kernel(double *from, float *to, uint64_t n)
 {
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
@@ -134,21 +127,16 @@ __global__ void narrow_kernel(double *from, float *to, uint64_t n)
         from[i] = (double)(to[i] = (float)from[i]);
 }
 
+/* A warp has a row. */
 __global__ void __launch_bounds__(WIDEN_THREADS)
     widen_rows_kernel(const float *from, uint64_t from_ld, double *to, uint64_t to_ld,
                       uint64_t rows, uint64_t rank)
 {
-    const uint64_t all = rows * to_ld, step = (uint64_t)gridDim.x * WIDEN_THREADS;
-    for (uint64_t e = (uint64_t)blockIdx.x * WIDEN_THREADS + threadIdx.x; e < all; e += step) {
-        const uint64_t row = e / to_ld, column = e % to_ld;
-        to[e] = column < rank ? static_cast<double>(from[row * from_ld + column]) : 0;
-    }
-}
-
-/* `count` partial results of one sum. */
-dense_parts one_sum(uint32_t count)
-{
-    return {1, {0, count}};
+    const uint64_t thread = (uint64_t)blockIdx.x * WIDEN_THREADS + threadIdx.x;
+    for (uint64_t row = thread / 32; row < rows; row += (uint64_t)gridDim.x * WIDEN_THREADS / 32)
+        for (uint64_t column = thread % 32; column < to_ld; column += 32)
+            to[row * to_ld + column] =
+                column < rank ? static_cast<double>(from[row * from_ld + column]) : 0;
 }
 
 cudaError_t sum_launch(const sum_args &args, cudaStream_t stream)
@@ -167,7 +155,7 @@ cudaError_t inner_launch(const void *m, const void *a, uint64_t rows, uint64_t l
     const uint32_t blocks = rows > 0 ? thread_blocks(rows, height * INNER_ROWS, most) : 1;
     CUDA_TRY(launch_kernel(inner_kernel<Real>, blocks, INNER_THREADS, stream, (const Real *)m,
                            (const Real *)a, rows, (uint32_t)vectors, rank, partial));
-    return sum_launch({partial, one_sum(blocks), rank, INNER, 0, rank, nullptr, inner, nullptr},
+    return sum_launch({partial, {1, {0, blocks}}, rank, INNER, 0, rank, nullptr, inner, nullptr},
                       stream);
 }
 
@@ -181,37 +169,21 @@ cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld
                                                  stream);
 }
 
-cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
-                            uint32_t rank, double *raw, double *inner, const int *halt,
-                            cudaStream_t stream)
+cudaError_t dense_sum_tiles(const struct dense_parts *parts, const double *partial,
+                            uint32_t column_blocks, uint32_t rank, double *raw, double *inner,
+                            const int *halt, cudaStream_t stream)
 {
     const uint64_t entries = DENSE_TILES_PARTIAL((uint64_t)column_blocks);
-    return sum_launch(
-        {partial, one_sum(count), entries, GRAM_TILES, column_blocks, rank, raw, inner, halt},
-        stream);
-}
-
-cudaError_t dense_sum_tiles_of(const struct dense_parts *parts, const double *partial,
-                               uint32_t column_blocks, uint32_t rank, double *raw, const int *halt,
-                               cudaStream_t stream)
-{
-    const uint64_t entries = DENSE_TILES_PARTIAL((uint64_t)column_blocks);
-    return sum_launch(
-        {partial, *parts, entries, GRAM_TILES, column_blocks, rank, raw, nullptr, halt}, stream);
+    return sum_launch({partial, *parts, entries, GRAM_TILES, column_blocks, rank, raw, inner, halt},
+                      stream);
 }
 
 cudaError_t dense_sum_grams(const double *grams, uint32_t count, uint32_t rank, double *raw,
                             cudaStream_t stream)
 {
     const uint64_t entries = (uint64_t)rank * rank;
-    return sum_launch({grams, one_sum(count), entries, PLAIN_GRAM, 0, rank, raw, nullptr, nullptr},
+    return sum_launch({grams, {1, {0, count}}, entries, PLAIN_GRAM, 0, rank, raw, nullptr, nullptr},
                       stream);
-}
-
-cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream)
-{
-    return launch_kernel(widen_kernel, thread_blocks(n, WIDEN_THREADS, WIDEN_BLOCKS), WIDEN_THREADS,
-                         stream, from, to, n);
 }
 
 cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t stream)
@@ -223,7 +195,7 @@ cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t strea
 cudaError_t dense_widen_rows(const float *from, uint64_t from_ld, double *to, uint64_t to_ld,
                              uint64_t rows, uint64_t rank, cudaStream_t stream)
 {
-    const unsigned blocks = thread_blocks(rows * to_ld, WIDEN_THREADS, WIDEN_BLOCKS);
+    const unsigned blocks = thread_blocks(rows, WIDEN_THREADS / 32, WIDEN_BLOCKS);
     return launch_kernel(widen_rows_kernel, blocks, WIDEN_THREADS, stream, from, from_ld, to, to_ld,
                          rows, rank);
 }

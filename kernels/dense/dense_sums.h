@@ -14,13 +14,6 @@ LAUNCHERS_BEGIN
 #define DENSE_TILES(n)         ((n) * ((n) + 1))
 #define DENSE_TILES_PARTIAL(n) (DENSE_TILES(n) * 128 + (n)*16)
 
-/* raw (R x R, full) and inner (R, may be NULL) = the sum of `count` partial results of dense_apply
- * for rows of `column_blocks` times 16 columns. Does nothing where *halt is not 0; halt may be
- * NULL. */
-cudaError_t dense_sum_tiles(const double *partial, uint32_t count, uint32_t column_blocks,
-                            uint32_t rank, double *raw, double *inner, const int *halt,
-                            cudaStream_t stream);
-
 /* Partial results of several sums side by side: those from first[k] to first[k + 1] are of sum k.
  */
 struct dense_parts {
@@ -28,10 +21,12 @@ struct dense_parts {
     uint32_t first[MAX_ORDER + 1];
 };
 
-/* raw (sums x R x R, full) = likewise the Grams of each of several sums, without inner products. */
-cudaError_t dense_sum_tiles_of(const struct dense_parts *parts, const double *partial,
-                               uint32_t column_blocks, uint32_t rank, double *raw, const int *halt,
-                               cudaStream_t stream);
+/* raw (sums x R x R, full) and, of one sum, inner (R, may be NULL) = the sums of partial results of
+ * dense_apply for rows of `column_blocks` times 16 columns. Does nothing where *halt is not 0; halt
+ * may be NULL. */
+cudaError_t dense_sum_tiles(const struct dense_parts *parts, const double *partial,
+                            uint32_t column_blocks, uint32_t rank, double *raw, double *inner,
+                            const int *halt, cudaStream_t stream);
 
 /* raw (R x R, full) = the sum of `count` Grams (count x R x R), of which only the upper triangles
  * are read. */
@@ -44,8 +39,7 @@ cudaError_t dense_inner(const void *m, const void *a, uint64_t rows, uint64_t ld
                         enum precision precision, double *partial, uint32_t blocks, double *inner,
                         cudaStream_t stream);
 
-/* to (n) = from (n). Narrowing rounds `from` too, so that both stay equal. */
-cudaError_t dense_widen(const float *from, double *to, uint64_t n, cudaStream_t stream);
+/* to (n) = from (n), and rounds `from` too, so that both stay equal. */
 cudaError_t dense_narrow(double *from, float *to, uint64_t n, cudaStream_t stream);
 
 /* to (rows x to_ld) = the columns 0 to rank - 1 of from (rows x from_ld), then zeros. The arrays do

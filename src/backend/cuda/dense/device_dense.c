@@ -100,11 +100,12 @@ static enum status by_panels(const struct wide *w, const struct device_dense_row
     TRY(cuda_status(cudaMemsetAsync(w->grams, 0, bytes, w->stream), "Gram", error));
     for (uint64_t first = 0; first < rows->count; first += panel) {
         const uint64_t left = rows->count - first, n = left < panel ? left : panel;
-        const uint64_t from = first * w->ld, entries = n * w->ld;
+        const uint64_t from = first * w->ld;
         const double *m = single ? w->m : (const double *)rows->m + from;
         double *a = single ? w->a : (double *)rows->a + from;
         if (single && rows->m)
-            TRY(cuda_status(dense_widen((const float *)rows->m + from, w->m, entries, w->stream),
+            TRY(cuda_status(dense_widen_rows((const float *)rows->m + from, w->ld, w->m, w->ld, n,
+                                             w->rank, w->stream),
                             "widening M", error));
         if (rows->m)
             TRY(cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, ld, (int)n,
@@ -112,10 +113,11 @@ static enum status by_panels(const struct wide *w, const struct device_dense_row
                                                ld),
                               "solve", error));
         if (single && rows->m)
-            TRY(cuda_status(dense_narrow(w->a, (float *)rows->a + from, entries, w->stream),
+            TRY(cuda_status(dense_narrow(w->a, (float *)rows->a + from, n * w->ld, w->stream),
                             "narrowing A", error));
         if (single && !rows->m)
-            TRY(cuda_status(dense_widen((const float *)rows->a + from, w->a, entries, w->stream),
+            TRY(cuda_status(dense_widen_rows((const float *)rows->a + from, w->ld, w->a, w->ld, n,
+                                             w->rank, w->stream),
                             "widening A", error));
         TRY(add_grams(w, a, n, error));
     }
