@@ -23,9 +23,11 @@ cudaError_t mttkrp_launch(const struct mttkrp_args *args, cudaStream_t stream);
 cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row, uint64_t count,
                              cudaStream_t stream);
 
-/* First copy of M += the other copies. Asynchronous. */
-cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies,
-                                enum precision precision, cudaStream_t stream);
+/* M and its copies = 0, before launches that add to them. Asynchronous. */
+cudaError_t mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stream);
+
+/* M = the sum of its copies, after the launches. Asynchronous. */
+cudaError_t mttkrp_merge_copies(const struct mttkrp_args *args, cudaStream_t stream);
 
 /* Row (i << b_bits | j) of the table = row i of A times row j of B, entry by entry; other rows do
  * not change. Asynchronous. */

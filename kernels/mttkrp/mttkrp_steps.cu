@@ -71,13 +71,18 @@ cudaError_t mttkrp_zero_rows(void *m, uint32_t vectors, const uint32_t *row, uin
                          static_cast<uint4 *>(m), vectors, row, count);
 }
 
-cudaError_t mttkrp_merge_copies(void *m, uint64_t copy_size, uint32_t copies,
-                                enum precision precision, cudaStream_t stream)
+cudaError_t mttkrp_zero(const mttkrp_args *args, cudaStream_t stream)
 {
-    if (copies < 2)
+    return cudaMemsetAsync(args->m, 0, args->copies * args->copy_size * VECTOR_BYTES, stream);
+}
+
+cudaError_t mttkrp_merge_copies(const mttkrp_args *args, cudaStream_t stream)
+{
+    if (args->copies < 2)
         return cudaSuccess;
-    return launch_kernel(IN_PRECISION(precision, merge_copies), thread_blocks(copy_size, THREADS),
-                         THREADS, stream, m, copy_size, copies);
+    return launch_kernel(IN_PRECISION(args->precision, merge_copies),
+                         thread_blocks(args->copy_size, THREADS), THREADS, stream, args->m,
+                         args->copy_size, args->copies);
 }
 
 cudaError_t mttkrp_khatri_rao(void *table, const void *a, uint64_t a_rows, const void *b,

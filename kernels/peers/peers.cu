@@ -10,26 +10,13 @@ namespace
 constexpr unsigned THREADS = 256;
 constexpr uint64_t MOST_BLOCKS = 1 << 11; /* what comes through NVLink keeps fewer busy */
 
-template <typename Real> struct sum {
-    static __device__ Real combine(Real x, Real y)
-    {
-        return x + y;
-    }
-};
-
-template <typename Real> struct largest_of {
-    static __device__ Real combine(Real x, Real y)
-    {
-        return x > y ? x : y;
-    }
-};
-
 template <typename Real> struct one_number {
     static constexpr int LENGTH = 1;
     Real x[1];
 };
 
-template <typename Real, typename Vector, template <typename> class Reduction>
+/* The sums or, where LARGEST, the largest numbers. */
+template <typename Vector, bool LARGEST>
 __global__ void __launch_bounds__(THREADS)
     sum_kernel(const peer_arrays arrays, Vector *to, uint64_t vectors)
 {
@@ -40,7 +27,10 @@ __global__ void __launch_bounds__(THREADS)
         for (int k = 1; k < arrays.peers; k++) {
             const Vector next = ((const Vector *)arrays.from[k])[i];
             EACH_UNROLLED(e, Vector::LENGTH)
-                total.x[e] = Reduction<Real>::combine(total.x[e], next.x[e]);
+                if (LARGEST)
+                    total.x[e] = total.x[e] > next.x[e] ? total.x[e] : next.x[e];
+                else
+                    total.x[e] = total.x[e] + next.x[e];
         }
         to[i] = total;
     }
@@ -69,25 +59,25 @@ bool in_vectors(const peer_arrays *arrays, const void *to)
     return all % VECTOR_BYTES == 0;
 }
 
-template <typename Real, typename Vector>
-cudaError_t launch_sum(const peer_arrays *arrays, void *to, bool largest, cudaStream_t stream)
+template <typename Vector>
+cudaError_t launch_sum_of(const peer_arrays *arrays, void *to, bool largest, cudaStream_t stream)
 {
     const uint64_t vectors = arrays->count / Vector::LENGTH;
     const unsigned blocks = thread_blocks(vectors, THREADS, MOST_BLOCKS);
-    const auto kernel =
-        largest ? sum_kernel<Real, Vector, largest_of> : sum_kernel<Real, Vector, sum>;
+    const auto kernel = largest ? sum_kernel<Vector, true> : sum_kernel<Vector, false>;
     return launch_kernel(kernel, blocks, THREADS, stream, *arrays, (Vector *)to, vectors);
 }
 
 template <typename Real>
 cudaError_t launch_sum(const peer_arrays *arrays, void *to, bool largest, cudaStream_t stream)
 {
-    return in_vectors(arrays, to) ? launch_sum<Real, vector<Real>>(arrays, to, largest, stream)
-                                  : launch_sum<Real, one_number<Real>>(arrays, to, largest, stream);
+    const auto launch =
+        in_vectors(arrays, to) ? launch_sum_of<vector<Real>> : launch_sum_of<one_number<Real>>;
+    return launch(arrays, to, largest, stream);
 }
 
-template <typename Real, typename Vector>
-cudaError_t launch_gather(const peer_arrays *arrays, void *to, cudaStream_t stream)
+template <typename Vector>
+cudaError_t launch_gather_of(const peer_arrays *arrays, void *to, cudaStream_t stream)
 {
     const uint64_t vectors = arrays->count / Vector::LENGTH;
     const unsigned blocks = thread_blocks(vectors, THREADS, MOST_BLOCKS / (unsigned)arrays->peers);
@@ -98,8 +88,9 @@ cudaError_t launch_gather(const peer_arrays *arrays, void *to, cudaStream_t stre
 template <typename Real>
 cudaError_t launch_gather(const peer_arrays *arrays, void *to, cudaStream_t stream)
 {
-    return in_vectors(arrays, to) ? launch_gather<Real, vector<Real>>(arrays, to, stream)
-                                  : launch_gather<Real, one_number<Real>>(arrays, to, stream);
+    const auto launch = in_vectors(arrays, to) ? launch_gather_of<vector<Real>>
+                                               : launch_gather_of<one_number<Real>>;
+    return launch(arrays, to, stream);
 }
 
 } // namespace

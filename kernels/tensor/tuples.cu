@@ -154,7 +154,7 @@ __global__ void reduce(const __grid_constant__ tuples_nonzeros x, const __grid_c
 }
 
 __global__ void list(const __grid_constant__ tuples_map map,
-                     const __grid_constant__ tuples_target to)
+                     const __grid_constant__ tuples_target to, double *one)
 {
     for (uint64_t w = first_item(); w < map.words; w += stride()) {
         uint32_t number = map.before[w];
@@ -169,18 +169,13 @@ __global__ void list(const __grid_constant__ tuples_map map,
                 if (to.index[k])
                     to.index[k][own] = coordinate;
             }
+            one[own] = 1;
             if (to.index[modes])
                 to.index[modes][own] = own;
             if (to.line)
                 to.line[own] = line;
         }
     }
-}
-
-__global__ void set_ones(double *value, uint64_t n)
-{
-    for (uint64_t i = first_item(); i < n; i += stride())
-        value[i] = 1;
 }
 
 } // namespace
@@ -222,12 +217,8 @@ cudaError_t tuples_reduce(const tuples_nonzeros *x, const tuples_map *map, int m
     return launch_kernel(reduce, grid(n), THREADS, stream, *x, all, *to, n);
 }
 
-cudaError_t tuples_list(const tuples_map *map, const tuples_target *to, cudaStream_t stream)
+cudaError_t tuples_list(const tuples_map *map, const tuples_target *to, double *one,
+                        cudaStream_t stream)
 {
-    return launch_kernel(list, grid(map->words), THREADS, stream, *map, *to);
-}
-
-cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t stream)
-{
-    return launch_kernel(set_ones, grid(n), THREADS, stream, value, n);
+    return launch_kernel(list, grid(map->words), THREADS, stream, *map, *to, one);
 }

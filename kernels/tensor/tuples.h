@@ -77,11 +77,8 @@ cudaError_t tuples_mark(const struct tuples_nonzeros *x, const struct tuples_map
 cudaError_t tuples_reduce(const struct tuples_nonzeros *x, const struct tuples_map *map, int maps,
                           const struct tuples_target *to, uint64_t n, cudaStream_t stream);
 
-/* Writes every tuple: its coordinates, and its number as the last one. */
-cudaError_t tuples_list(const struct tuples_map *map, const struct tuples_target *to,
+/* Writes every tuple: its coordinates, and its number as the last one; one[i] (tuples) = 1. */
+cudaError_t tuples_list(const struct tuples_map *map, const struct tuples_target *to, double *one,
                         cudaStream_t stream);
-
-/* value[i] (n) = 1. */
-cudaError_t tuples_ones(double *value, uint64_t n, cudaStream_t stream);
 
 LAUNCHERS_END

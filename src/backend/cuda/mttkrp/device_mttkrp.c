@@ -198,16 +198,6 @@ void device_mttkrp_output(struct mttkrp_args *args, int mode, enum conflict conf
     args->precision = f->precision;
 }
 
-cudaError_t device_mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stream)
-{
-    return cudaMemsetAsync(args->m, 0, args->copies * args->copy_size * VECTOR_BYTES, stream);
-}
-
-cudaError_t device_mttkrp_merge(const struct mttkrp_args *args, cudaStream_t stream)
-{
-    return mttkrp_merge_copies(args->m, args->copy_size, args->copies, args->precision, stream);
-}
-
 static void set_args(const struct device_mttkrp *w, const struct device_mttkrp_variant *v,
                      const struct device_factors *f, struct mttkrp_args *args)
 {
@@ -242,10 +232,10 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
         code = unshared_rows_zero_others(args.m, args.vectors, args.unshared,
                                          t->blco.shape.dims[w->mode], stream);
     else
-        code = device_mttkrp_zero(&args, stream);
+        code = mttkrp_zero(&args, stream);
     TRY(cuda_status(code, doing, error));
     TRY(cuda_status(mttkrp_launch(&args, stream), doing, error));
-    return cuda_status(device_mttkrp_merge(&args, stream), doing, error);
+    return cuda_status(mttkrp_merge_copies(&args, stream), doing, error);
 }
 
 void device_mttkrp_retry(struct device_mttkrp *w)

@@ -85,16 +85,10 @@ enum status device_mttkrp_run_variant(struct device_mttkrp *w, int variant,
                                       const struct device_factors *f, cudaStream_t stream,
                                       struct error *error);
 
-/* For MTTKRP in memory and streamed: */
-
-/* Sets the arguments that depend on no nonzeros: `gathers` for all other modes (but not the gathers
- * themselves), M and its copies. */
+/* For MTTKRP in memory and streamed: sets the arguments that depend on no nonzeros: `gathers` for
+ * all other modes (but not the gathers themselves), M and its copies. */
 void device_mttkrp_output(struct mttkrp_args *args, int mode, enum conflict conflict,
                           const struct device_factors *f);
-/* M and its copies = 0, before launches that add to them. Asynchronous. */
-cudaError_t device_mttkrp_zero(const struct mttkrp_args *args, cudaStream_t stream);
-/* M = the sum of its copies, after the launches. Asynchronous. */
-cudaError_t device_mttkrp_merge(const struct mttkrp_args *args, cudaStream_t stream);
 
 /* Whether every variant has been tried, and the fastest is kept from now on. */
 bool device_mttkrp_tried(const struct device_mttkrp *w);

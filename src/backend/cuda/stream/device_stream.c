@@ -476,9 +476,9 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
     set_args(s, mode, f, args);
     TRY(cuda_status(mttkrp_prepare(args), multiplying, error));
     TRY(cuda_status(cudaEventRecord(s->started[mode], stream), multiplying, error));
-    TRY(cuda_status(device_mttkrp_zero(args, stream), multiplying, error));
+    TRY(cuda_status(mttkrp_zero(args, stream), multiplying, error));
     TRY(cuda_status(device_stream_pass(s, &pass, stream), multiplying, error));
-    TRY(cuda_status(device_mttkrp_merge(args, stream), multiplying, error));
+    TRY(cuda_status(mttkrp_merge_copies(args, stream), multiplying, error));
     TRY(cuda_status(cudaEventRecord(s->ended[mode], stream), multiplying, error));
     return device_stream_check(s, pass.ordering, stream, error);
 }

@@ -183,11 +183,11 @@ static enum status list_tuples(struct device_coo *d, uint32_t **coordinate,
     }
     to.index[size] = d->index[size];
     set_shifts(&to, d);
-    TRY(cuda_status(tuples_list(map, &to, pool->stream), doing, error));
+    TRY(cuda_status(tuples_list(map, &to, d->value, pool->stream), doing, error));
     for (int n = 0; n < size && !d->line; n++)
         TRY(device_copy(d->index[n], coordinate[n], d->nnz * sizeof *coordinate[n], pool->stream,
                         doing, error));
-    return cuda_status(tuples_ones(d->value, d->nnz, pool->stream), doing, error);
+    return STATUS_OK;
 }
 
 enum status device_mode_groups_apply(struct device_grouped_tensor *grouped,
