@@ -26,11 +26,11 @@ template <typename T>
 __device__ __forceinline__ void rows_at(const residual_args &a, uint64_t i, uint32_t block,
                                         const T **row)
 {
-    const uint64_t ld = (uint64_t)a.vectors * (VECTOR_BYTES / sizeof(T));
+    const uint64_t ld = (uint64_t)a.mttkrp.vectors * (VECTOR_BYTES / sizeof(T));
     for (int n = 0; n < a.order; n++) {
         const mttkrp_field &f = a.mode[n].field;
-        uint32_t at = static_cast<uint32_t>(a.index[f.word][i] >> f.shift) & f.mask;
-        at |= a.base ? a.base[(uint64_t)block * MAX_ORDER + f.mode] : 0;
+        uint32_t at = static_cast<uint32_t>(a.mttkrp.index[f.word][i] >> f.shift) & f.mask;
+        at |= a.mttkrp.base ? a.mttkrp.base[(uint64_t)block * MAX_ORDER + f.mode] : 0;
         if (a.mode[n].coordinate)
             at = a.mode[n].coordinate[at];
         row[n] = static_cast<const T *>(a.mode[n].rows) + at * ld;
@@ -39,8 +39,8 @@ __device__ __forceinline__ void rows_at(const residual_args &a, uint64_t i, uint
 
 template <typename T> __device__ __forceinline__ double value_at(const residual_args &a, uint64_t i)
 {
-    return a.wide_values ? static_cast<const double *>(a.value)[i]
-                         : static_cast<double>(static_cast<const T *>(a.value)[i]);
+    return a.mttkrp.wide_values ? static_cast<const double *>(a.mttkrp.value)[i]
+                                : static_cast<double>(static_cast<const T *>(a.mttkrp.value)[i]);
 }
 
 /* The model's value at nonzero i of block `block`, of the columns lane, lane + lanes, ... alone. */
@@ -67,8 +67,8 @@ template <typename T, typename F>
 __device__ __forceinline__ void take_values(const residual_args &a, uint32_t lanes, F take)
 {
     const uint32_t groups = THREADS / lanes, lane = threadIdx.x % lanes;
-    for (uint64_t c = blockIdx.x; c < a.chunks; c += gridDim.x) {
-        const mttkrp_chunk chunk = a.chunk[c];
+    for (uint64_t c = blockIdx.x; c < a.mttkrp.chunks; c += gridDim.x) {
+        const mttkrp_chunk chunk = a.mttkrp.chunk[c];
         for (uint32_t k = 0; k < chunk.count; k += groups) {
             const uint32_t at = k + threadIdx.x / lanes;
             const uint64_t i = chunk.first + min(at, chunk.count - 1);
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(THREADS)
 {
     take_values<T>(a, lanes, [&](uint64_t i, double_double m) {
         const double c = row_term(value_at<T>(a, i), m.high + m.low, a.unlisted).c;
-        if (a.wide_values)
+        if (a.mttkrp.wide_values)
             static_cast<double *>(to)[i] = c;
         else
             static_cast<T *>(to)[i] = static_cast<T>(c);
@@ -132,8 +132,8 @@ __global__ void __launch_bounds__(THREADS)
     const uint32_t groups = THREADS / lanes, lane = threadIdx.x % lanes;
     const uint32_t column = blockIdx.y * COLUMNS * lanes + lane;
     double explained[COLUMNS] = {}, lost[COLUMNS] = {};
-    for (uint64_t c = blockIdx.x; c < a.chunks; c += gridDim.x) {
-        const mttkrp_chunk chunk = a.chunk[c];
+    for (uint64_t c = blockIdx.x; c < a.mttkrp.chunks; c += gridDim.x) {
+        const mttkrp_chunk chunk = a.mttkrp.chunk[c];
         for (uint32_t k = 0; k < chunk.count; k += groups) {
             const uint32_t at = k + threadIdx.x / lanes;
             const uint64_t i = chunk.first + min(at, chunk.count - 1);
@@ -176,6 +176,29 @@ uint32_t lanes_for(uint32_t rank)
     return lanes;
 }
 
+constexpr uint32_t VALUE_LANES = 8; /* neighbouring lanes that have a coordinate */
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    values_kernel(const __grid_constant__ residual_args a, uint64_t count, double *value)
+{
+    const uint64_t ld = static_cast<uint64_t>(a.mttkrp.vectors) * (VECTOR_BYTES / sizeof(T));
+    const uint64_t i = (static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x) / VALUE_LANES;
+    const uint32_t lane = threadIdx.x % VALUE_LANES;
+    double sum = 0;
+    for (uint32_t r = lane; i < count && r < a.rank; r += VALUE_LANES) {
+        double product = a.weight[r];
+        for (int n = 0; n < a.order; n++)
+            product *= static_cast<double>(
+                __ldg(static_cast<const T *>(a.mode[n].rows) + a.mode[n].coordinate[i] * ld + r));
+        sum += product;
+    }
+    for (uint32_t step = VALUE_LANES / 2; step > 0; step /= 2)
+        sum += __shfl_xor_sync(ALL, sum, step);
+    if (i < count && lane == 0)
+        value[i] = sum;
+}
+
 constexpr int SIDE = 16; /* of a tile of the Gram, and rows of A at a time */
 
 /* Thread block (x, y, z): tile (y, x) of the Gram of slice z of the rows; thread (x, y) one entry.
@@ -215,27 +238,35 @@ cudaError_t residual_nonzeros(const struct residual_args *args, struct double_do
                               cudaStream_t stream)
 {
     const uint32_t lanes = lanes_for(args->rank);
-    if (args->chunks == 0)
+    if (args->mttkrp.chunks == 0)
         return cudaSuccess;
-    return launch_kernel(IN_PRECISION(args->precision, nonzeros_kernel), RESIDUAL_BLOCKS, THREADS,
-                         stream, *args, lanes, sum);
+    return launch_kernel(IN_PRECISION(args->mttkrp.precision, nonzeros_kernel), RESIDUAL_BLOCKS,
+                         THREADS, stream, *args, lanes, sum);
 }
 
 cudaError_t residual_terms(const struct residual_args *args, void *term, cudaStream_t stream)
 {
     const uint32_t lanes = lanes_for(args->rank);
-    const unsigned grid = thread_blocks(args->chunks, 1, RESIDUAL_BLOCKS);
-    return launch_kernel(IN_PRECISION(args->precision, terms_kernel), grid, THREADS, stream, *args,
-                         lanes, term);
+    const unsigned grid = thread_blocks(args->mttkrp.chunks, 1, RESIDUAL_BLOCKS);
+    return launch_kernel(IN_PRECISION(args->mttkrp.precision, terms_kernel), grid, THREADS, stream,
+                         *args, lanes, term);
 }
 
 cudaError_t residual_components(const struct residual_args *args, cudaStream_t stream)
 {
     const uint32_t lanes = lanes_for(args->rank), columns = COLUMNS * lanes;
-    const dim3 grid(thread_blocks(args->chunks, 1, RESIDUAL_BLOCKS),
+    const dim3 grid(thread_blocks(args->mttkrp.chunks, 1, RESIDUAL_BLOCKS),
                     thread_blocks(args->rank, columns));
-    return launch_kernel(IN_PRECISION(args->precision, components_kernel), grid, THREADS, stream,
-                         *args, lanes);
+    return launch_kernel(IN_PRECISION(args->mttkrp.precision, components_kernel), grid, THREADS,
+                         stream, *args, lanes);
+}
+
+cudaError_t residual_values(const struct residual_args *args, uint64_t count, double *value,
+                            cudaStream_t stream)
+{
+    return launch_kernel(IN_PRECISION(args->mttkrp.precision, values_kernel),
+                         thread_blocks(count * VALUE_LANES, THREADS), THREADS, stream, *args, count,
+                         value);
 }
 
 uint32_t residual_gram_slices(uint64_t rows, uint32_t rank)

@@ -1,7 +1,7 @@
 /* The residual of a model: a pass over the nonzeros, and the Gram of a factor matrix, in twice the
- * digits of a double (double_double.h); and a pass, in doubles, for what each component explains.
- * Device pointers only; nothing of src/ is known here.
- * Asynchronous; the launch's error is returned. */
+ * digits of a double (double_double.h); and, in doubles, what each component explains and the
+ * model's values at coordinates. Device pointers only; nothing of src/ is known here. Asynchronous;
+ * the launch's error is returned. */
 #pragma once
 
 #include "kernels/mttkrp/mttkrp_args.h"
@@ -17,23 +17,16 @@ struct residual_mode {
     const void *rows;           /* (I_n x vectors * 16 bytes)                           */
 };
 
-/* Nonzeros as in struct mttkrp_args, and the model. */
+/* Nonzeros and the model. */
 struct residual_args {
-    const uint64_t *index[2];
-    const void *value;
-    const struct mttkrp_chunk *chunk;
-    uint64_t chunks;
-    const uint32_t *base;
+    struct mttkrp_args mttkrp; /* nonzeros, chunks, bases, vectors, precision */
     int order;
     struct residual_mode mode[MAX_ORDER];
     const double *weight; /* (R): the model's value is sum_r weight[r] prod_n rows_n(i_n, r) */
     uint32_t rank;
-    double unlisted;          /* the weight of unlisted entries (dd_weighed_misfit) */
-    uint32_t vectors;         /* 16-byte vectors in a row of a factor matrix */
-    enum precision precision; /* of value and rows ...                       */
-    int wide_values;          /* ... but values are doubles in any case      */
-    int rates;                /* the model's values are rates (component_term) */
-    double *components;       /* (2 x R): sums of residual_components        */
+    double unlisted;    /* the weight of unlisted entries (dd_weighed_misfit) */
+    int rates;          /* the model's values are rates (component_term)      */
+    double *components; /* (2 x R): sums of residual_components               */
 };
 
 #define RESIDUAL_BLOCKS 1024 /* thread blocks, each with a sum of its own */
@@ -50,6 +43,11 @@ cudaError_t residual_terms(const struct residual_args *args, void *term, cudaStr
 /* components += the sum of each component_term (numerics/row_term.h) over the nonzeros, `explained`
  * and `lost`, by atomic additions. */
 cudaError_t residual_components(const struct residual_args *args, cudaStream_t stream);
+
+/* value[i] (count) = the model's value, in doubles, at the coordinates mode[n].coordinate[i]. No
+ * nonzeros are read. */
+cudaError_t residual_values(const struct residual_args *args, uint64_t count, double *value,
+                            cudaStream_t stream);
 
 /* The number of slices of the rows for residual_gram: one for about every 1024 rows, at most 512,
  * and at most as many as 64 MB of partial Grams hold. */

@@ -28,7 +28,6 @@ enum status device_state_widen(void *state, struct error *error)
     const struct device_factors *f = &s->sweep.factors;
     const uint64_t bytes = device_row_bytes(s->rank, PRECISION_DOUBLE);
     static const char doing[] = "widening a factor matrix";
-    TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
     for (int n = 0; n < s->order; n++) {
         const uint64_t rows = f->shape.dims[n];
@@ -196,7 +195,6 @@ static enum status rotate_columns(const struct device_state *s, const struct rot
 enum status device_state_rotate(void *state, int mode, struct error *error)
 {
     struct device_state *s = state;
-    TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
     device_state_forget(s);
     device_sweep_changed(&s->sweep, mode);
@@ -210,67 +208,42 @@ enum status device_state_rotate(void *state, int mode, struct error *error)
     return rotate_columns(s, &norms, error);
 }
 
-static enum status wait_for_model(struct device_state *s, struct error *error)
-{
-    TRY(device_use(s->device, error));
-    return device_state_wait(s, error);
-}
-
-/* to (count) = an array of the device. */
-static enum status fetch(double *to, const double *from, uint64_t count, const char *what,
-                         struct error *error)
-{
-    return cuda_status(cudaMemcpy(to, from, count * sizeof *to, cudaMemcpyDeviceToHost), what,
-                       error);
-}
-
 /* scale (R) = the inverse of the column norms of factor matrix n; 1 for a zero column. */
 static enum status fetch_scales(const struct device_state *s, int n, double *scale,
                                 struct error *error)
 {
-    TRY(fetch(scale, s->model.norm[n], s->rank, "the norms", error));
+    TRY(device_fetch(scale, s->model.norm[n], s->rank * sizeof *scale, s->stream, "the norms",
+                     error));
     for (uint64_t r = 0; r < s->rank; r++)
         scale[r] = scale[r] != 0 ? 1 / scale[r] : 1;
     return STATUS_OK;
 }
 
-static enum status fetch_weights(const struct device_state *s, double *lambda, struct error *error)
-{
-    const double *from =
-        s->model.last_mode < 0 ? s->model.lambda : s->model.norm[s->model.last_mode];
-    return fetch(lambda, from, s->rank, "lambda", error);
-}
-
-static enum status fetch_gram(const struct device_state *s, int n, double *gram,
-                              struct error *error)
-{
-    return fetch(gram, s->model.gram[n], s->rank * s->rank, "the Grams", error);
-}
-
 enum status device_state_gram(void *state, int mode, double *gram, struct error *error)
 {
     struct device_state *s = state;
-    TRY(wait_for_model(s, error));
-    return fetch_gram(s, mode, gram, error);
+    TRY(device_state_wait(s, error));
+    return device_fetch(gram, s->model.gram[mode], s->rank * s->rank * sizeof *gram, s->stream,
+                        "the Grams", error);
 }
 
 enum status device_state_weights(void *state, double *lambda, struct error *error)
 {
     struct device_state *s = state;
-    TRY(wait_for_model(s, error));
-    return fetch_weights(s, lambda, error);
+    TRY(device_state_wait(s, error));
+    return device_fetch(lambda, device_state_lambda(s), s->rank * sizeof *lambda, s->stream,
+                        "lambda", error);
 }
 
 enum status device_state_save(void *state, struct ktensor *k, struct carried *carried,
                               struct error *error)
 {
     struct device_state *s = state;
-    TRY(wait_for_model(s, error));
-    TRY(fetch_weights(s, k->lambda, error));
+    TRY(device_state_weights(s, k->lambda, error));
     for (int n = 0; n < s->order; n++) {
         const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
         TRY(fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error));
-        TRY(fetch_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error));
+        TRY(device_state_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error));
         TRY(device_factor_download(&s->staging, &a, k->factor[n], NULL, error));
     }
     return STATUS_OK;
@@ -290,7 +263,7 @@ enum status device_state_store(void *state, const struct model_form *form, struc
                                struct error *error)
 {
     struct device_state *s = state;
-    TRY(wait_for_model(s, error));
+    TRY(device_state_wait(s, error));
     double *room = memory_array(4, s->rank * sizeof *room, error);
     TRY(error->status);
     for (int n = 0; n < s->order; n++) {
@@ -337,7 +310,7 @@ enum status device_state_columns(void *state, int mode, const struct model_form 
 {
     struct device_state *s = state;
     struct column_form columns;
-    TRY(wait_for_model(s, error));
+    TRY(device_state_wait(s, error));
     double *room = memory_array(4, s->rank * sizeof *room, error);
     TRY(error->status);
     TRY_OR(done, find_form(s, mode, form, room, &columns, error));
@@ -350,7 +323,7 @@ done:
 enum status device_state_fetch(void *state, int mode, double *m, struct error *error)
 {
     struct device_state *s = state;
-    TRY(wait_for_model(s, error));
+    TRY(device_state_wait(s, error));
     if (s->m_mode != mode)
         TRY(device_state_queue_mttkrp(s, mode, error));
     double *scale = memory_array(2, s->rank * sizeof *scale, error);

@@ -104,7 +104,9 @@ void device_momentum_drop(struct device_state *s)
 static struct dense_extrapolate_args step_of_modes(const struct device_state *s)
 {
     const struct device_factors *f = &s->sweep.factors;
-    struct dense_extrapolate_args args = {.step = &s->scalars->momentum.step,
+    struct dense_extrapolate_args args = {.ld = (uint32_t)s->ld,
+                                          .rank = (uint32_t)s->rank,
+                                          .step = &s->scalars->momentum.step,
                                           .halt = &s->scalars->halt};
     const double keeps = problem_keeps(s->problem->asked);
     for (int n = 0; n < s->order; n++) {
@@ -148,7 +150,7 @@ static enum status queue_step(struct device_state *s, struct error *error)
                         error));
     }
     TRY(device_ranks_sum(&s->ranks, raw, raw, grams, s->side, error));
-    return device_dense_extrapolated(s->dense, &args, raw, error);
+    return cuda_status(dense_extrapolated_norms(&args, raw, s->side), doing, error);
 }
 
 /* The step's Grams are made on the side stream: the next sweep's first V needs them there, and

@@ -4,11 +4,9 @@
 
 #include "backend/cuda/device_orderings.h"
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/runtime/device_memory.h"
 #include "base/least.h"
 #include "base/memory.h"
-#include "kernels/residual/model_values.h"
 
 #define PART (UINT64_C(1) << 22) /* coordinates at a time */
 
@@ -22,9 +20,8 @@ static enum status fetch_weights(struct device_state *s, double *weight, struct 
     TRY(error->status);
     TRY_OR(done, device_state_weights(s, weight, error));
     for (int n = 0; n < s->order; n++) {
-        cudaError_t code =
-            cudaMemcpy(norm, s->model.norm[n], s->rank * sizeof *norm, cudaMemcpyDeviceToHost);
-        TRY_OR(done, cuda_status(code, valuing, error));
+        TRY_OR(done, device_fetch(norm, s->model.norm[n], s->rank * sizeof *norm, s->stream,
+                                  valuing, error));
         for (uint64_t r = 0; r < s->rank; r++)
             weight[r] /= norm[r] != 0 ? norm[r] : 1;
     }
@@ -33,45 +30,70 @@ done:
     return error->status;
 }
 
+/* The same into an array of the device. */
+static enum status put_weights(struct device_state *s, double *to, struct error *error)
+{
+    double *weight = memory_array(s->rank, sizeof *weight, error);
+    TRY(error->status);
+    if (fetch_weights(s, weight, error) == STATUS_OK)
+        device_send(to, weight, s->rank * sizeof *weight, s->stream, valuing, error);
+    memory_free(weight);
+    return error->status;
+}
+
+/* The model, with weight (R, device), and the nonzeros of t, an ordering in device memory; t NULL:
+ * none, or those of a streamed tensor, of which each batch is set later. */
+static struct residual_args model_args(const struct device_state *s, const double *weight,
+                                       const struct device_tensor *t)
+{
+    const struct device_factors *f = &s->sweep.factors;
+    const struct device_orderings *o = &s->sweep.orderings;
+    struct residual_args args = {.order = s->order,
+                                 .weight = weight,
+                                 .rank = (uint32_t)s->rank,
+                                 .unlisted = s->problem->count.weight,
+                                 .rates = problem_has_rates(s->problem->asked)};
+    if (t)
+        device_tensor_args(t, 0, 0, &args.mttkrp);
+    args.mttkrp.vectors = f->vectors;
+    args.mttkrp.precision = f->precision;
+    args.mttkrp.wide_values = f->wide_values && !o->plan.streamed;
+    for (int n = 0; n < s->order; n++) /* t's modes are groups of the tensor's */
+        args.mode[n] = (struct residual_mode){
+            .field = t ? device_tensor_field(t, mode_groups_of(&o->sweep.groups, n))
+                       : device_stream_field(&o->stream, n),
+            .coordinate = o->coordinate[n],
+            .rows = f->factor[n]};
+    return args;
+}
+
 enum status device_state_values(void *state, const struct coo *at, double *value,
                                 struct error *error)
 {
     struct device_state *s = state;
-    const struct device_factors *f = &s->sweep.factors;
     const uint64_t part = least_of(at->nnz, PART);
-    uint32_t *index = NULL;                 /* (order x part), device */
-    double *values = NULL, *weights = NULL; /* (part), (R); device    */
-    double *weight = memory_array(s->rank, sizeof *weight, error);
-    TRY(error->status);
-    TRY_OR(done, device_use(s->device, error));
+    uint32_t *index = NULL;                /* (order x part), device */
+    double *values = NULL, *weight = NULL; /* (part), (R); device    */
     TRY_OR(done, device_state_wait(s, error));
-    TRY_OR(done, fetch_weights(s, weight, error));
     TRY_OR(done, device_array_into(&index, (uint64_t)s->order * part, sizeof *index, error));
     TRY_OR(done, device_array_into(&values, part, sizeof *values, error));
-    TRY_OR(done, device_array_into(&weights, s->rank, sizeof *weights, error));
-    TRY_OR(done, device_send(weights, weight, s->rank * sizeof *weight, s->stream, valuing, error));
-    struct model_values_args args = {.order = s->order,
-                                     .weight = weights,
-                                     .rank = (uint32_t)s->rank,
-                                     .vectors = f->vectors,
-                                     .precision = f->precision,
-                                     .value = values};
+    TRY_OR(done, device_array_into(&weight, s->rank, sizeof *weight, error));
+    TRY_OR(done, put_weights(s, weight, error));
+    struct residual_args args = model_args(s, weight, NULL);
     for (uint64_t first = 0; first < at->nnz; first += part) {
-        const uint64_t count = args.count = least_of(part, at->nnz - first);
+        const uint64_t count = least_of(part, at->nnz - first);
         for (int n = 0; n < s->order; n++) {
             uint32_t *to = index + (uint64_t)n * count;
-            args.index[n] = to;
-            args.rows[n] = f->factor[n];
+            args.mode[n].coordinate = to;
             TRY_OR(done, device_copy(to, at->index[n] + first, count * sizeof *to, s->stream,
                                      valuing, error));
         }
-        TRY_OR(done, cuda_status(model_values(&args, s->stream), valuing, error));
+        TRY_OR(done, cuda_status(residual_values(&args, count, values, s->stream), valuing, error));
         TRY_OR(done, device_fetch(value + first, values, count * sizeof *value, s->stream, valuing,
                                   error));
     }
 done:
-    device_free(index, values, weights);
-    memory_free(weight);
+    device_free(index, values, weight);
     return error->status;
 }
 
@@ -106,40 +128,6 @@ done:
     return error->status;
 }
 
-/* The model, with weight (R, device), and no nonzeros. */
-static struct residual_args model_args(const struct device_state *s, const double *weight)
-{
-    const struct device_factors *f = &s->sweep.factors;
-    struct residual_args args = {.order = s->order,
-                                 .weight = weight,
-                                 .rank = (uint32_t)s->rank,
-                                 .unlisted = s->problem->count.weight,
-                                 .rates = problem_has_rates(s->problem->asked),
-                                 .vectors = f->vectors,
-                                 .precision = f->precision,
-                                 .wide_values =
-                                     f->wide_values && !s->sweep.orderings.plan.streamed};
-    for (int n = 0; n < s->order; n++)
-        args.mode[n].rows = f->factor[n];
-    return args;
-}
-
-/* *args has the nonzeros of an ordering in device memory. */
-static void set_nonzeros(const struct device_orderings *o, const struct device_tensor *t,
-                         struct residual_args *args)
-{
-    args->index[0] = t->blco.index[0];
-    args->index[1] = t->blco.index[1];
-    args->value = t->blco.value;
-    args->chunk = t->table[0].chunk;
-    args->chunks = t->table[0].count;
-    args->base = t->base;
-    for (int n = 0; n < args->order; n++) { /* its modes are groups of the tensor's */
-        args->mode[n].field = device_tensor_field(t, mode_groups_of(&o->sweep.groups, n));
-        args->mode[n].coordinate = o->coordinate[n];
-    }
-}
-
 /* sum (PLAN_WORKSPACES x RESIDUAL_BLOCKS) += the misfits of the nonzeros, or where there is
  * `components` (2 x R), that += their terms. On the device, as weight (R). */
 static enum status queue_nonzeros(struct device_state *s, const double *weight,
@@ -147,14 +135,14 @@ static enum status queue_nonzeros(struct device_state *s, const double *weight,
                                   struct error *error)
 {
     struct device_orderings *o = &s->sweep.orderings;
-    struct residual_args args = model_args(s, weight);
+    int g = 0;
+    while (!o->plan.streamed && !o->sweep.alto && !o->sweep.ordered[g])
+        g++;
+    const struct device_tensor *in_memory = o->sweep.alto ? &o->alto : &o->ordered[g];
+    struct residual_args args = model_args(s, weight, o->plan.streamed ? NULL : in_memory);
     args.components = components;
     if (o->plan.streamed)
         return device_stream_residual(&o->stream, &args, sum, s->stream, error);
-    int g = 0;
-    while (!o->sweep.alto && !o->sweep.ordered[g])
-        g++;
-    set_nonzeros(o, o->sweep.alto ? &o->alto : &o->ordered[g], &args);
     return cuda_status(components ? residual_components(&args, s->stream)
                                   : residual_nonzeros(&args, sum, s->stream),
                        doing, error);
@@ -187,7 +175,6 @@ done:
 enum status device_state_residual(void *state, struct backend_residual *r, struct error *error)
 {
     struct device_state *s = state;
-    TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
     device_state_drop_m(s);
     r->norm_sq = s->sweep.orderings.norm_sq;
@@ -205,24 +192,19 @@ static const char explaining[] = "what components explain";
 enum status device_state_components(void *state, double *sum, struct error *error)
 {
     struct device_state *s = state;
-    const uint64_t bytes = s->rank * sizeof(double);
+    const uint64_t bytes = s->rank * sizeof *sum;
     double *room = NULL; /* (3 x R), device: the weights, and the sums */
-    double *weight = memory_array(1, bytes, error);
-    TRY(error->status);
-    TRY_OR(done, device_use(s->device, error));
-    TRY_OR(done, device_state_wait(s, error));
+    TRY(device_state_wait(s, error));
     device_state_drop_m(s);
     if (s->sweep.is_empty)
-        goto done;
-    TRY_OR(done, fetch_weights(s, weight, error));
-    TRY_OR(done, device_array_into(&room, 3 * s->rank, sizeof *room, error));
-    TRY_OR(done, device_send(room, weight, bytes, s->stream, explaining, error));
+        return STATUS_OK;
+    TRY(device_array_into(&room, 3 * s->rank, sizeof *room, error));
+    TRY_OR(done, put_weights(s, room, error));
     TRY_OR(done, device_send(room + s->rank, sum, 2 * bytes, s->stream, explaining, error));
     TRY_OR(done, queue_nonzeros(s, room, NULL, room + s->rank, error));
     device_fetch(sum, room + s->rank, 2 * bytes, s->stream, explaining, error);
 done:
     device_free(room);
-    memory_free(weight);
     return error->status;
 }
 
@@ -251,10 +233,9 @@ static enum status copy_model(struct device_state *s, struct error *error)
 static enum status make_terms(struct device_state *s, struct device_tensor *t, struct error *error)
 {
     struct device_terms *terms = &s->terms;
-    const uint64_t size =
-        terms->args.wide_values ? sizeof(double) : precision_bytes(terms->args.precision);
+    const struct mttkrp_args *m = &terms->args.mttkrp;
+    const uint64_t size = m->wide_values ? sizeof(double) : precision_bytes(m->precision);
     void *term;
-    set_nonzeros(&s->sweep.orderings, t, &terms->args);
     TRY(device_array_into(&term, t->blco.nnz, size, error));
     terms->value = t->blco.value;
     t->blco.value = term;
@@ -268,7 +249,6 @@ enum status device_state_hold(void *state, int mode, bool *held, struct error *e
     struct device_orderings *o = &s->sweep.orderings;
     struct device_tensor *t = &o->ordered[mode];
     struct device_terms *terms = &s->terms;
-    const uint64_t row = s->rank * sizeof *terms->weight;
     uint64_t bytes = o->plan.streamed ? 0 : t->blco.nnz * sizeof(double);
     for (int n = 0; o->plan.streamed && n < s->order; n++)
         bytes += s->sweep.factors.shape.dims[n] * s->sweep.factors.vectors * VECTOR_BYTES;
@@ -276,26 +256,19 @@ enum status device_state_hold(void *state, int mode, bool *held, struct error *e
         o->plan.streamed ? device_stream_room(&o->stream) >= bytes : plan_has_room(&o->plan, bytes);
     if (!*held)
         return STATUS_OK;
-    TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
     device_state_drop_m(s);
-    double *weight = memory_array(1, row, error);
-    TRY(error->status);
-    TRY_OR(done, device_array_into(&terms->weight, 1, row, error));
-    TRY_OR(done, fetch_weights(s, weight, error));
-    TRY_OR(done, device_send(terms->weight, weight, row, s->stream, holding, error));
-    terms->args = model_args(s, terms->weight);
+    TRY(device_array_into(&terms->weight, s->rank, sizeof *terms->weight, error));
+    TRY(put_weights(s, terms->weight, error));
+    terms->args = model_args(s, terms->weight, o->plan.streamed ? NULL : t);
     terms->mode = mode;
     terms->bytes = bytes;
     terms->held = true;
     if (o->plan.streamed)
-        TRY_OR(done, copy_model(s, error));
+        TRY(copy_model(s, error));
     else if (t->blco.nnz > 0)
-        TRY_OR(done, make_terms(s, t, error));
-    cuda_status(cudaStreamSynchronize(s->stream), holding, error);
-done:
-    memory_free(weight);
-    return error->status;
+        TRY(make_terms(s, t, error));
+    return cuda_status(cudaStreamSynchronize(s->stream), holding, error);
 }
 
 void device_terms_close(struct device_state *s)
@@ -320,7 +293,6 @@ enum status device_state_drop(void *state, struct error *error)
     const uint64_t bytes = s->terms.bytes;
     if (!s->terms.held)
         return STATUS_OK;
-    TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
     device_state_drop_m(s);
     device_terms_close(s);

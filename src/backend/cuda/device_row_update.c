@@ -218,19 +218,13 @@ enum status device_row_update_sum_columns(struct device_state *s, int n, const v
     return device_ranks_sum(&s->ranks, sum, sum, s->rank, s->stream, error);
 }
 
-/* (R): of the present model. */
-static const double *lambda_of(const struct device_state *s)
-{
-    return s->model.last_mode < 0 ? s->model.lambda : s->model.norm[s->model.last_mode];
-}
-
 /* values: no row is solved. */
 static enum status queue_pass(struct device_state *s, int mode, bool values, struct error *error)
 {
     struct device_row_update *u = &s->rows;
     struct row_common_args common = {
         .modes = device_state_modes(s, mode),
-        .lambda = lambda_of(s),
+        .lambda = device_state_lambda(s),
         .cells = 1,
         .rules = backend_row_rules(s->problem, mode, s->sweep.factors.precision),
         .to = u->systems.common};
@@ -282,22 +276,12 @@ enum status device_row_update_solve(struct device_state *s, int mode, struct err
     return device_row_update_sum_columns(s, mode, s->sweep.factors.m, s->rows.made, error);
 }
 
-enum status device_row_update_normalise(struct device_state *s, int mode, struct error *error)
-{
-    const struct dense_norms to = {s->solve.raw, s->rows.made, s->model.norm[mode],
-                                   s->model.gram[mode]};
-    TRY(device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error));
-    if (!s->rows.rates)
-        return STATUS_OK;
-    return device_copy(s->rows.sum[mode], s->rows.made, s->rank * sizeof(double), s->side, doing,
-                       error);
-}
-
 enum status device_row_update_sums(struct device_state *s, int mode, struct error *error)
 {
     struct device_row_scalars *to = &s->scalars->rows;
-    const struct row_model_args model = {
-        .lambda = lambda_of(s), .power = backend_penalty_power(s->problem), .to = &to->model};
+    const struct row_model_args model = {.lambda = device_state_lambda(s),
+                                         .power = backend_penalty_power(s->problem),
+                                         .to = &to->model};
     if (!s->rows.rates)
         return queue_totals(s, mode, false, &model, s->side, error);
     s->events.end = NULL;

@@ -31,9 +31,6 @@ enum status device_row_update_values(struct device_state *s, int mode, struct er
  * Asynchronous. */
 enum status device_row_update_solve(struct device_state *s, int mode, struct error *error);
 
-/* The norms and the Gram of a factor matrix of `mode` after its update, on the side stream. */
-enum status device_row_update_normalise(struct device_state *s, int mode, struct error *error);
-
 /* Queues what device_row_update_fit needs in s->result, after the update of `mode`. */
 enum status device_row_update_sums(struct device_state *s, int mode, struct error *error);
 

@@ -191,6 +191,12 @@ static inline struct dense_modes device_state_modes(const struct device_state *s
     return modes;
 }
 
+/* (R, device): the weights of the model. */
+static inline const double *device_state_lambda(const struct device_state *s)
+{
+    return s->model.last_mode < 0 ? s->model.lambda : s->model.norm[s->model.last_mode];
+}
+
 /* *row (device) = the numbers of the rows of mode n that are here, written over M; NULL where rows
  * keep their order. Asynchronous. */
 enum status device_state_send_rows(struct device_state *s, int n, const uint64_t **row,
@@ -236,8 +242,9 @@ static inline void device_state_drop_m(struct device_state *s)
     s->m_early = false;
 }
 
-/* Waits until all queued work is done; updates with a V that could not be inverted are repeated.
- * Then the factor matrices are those of the last sweep, also where the next step is prepared. */
+/* Makes the device the calling thread's, and waits until all queued work is done; updates with a V
+ * that could not be inverted are repeated. Then the factor matrices are those of the last sweep,
+ * also where the next step is prepared. */
 enum status device_state_wait(struct device_state *s, struct error *error);
 
 /* Queues the MTTKRP of `mode`, into s->sweep.factors.m. */

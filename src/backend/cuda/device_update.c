@@ -36,6 +36,15 @@ static enum status lift_zeros(struct device_state *s, int n, struct error *error
     return device_row_update_sum_columns(s, n, s->sweep.factors.factor[n], s->rows.sum[n], error);
 }
 
+/* The norms and the Gram of unit columns of factor matrix n, on the side stream. */
+static enum status normalise(struct device_state *s, const struct dense_norms *to, int n,
+                             struct error *error)
+{
+    return cuda_status(
+        dense_normalise(to, (uint32_t)s->rank, n + 1, &s->scalars->bad, &s->scalars->halt, s->side),
+        "normalise", error);
+}
+
 /* Unit columns, as they are after an update; the model stays. Fixed modes keep their lengths. */
 static enum status scale_columns(struct device_state *s, double *lambda, struct error *error)
 {
@@ -49,7 +58,7 @@ static enum status scale_columns(struct device_state *s, double *lambda, struct 
                                        s->model.gram[n]};
         TRY_OR(done, device_copy(s->solve.raw, s->model.gram[n], s->rank * row, s->side, weighing,
                                  error));
-        TRY_OR(done, device_dense_normalise(s->dense, &to, n + 1, &s->scalars->bad, error));
+        TRY_OR(done, normalise(s, &to, n, error));
         TRY_OR(done, device_fetch(norm, s->model.norm[n], row, s->side, weighing, error));
         for (uint64_t r = 0; r < s->rank; r++)
             lambda[r] *= norm[r];
@@ -141,16 +150,15 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
         .count = own->count,
         .raw = s->solve.raw};
     struct device_ahead *ahead = &s->ahead;
-    const int last = s->model.last_mode; /* whose norms are lambda; -1: none */
+    const double *lambda = device_state_lambda(s);
     const bool nonneg = rules->nonneg[mode] && !s->rows.on;
-    const bool fit_rows = last < 0 && !s->model.weights_fit;
+    const bool fit_rows = s->model.last_mode < 0 && !s->model.weights_fit;
     s->model.last_mode = mode;
     device_sweep_changed(&s->sweep, mode);
     if (!s->rows.on) {
         TRY(device_ranks_scatter(&s->ranks, mode, &m, s->stream, error));
         if (nonneg)
-            TRY(device_dense_prepare_nonneg(s->dense, &modes, rules->ridge[mode],
-                                            last < 0 ? s->model.lambda : s->model.norm[last],
+            TRY(device_dense_prepare_nonneg(s->dense, &modes, rules->ridge[mode], lambda,
                                             s->ranks.ranks->part.whole.dims[mode], error));
         if (!nonneg && !ahead->running)
             TRY(device_ranks_before_wait(&s->ranks, s->side, error));
@@ -176,12 +184,14 @@ static enum status queue_solve(struct device_state *s, int mode, struct error *e
 static enum status queue_update(struct device_state *s, int mode, struct error *error)
 {
     double *raw = s->solve.raw;
+    const struct dense_norms to = {raw, s->rows.made, s->model.norm[mode], s->model.gram[mode]};
     TRY(queue_solve(s, mode, error));
     TRY(device_ranks_sum(&s->ranks, raw, raw, s->rank * s->rank, s->side, error));
-    if (s->rows.on)
-        return device_row_update_normalise(s, mode, error);
-    const struct dense_norms to = {raw, NULL, s->model.norm[mode], s->model.gram[mode]};
-    return device_dense_normalise(s->dense, &to, mode + 1, &s->scalars->bad, error);
+    TRY(normalise(s, &to, mode, error));
+    if (!s->rows.rates)
+        return STATUS_OK;
+    return device_copy(s->rows.sum[mode], s->rows.made, s->rank * sizeof(double), s->side, weighing,
+                       error);
 }
 
 /* Queues everything from the k-th update on once more, now waiting for every V. */
@@ -232,6 +242,7 @@ static enum status wait_for_scalars(struct device_state *s, bool *repeated, stru
 enum status device_state_wait(struct device_state *s, struct error *error)
 {
     bool repeated;
+    TRY(device_use(s->device, error));
     TRY(wait_for_scalars(s, &repeated, error));
     device_momentum_set_aside(s);
     return cuda_status(cudaDeviceSynchronize(), "an update", error);
@@ -311,7 +322,7 @@ static enum status queue_end(struct device_state *s, int mode, const struct mome
             TRY(device_ranks_sum(&s->ranks, inner, s->solve.inner, s->rank, s->side, error));
             inner = s->solve.inner;
         }
-        TRY(device_dense_model(s->dense, &modes, inner, &s->scalars->fit, error));
+        TRY(cuda_status(dense_model(&modes, inner, &s->scalars->fit, s->side), "fit", error));
     }
     if (s->rows.on)
         return device_row_update_sums(s, mode, error);
@@ -375,7 +386,6 @@ enum status device_state_extrapolate(void *state, const struct momentum_step *st
     struct device_state *s = state;
     if (device_momentum_take(s))
         return STATUS_OK;
-    TRY(device_use(s->device, error));
     TRY(device_state_wait(s, error));
     return device_momentum_step(s, step, error);
 }

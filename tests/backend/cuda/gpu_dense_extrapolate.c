@@ -249,7 +249,7 @@ static void extrapolate(struct model *m, struct device_dense *d, const struct mo
     struct dense_extrapolate_args args = upload(m, step, halted);
     double *raw = uploaded(NULL, MODES * m->rank * m->rank * sizeof *raw);
     ok(device_dense_extrapolate(d, &args, raw, &error), &error);
-    ok(device_dense_extrapolated(d, &args, raw, &error), &error);
+    good(dense_extrapolated_norms(&args, raw, 0));
     finish(m, &args);
     good(cudaFree(raw));
 }

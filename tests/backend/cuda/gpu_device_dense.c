@@ -172,7 +172,7 @@ static void check_fit(struct device_dense *d, const struct factors *f)
             ok(device_dense_inner(d, &dinner, &error), &error);
         else
             inner_pass(f, passed);
-        ok(device_dense_model(d, &modes, dinner, f->dfit, &error), &error);
+        good(dense_model(&modes, dinner, f->dfit, 0));
         fetch(&fit, f->dfit, sizeof fit);
         assert_true(fabsl(fit.inner - inner) <= 1e-12L * inner_size);
         assert_true(fabsl(fit.model_sq - model) <= 1e-12L * model_size);

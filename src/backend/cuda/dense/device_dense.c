@@ -585,37 +585,25 @@ enum status device_dense_open_extrapolate(struct device_dense *d, struct error *
 }
 
 enum status device_dense_extrapolate(struct device_dense *d,
-                                     const struct dense_extrapolate_args *asked, double *raw,
+                                     const struct dense_extrapolate_args *args, double *raw,
                                      struct error *error)
 {
-    struct dense_extrapolate_args args = *asked;
     struct dense_streams streams;
-    args.ld = (uint32_t)d->ld;
-    args.rank = d->rank;
     TRY(next_pass(d, &streams, error));
     if (!d->wide)
-        return cuda_status(dense_extrapolate_gram(&args, d->precision, d->extrapolate_partial,
+        return cuda_status(dense_extrapolate_gram(args, d->precision, d->extrapolate_partial,
                                                   d->extrapolate_blocks, raw, &streams),
                            extrapolating, error);
     const uint64_t row_bytes = d->ld * precision_bytes(d->precision);
-    TRY(cuda_status(dense_extrapolate(&args, d->precision, streams.pass), extrapolating, error));
-    for (int n = 0; n < args.modes; n++) {
-        const struct dense_extrapolate_mode *mode = &args.mode[n];
+    TRY(cuda_status(dense_extrapolate(args, d->precision, streams.pass), extrapolating, error));
+    for (int n = 0; n < args->modes; n++) {
+        const struct dense_extrapolate_mode *mode = &args->mode[n];
         const struct device_dense_rows rows = {.a = (char *)mode->s + mode->first * row_bytes,
                                                .count = mode->count,
                                                .raw = raw + (uint64_t)n * d->rank * d->rank};
         TRY(wide_gram(&d->by_blas, &rows, error));
     }
     return cuda_status(dense_streams_join(&streams), extrapolating, error);
-}
-
-enum status device_dense_extrapolated(struct device_dense *d,
-                                      const struct dense_extrapolate_args *asked, const double *raw,
-                                      struct error *error)
-{
-    struct dense_extrapolate_args args = *asked;
-    args.rank = d->rank;
-    return cuda_status(dense_extrapolated_norms(&args, raw, d->place.side), extrapolating, error);
 }
 
 enum status device_dense_gram(struct device_dense *d, const struct device_dense_rows *rows,
@@ -634,13 +622,6 @@ enum status device_dense_gram(struct device_dense *d, const struct device_dense_
     return cuda_status(dense_apply(&args, d->precision, &alone), "Gram", error);
 }
 
-enum status device_dense_normalise(struct device_dense *d, const struct dense_norms *to, int code,
-                                   int *bad, struct error *error)
-{
-    return cuda_status(dense_normalise(to, d->rank, code, bad, d->inverse.halt.halt, d->place.side),
-                       "normalise", error);
-}
-
 enum status device_dense_inner(struct device_dense *d, const double **inner, struct error *error)
 {
     const struct device_dense_rows *rows = &d->solved;
@@ -653,11 +634,4 @@ enum status device_dense_inner(struct device_dense *d, const double **inner, str
                                 d->partial, d->inner_blocks, d->inner, d->place.pass),
                     "fit", error));
     return join(&streams, error);
-}
-
-enum status device_dense_model(struct device_dense *d, const struct dense_modes *modes,
-                               const double *inner, struct dense_fit_terms *terms,
-                               struct error *error)
-{
-    return cuda_status(dense_model(modes, inner, terms, d->place.side), "fit", error);
 }

@@ -50,7 +50,7 @@ void device_dense_close(struct device_dense *d);
 
 /* From now on device_dense_inverse does not wait. Where V is too ill-conditioned to be inverted in
  * its k-th call after this one, *halt (device, 0 before) becomes k, and while *halt is not 0
- * neither device_dense_apply nor device_dense_normalise changes anything. halt NULL:
+ * device_dense_apply changes nothing. halt NULL:
  * device_dense_inverse waits again. Returns whether device_dense_inverse runs ahead: for a large R
  * it waits all the same. */
 bool device_dense_run_ahead(struct device_dense *d, int *halt);
@@ -99,36 +99,18 @@ enum status device_dense_apply_nonneg(struct device_dense *d, const struct devic
 /* Between two sweeps, the extrapolated factor matrices of all modes (dense_extrapolate.h).
  * device_dense_open_extrapolate comes first, once: STATUS_MEMORY. device_dense_extrapolate: S = Y,
  * and raw (modes x R x R) = Y'Y of the rows that count, which is there when the side stream gets
- * there; the next pass must wait for that. device_dense_extrapolated, on the side stream: norms and
- * Grams of unit columns from raw, which ranks may have summed. ld and rank of *args are not used.
- */
+ * there; the next pass must wait for that. */
 enum status device_dense_open_extrapolate(struct device_dense *d, struct error *error);
 enum status device_dense_extrapolate(struct device_dense *d,
                                      const struct dense_extrapolate_args *args, double *raw,
                                      struct error *error);
-enum status device_dense_extrapolated(struct device_dense *d,
-                                      const struct dense_extrapolate_args *args, const double *raw,
-                                      struct error *error);
 
 /* rows->raw = A' A of rows->a, which is only read, on the stream of passes; rows->m is not used. */
 enum status device_dense_gram(struct device_dense *d, const struct device_dense_rows *rows,
                               struct error *error);
-
-/* Makes norm and gram on the side stream; *bad (device) becomes `code` where it was 0 and a norm is
- * not finite. */
-enum status device_dense_normalise(struct device_dense *d, const struct dense_norms *to, int code,
-                                   int *bad, struct error *error);
 
 /* For the M and A of the last device_dense_apply or device_dense_apply_nonneg, both unchanged
  * since: *inner (R, device; owned by *d) = sum_i M(i,r) A(i,r), for later work on the side stream.
  * For rows of up to 64 entries the pass has summed the products already; otherwise M and A are read
  * on the stream of passes, where they may be changed afterwards. */
 enum status device_dense_inner(struct device_dense *d, const double **inner, struct error *error);
-
-/* On the side stream, *terms (device) of the fit: sum_r (prod over m != mode of 1/norm_m(r))
- * inner_r, the inner product of tensor and model, where `inner` is that of device_dense_inner,
- * which ranks may have summed; and lambda' (Hadamard product of all Grams) lambda, lambda =
- * norm_mode: the model's squared norm. */
-enum status device_dense_model(struct device_dense *d, const struct dense_modes *modes,
-                               const double *inner, struct dense_fit_terms *terms,
-                               struct error *error);

@@ -404,21 +404,6 @@ static void set_args(const struct device_stream *s, int mode, const struct devic
     }
 }
 
-/* *args has the nonzeros and chunks of batch b. */
-static void set_nonzeros(const struct device_stream *s, const struct device_packed_tensor *o,
-                         uint64_t b, const struct device_stream_workspace *workspace,
-                         struct residual_args *args)
-{
-    const struct device_chunk_table *table = device_packed_tensor_chunks(o, b);
-    for (int n = 0; n < s->order; n++)
-        args->mode[n].field = device_stream_field(s, n);
-    args->index[0] = workspace->index[0];
-    args->index[1] = workspace->index[1];
-    args->value = workspace->value;
-    args->chunk = table->chunk;
-    args->chunks = table->count;
-}
-
 /* What is the same for all batches of an MTTKRP. */
 struct product {
     const struct device_stream *stream;
@@ -438,7 +423,7 @@ static cudaError_t run_mttkrp(void *context, const struct device_packed_tensor *
     CUDA_TRY(device_stream_workspace_ready(workspace));
     if (product->stream->terms) {
         struct residual_args terms = *product->stream->terms;
-        set_nonzeros(product->stream, o, b, workspace, &terms);
+        device_stream_batch(o, b, workspace, &terms.mttkrp);
         CUDA_TRY(residual_terms(&terms, workspace->value, workspace->product));
     }
     return mttkrp_launch(args, workspace->product);
@@ -518,7 +503,7 @@ static cudaError_t add_batch(void *context, const struct device_packed_tensor *o
                              const struct device_stream_workspace *workspace)
 {
     struct misfit *m = context;
-    set_nonzeros(m->stream, o, b, workspace, &m->args);
+    device_stream_batch(o, b, workspace, &m->args.mttkrp);
     CUDA_TRY(device_stream_workspace_ready(workspace));
     if (m->args.components)
         return residual_components(&m->args, workspace->product);

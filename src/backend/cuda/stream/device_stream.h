@@ -99,7 +99,7 @@ struct device_stream {
     bool ahead;                        /* that pass has not begun                        */
 
     /* In place of each batch's values, MTTKRP takes their terms (residual_terms), made with these
-     * arguments; the members that tell the nonzeros are set here. Borrowed; NULL: the values. */
+     * arguments; the nonzeros are set here. Borrowed; NULL: the values. */
     const struct residual_args *terms;
     int last_mode; /* the mode that was asked for last, or -1        */
 };
@@ -130,8 +130,7 @@ enum status device_stream_mttkrp(struct device_stream *s, int mode, const struct
 
 /* Adds the sums of residual_nonzeros for every batch to sum (PLAN_WORKSPACES x RESIDUAL_BLOCKS,
  * device), or where there is args->components, those of residual_components to that. args has the
- * weights, the rows of each mode's factor matrix, and the sizes; the other members are set here.
- * Asynchronous. */
+ * model and the fields of device_stream_field; the nonzeros are set here. Asynchronous. */
 enum status device_stream_residual(struct device_stream *s, const struct residual_args *args,
                                    struct double_double *sum, cudaStream_t stream,
                                    struct error *error);
