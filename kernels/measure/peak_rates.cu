@@ -119,11 +119,6 @@ template <typename T> cudaError_t choose_lanes(peak_rows *r, operation op, cudaS
     return launch<T, 32>(r, op, stream);
 }
 
-cudaError_t run(peak_rows *r, operation op, cudaStream_t stream)
-{
-    return IN_PRECISION(r->precision, choose_lanes)(r, op, stream);
-}
-
 } // namespace
 
 cudaError_t peak_fill(void *table, uint64_t count, enum precision precision, cudaStream_t stream)
@@ -140,10 +135,10 @@ cudaError_t peak_copy(void *to, const void *from, uint64_t count, cudaStream_t s
 
 cudaError_t peak_gather(peak_rows *r, cudaStream_t stream)
 {
-    return run(r, GATHER, stream);
+    return IN_PRECISION(r->precision, choose_lanes)(r, GATHER, stream);
 }
 
 cudaError_t peak_atomic(peak_rows *r, cudaStream_t stream)
 {
-    return run(r, ATOMIC, stream);
+    return IN_PRECISION(r->precision, choose_lanes)(r, ATOMIC, stream);
 }

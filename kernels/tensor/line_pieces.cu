@@ -19,8 +19,7 @@ __device__ uint64_t moved_line(const line_pieces_nonzeros &x, uint64_t i)
 template <typename T> struct InBins {
     line_pieces_nonzeros x;
     uint32_t first, end;
-    uint64_t *line;
-    T *value;
+    select_target to;
 
     __device__ bool has(uint64_t i) const
     {
@@ -32,8 +31,8 @@ template <typename T> struct InBins {
 
     __device__ void put(uint64_t i, uint64_t at) const
     {
-        line[at] = moved_line(x, i);
-        value[at] = T(x.value[i]);
+        to.line[at] = moved_line(x, i);
+        static_cast<T *>(to.value)[at] = T(x.value[i]);
     }
 };
 
@@ -53,13 +52,6 @@ __global__ void __launch_bounds__(THREADS)
             atomicAdd(&count[b], static_cast<unsigned long long>(own[b]));
 }
 
-template <typename T>
-cudaError_t select_bins(const InBins<T> &selection, const uint64_t *begin, cudaStream_t stream)
-{
-    return launch_kernel(select_put<InBins<T>>, thread_blocks(selection.x.nnz, SELECT_TILE),
-                         SELECT_THREADS, stream, selection, begin);
-}
-
 } // namespace
 
 cudaError_t line_pieces_bins(const line_pieces_nonzeros *x, uint64_t *count, cudaStream_t stream)
@@ -69,21 +61,12 @@ cudaError_t line_pieces_bins(const line_pieces_nonzeros *x, uint64_t *count, cud
                          stream, *x, reinterpret_cast<unsigned long long *>(count));
 }
 
-cudaError_t line_pieces_count(const line_pieces_nonzeros *x, uint32_t first, uint32_t end,
-                              uint64_t *count, cudaStream_t stream)
-{
-    const InBins<double> selection = {*x, first, end, nullptr, nullptr};
-    return launch_kernel(select_count<InBins<double>>, thread_blocks(x->nnz, SELECT_TILE),
-                         SELECT_THREADS, stream, selection, count);
-}
-
 cudaError_t line_pieces_select(const line_pieces_nonzeros *x, uint32_t first, uint32_t end,
-                               const uint64_t *begin, uint64_t *line, void *value, int value_size,
+                               uint64_t *tile, const select_target *to, int value_size,
                                cudaStream_t stream)
 {
+    const select_target target = to ? *to : select_target{};
     if (value_size == 4)
-        return select_bins(InBins<float>{*x, first, end, line, static_cast<float *>(value)}, begin,
-                           stream);
-    return select_bins(InBins<double>{*x, first, end, line, static_cast<double *>(value)}, begin,
-                       stream);
+        return select_step(InBins<float>{*x, first, end, target}, x->nnz, to, tile, stream);
+    return select_step(InBins<double>{*x, first, end, target}, x->nnz, to, tile, stream);
 }

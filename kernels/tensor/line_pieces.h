@@ -24,14 +24,10 @@ struct line_pieces_nonzeros {
 cudaError_t line_pieces_bins(const struct line_pieces_nonzeros *x, uint64_t *count,
                              cudaStream_t stream);
 
-/* count[t] (nnz / SELECT_TILE, rounded up) = the nonzeros of tile t in bins [first, end). */
-cudaError_t line_pieces_count(const struct line_pieces_nonzeros *x, uint32_t first, uint32_t end,
-                              uint64_t *count, cudaStream_t stream);
-
-/* Writes the moved lines and the values, of value_size bytes (8, or 4: rounded to float), of the
- * nonzeros in bins [first, end), in their order, those of tile t from place begin[t] on. */
+/* Selects (select.h) the nonzeros in bins [first, end): their moved lines, and values of value_size
+ * bytes (8, or 4: rounded to float). */
 cudaError_t line_pieces_select(const struct line_pieces_nonzeros *x, uint32_t first, uint32_t end,
-                               const uint64_t *begin, uint64_t *line, void *value, int value_size,
+                               uint64_t *tile, const struct select_target *to, int value_size,
                                cudaStream_t stream);
 
 LAUNCHERS_END

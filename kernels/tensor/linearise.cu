@@ -33,7 +33,7 @@ struct LineChanges {
 };
 
 template <typename Positions> struct CoordinatesChange {
-    linearise_coordinates x;
+    tuples_nonzeros x;
     Above above;
     Positions position;
 
@@ -41,7 +41,7 @@ template <typename Positions> struct CoordinatesChange {
     {
         uint64_t here = position[i], before = position[i - 1];
         uint32_t changed = 0;
-        for (int n = 0; n < x.order; n++)
+        for (int n = 0; n < MAX_ORDER; n++)
             if (above.mask[n])
                 changed |= (x.index[n][here] ^ x.index[n][before]) & above.mask[n];
         return changed != 0;
@@ -73,7 +73,7 @@ __global__ void move_words(const uint64_t *in, uint64_t *result, uint64_t n,
 
 /* A mode without a move is not read at all. */
 template <typename Positions>
-__global__ void gather_words(const __grid_constant__ linearise_coordinates x, Positions position,
+__global__ void gather_words(const __grid_constant__ tuples_nonzeros x, Positions position,
                              uint64_t *__restrict__ result, uint64_t n,
                              const __grid_constant__ bit_moves moves)
 {
@@ -169,7 +169,7 @@ cudaError_t linearise_words(const uint64_t *in, uint64_t *result, uint64_t n,
                          stream, in, result, n, *moves);
 }
 
-cudaError_t linearise_gather_words(const struct linearise_coordinates *x, const void *position,
+cudaError_t linearise_gather_words(const struct tuples_nonzeros *x, const void *position,
                                    int position_size, uint64_t *result, uint64_t n,
                                    const struct bit_moves *moves, cudaStream_t stream)
 {
@@ -203,12 +203,12 @@ cudaError_t linearise_flag_lines(const uint64_t *line, int cut, uint8_t *flag, u
     return launch_flags(LineChanges{line, cut}, flag, count, n, stream);
 }
 
-cudaError_t linearise_flag_coordinates(const struct linearise_coordinates *x, const uint32_t *above,
+cudaError_t linearise_flag_coordinates(const struct tuples_nonzeros *x, const uint32_t *above,
                                        const void *position, int position_size, uint8_t *flag,
                                        uint64_t *count, uint64_t n, cudaStream_t stream)
 {
     Above masks = {};
-    std::copy(above, above + x->order, masks.mask);
+    std::copy(above, above + MAX_ORDER, masks.mask);
     return with_positions(position, position_size, [&](auto positions) {
         return launch_flags(CoordinatesChange<decltype(positions)>{*x, masks, positions}, flag,
                             count, n, stream);

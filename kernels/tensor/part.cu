@@ -19,8 +19,7 @@ __device__ uint32_t coordinate_of(const part_nonzeros &x, uint64_t i, int n)
 
 struct InPart {
     part_nonzeros x;
-    uint32_t *coordinate[MAX_ORDER];
-    double *value;
+    select_target to;
 
     __device__ bool has(uint64_t i) const
     {
@@ -33,16 +32,14 @@ struct InPart {
     __device__ void put(uint64_t i, uint64_t at) const
     {
         for (int n = 0; n < x.layout.order; n++)
-            coordinate[n][at] = coordinate_of(x, i, n);
-        value[at] = x.value[i];
+            to.index[n][at] = coordinate_of(x, i, n);
+        static_cast<double *>(to.value)[at] = x.value[i];
     }
 };
 
 struct Dealt {
     part_dealt x;
-    uint64_t *line;
-    uint32_t *index[MAX_ORDER];
-    double *value;
+    select_target to;
 
     __device__ bool has(uint64_t i) const
     {
@@ -58,11 +55,11 @@ struct Dealt {
 
     __device__ void put(uint64_t i, uint64_t at) const
     {
-        if (line)
-            line[at] = x.x.line[i];
-        for (int n = 0; n < x.order && !line; n++)
-            index[n][at] = x.x.index[n][i];
-        value[at] = x.value[i];
+        if (to.line)
+            to.line[at] = x.x.line[i];
+        for (int n = 0; n < x.order && !to.line; n++)
+            to.index[n][at] = x.x.index[n][i];
+        static_cast<double *>(to.value)[at] = x.value[i];
     }
 };
 
@@ -84,36 +81,16 @@ __global__ void renumber(uint32_t *__restrict__ index, uint64_t n,
 
 } // namespace
 
-cudaError_t part_count(const part_nonzeros *x, uint64_t *count, cudaStream_t stream)
+cudaError_t part_select(const part_nonzeros *x, uint64_t *tile, const select_target *to,
+                        cudaStream_t stream)
 {
-    return launch_kernel(select_count<InPart>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
-                         stream, InPart{*x, {}, nullptr}, count);
+    return select_step(InPart{*x, to ? *to : select_target{}}, x->nnz, to != nullptr, tile, stream);
 }
 
-cudaError_t part_select(const part_nonzeros *x, const uint64_t *begin, uint32_t *const *coordinate,
-                        double *value, cudaStream_t stream)
+cudaError_t part_select_dealt(const part_dealt *x, uint64_t *tile, const select_target *to,
+                              cudaStream_t stream)
 {
-    InPart selection = {*x, {}, value};
-    for (int n = 0; n < x->layout.order; n++)
-        selection.coordinate[n] = coordinate[n];
-    return launch_kernel(select_put<InPart>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
-                         stream, selection, begin);
-}
-
-cudaError_t part_count_dealt(const part_dealt *x, uint64_t *count, cudaStream_t stream)
-{
-    return launch_kernel(select_count<Dealt>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
-                         stream, Dealt{*x, nullptr, {}, nullptr}, count);
-}
-
-cudaError_t part_select_dealt(const part_dealt *x, const uint64_t *begin, uint64_t *line,
-                              uint32_t *const *index, double *value, cudaStream_t stream)
-{
-    Dealt selection = {*x, line, {}, value};
-    for (int n = 0; n < x->order; n++)
-        selection.index[n] = index[n];
-    return launch_kernel(select_put<Dealt>, thread_blocks(x->nnz, SELECT_TILE), SELECT_THREADS,
-                         stream, selection, begin);
+    return select_step(Dealt{*x, to ? *to : select_target{}}, x->nnz, to != nullptr, tile, stream);
 }
 
 cudaError_t part_touch(const uint32_t *index, uint64_t n, uint8_t *touched, cudaStream_t stream)

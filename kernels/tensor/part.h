@@ -19,13 +19,10 @@ struct part_nonzeros {
     uint32_t first[MAX_ORDER], rows[MAX_ORDER];
 };
 
-/* count[t] (nnz / SELECT_TILE, rounded up) = the nonzeros of tile t that lie in the part. */
-cudaError_t part_count(const struct part_nonzeros *x, uint64_t *count, cudaStream_t stream);
-
-/* Writes the nonzeros that lie in the part, in their order, those of tile t from place begin[t] on.
- * Coordinates count from the first row of the range. */
-cudaError_t part_select(const struct part_nonzeros *x, const uint64_t *begin,
-                        uint32_t *const *coordinate, double *value, cudaStream_t stream);
+/* Selects (select.h) the nonzeros that lie in the part. Coordinates count from the first row of the
+ * range; they go to to->index. */
+cudaError_t part_select(const struct part_nonzeros *x, uint64_t *tile,
+                        const struct select_target *to, cudaStream_t stream);
 
 /* Nonzeros of one rank, where the rows of a mode are dealt (ranks/row_deal.h): row i belongs to
  * rank i / stripe, unless it is common, as the first rows of each stripe are. Rank `me` selects
@@ -40,11 +37,9 @@ struct part_dealt {
     bool own; /* the nonzeros are those of `me` */
 };
 
-/* As part_count and part_select, for dealt rows. Lines go to `line` where x has lines, else
- * coordinates to `index`. */
-cudaError_t part_count_dealt(const struct part_dealt *x, uint64_t *count, cudaStream_t stream);
-cudaError_t part_select_dealt(const struct part_dealt *x, const uint64_t *begin, uint64_t *line,
-                              uint32_t *const *index, double *value, cudaStream_t stream);
+/* The same for dealt rows. They have lines in to->line where x has lines. */
+cudaError_t part_select_dealt(const struct part_dealt *x, uint64_t *tile,
+                              const struct select_target *to, cudaStream_t stream);
 
 /* touched[index[i]] = 1 for each i (n). */
 cudaError_t part_touch(const uint32_t *index, uint64_t n, uint8_t *touched, cudaStream_t stream);

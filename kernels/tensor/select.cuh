@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "kernels/tensor/select.h"
+#include "numerics/launchers.h"
 
 constexpr int SELECT_THREADS = 256;
 constexpr int SELECT_ITEMS = SELECT_TILE / SELECT_THREADS;
@@ -49,4 +50,14 @@ __global__ void __launch_bounds__(SELECT_THREADS)
             selection.put(i, at + before);
         at += all;
     }
+}
+
+/* The step of a selection of `nnz` nonzeros that select.h describes. */
+template <typename S>
+cudaError_t select_step(const S &selection, uint64_t nnz, bool puts, uint64_t *tile,
+                        cudaStream_t stream)
+{
+    const auto blocks = static_cast<unsigned>(select_tiles(nnz));
+    return puts ? launch_kernel(select_put<S>, blocks, SELECT_THREADS, stream, selection, tile)
+                : launch_kernel(select_count<S>, blocks, SELECT_THREADS, stream, selection, tile);
 }

@@ -286,7 +286,7 @@ static void by_position(const struct device_coo *d, const struct ordering *o, in
     struct error error = {0};
     struct array_pairs p;
     struct bit_moves moves;
-    struct linearise_coordinates coordinates = device_coo_coordinates(d);
+    struct tuples_nonzeros coordinates = device_coo_tuples(d);
     const uint32_t above[MAX_ORDER] = {~0xfffffu, ~0xfffu, ~0xffu};
     assert_int_equal(device_pairs_take(&p, d->nnz, position_size, d->pool, &error), STATUS_OK);
     assert_int_equal(device_coo_sort_positions(&p, d, o, &error), STATUS_OK);

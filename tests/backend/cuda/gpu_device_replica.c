@@ -261,7 +261,6 @@ static void test_skipped_batches(void **state)
             assert_true(flowing < 50 || sent - counting <= cost.pieces * flowing / 2);
             assert_null(counts.count[n]);
             assert_true(n == 2 || counts.count[2]);
-            assert_true(cost.decoded <= cost.pieces * x.nnz / 2);
             double guess = (double)cost.to_device / (double)o->packed.size;
             double was = (double)(sent - counting) / (double)o->nbatches;
             assert_true(guess <= 1.5 * was + 0.1 && was <= 1.5 * guess + 0.1);
@@ -269,7 +268,6 @@ static void test_skipped_batches(void **state)
             q.piece_nnz = 0; /* all at once */
             assert_int_equal(batches_sent(&t, &q, &cost), flowing);
             assert_int_equal(cost.pieces, 1);
-            assert_int_equal(cost.decoded, x.nnz);
         }
         device_row_counts_free(&counts);
         close_stream(&t);

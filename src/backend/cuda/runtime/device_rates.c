@@ -129,48 +129,37 @@ done:
     return error->status;
 }
 
-static enum status measure_copy(struct rate_timer *t, double *bytes_per_second, struct error *error)
+/* *rate = bytes per second that are read and written in a copy of so many on the device, or that an
+ * upload from pinned memory brings; the first copy only loads the kernel. */
+static enum status measure_bytes(struct rate_timer *t, bool uploads, uint64_t bytes, double *rate,
+                                 struct error *error)
 {
-    uint64_t count = COPY_BYTES < t->free_bytes / 4 ? COPY_BYTES : t->free_bytes / 4;
-    count /= VECTOR_BYTES;
+    const uint64_t count = bytes / VECTOR_BYTES;
     double seconds = 0;
-    void *from = device_array(count, VECTOR_BYTES, error);
-    void *to = from ? device_array(count, VECTOR_BYTES, error) : NULL;
-    *bytes_per_second = 0;
+    void *from = uploads ? device_pinned_array(bytes, 1, error) : device_array(bytes, 1, error);
+    void *to = from ? device_array(bytes, 1, error) : NULL;
+    *rate = 0;
     TRY_OR(done, error->status);
-    TRY_OR(done, step(peak_fill(from, count, PRECISION_DOUBLE, t->stream), error));
+    if (uploads)
+        memset(from, 1, bytes);
+    else
+        TRY_OR(done, step(peak_fill(from, count, PRECISION_DOUBLE, t->stream), error));
     for (int repeat = 0; repeat <= REPEATS; repeat++) {
         TRY_OR(done, start_timer(t, error));
-        TRY_OR(done, step(peak_copy(to, from, count, t->stream), error));
+        const cudaError_t code =
+            uploads ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, t->stream)
+                    : peak_copy(to, from, count, t->stream);
+        TRY_OR(done, step(code, error));
         TRY_OR(done, stop_timer(t, &seconds, error));
-        double rate = 2 * (double)(count * VECTOR_BYTES) / seconds;
-        if (repeat > 0 && rate > *bytes_per_second) /* the first launch loads the kernel */
-            *bytes_per_second = rate;
+        const double moved = (uploads ? 1 : 2) * (double)bytes / seconds;
+        if (repeat > 0 && moved > *rate)
+            *rate = moved;
     }
 done:
-    device_free(from, to);
-    return error->status;
-}
-
-static enum status measure_upload(struct rate_timer *t, uint64_t bytes, double *bytes_per_second,
-                                  struct error *error)
-{
-    double seconds = 0;
-    void *from = device_pinned_array(bytes, 1, error);
-    void *to = from ? device_array(bytes, 1, error) : NULL;
-    *bytes_per_second = 0;
-    TRY_OR(done, error->status);
-    memset(from, 1, bytes);
-    for (int repeat = 0; repeat < REPEATS; repeat++) {
-        TRY_OR(done, start_timer(t, error));
-        TRY_OR(done,
-               step(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, t->stream), error));
-        TRY_OR(done, stop_timer(t, &seconds, error));
-        if ((double)bytes / seconds > *bytes_per_second)
-            *bytes_per_second = (double)bytes / seconds;
-    }
-done:
-    device_pinned_free(from);
+    if (uploads)
+        device_pinned_free(from);
+    else
+        device_free(from);
     device_free(to);
     return error->status;
 }
@@ -181,7 +170,7 @@ enum status device_rates_upload(int device, uint64_t bytes, double *bytes_per_se
     const struct device_rates_request any = {.device = device};
     struct rate_timer t = {.request = &any};
     TRY_OR(done, open_timer(&t, error));
-    measure_upload(&t, bytes, bytes_per_second, error);
+    measure_bytes(&t, true, bytes, bytes_per_second, error);
 done:
     close_timer(&t);
     return error->status;
@@ -193,9 +182,10 @@ enum status device_rates(const struct device_rates_request *request, struct back
     struct rate_timer t = {.request = request};
     *rates = (struct backend_rates){0};
     TRY_OR(done, open_timer(&t, error));
-    TRY_OR(done, measure_copy(&t, &rates->copy_bytes_per_second, error));
-    uint64_t bytes = UPLOAD_BYTES < t.free_bytes / 2 ? UPLOAD_BYTES : t.free_bytes / 2;
-    TRY_OR(done, measure_upload(&t, bytes, &rates->upload_bytes_per_second, error));
+    uint64_t bytes = least_of(COPY_BYTES, t.free_bytes / 4) / VECTOR_BYTES * VECTOR_BYTES;
+    TRY_OR(done, measure_bytes(&t, false, bytes, &rates->copy_bytes_per_second, error));
+    bytes = least_of(UPLOAD_BYTES, t.free_bytes / 2);
+    TRY_OR(done, measure_bytes(&t, true, bytes, &rates->upload_bytes_per_second, error));
     measure_modes(&t, rates, error);
 done:
     close_timer(&t);

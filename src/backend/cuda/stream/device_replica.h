@@ -90,7 +90,6 @@ struct device_replica_cost {
     uint64_t counting;  /* bytes to the device for counting rows: once for all modes      */
     uint64_t to_device; /* bytes to the device for the replica pieces                     */
     uint64_t to_host;   /* bytes that come back                                           */
-    uint64_t decoded;   /* nonzeros decoded for the replica pieces; nnz of them are sorted */
 };
 
 /* Estimates the cost before building, without any work on the device. Batches of the original that

@@ -558,20 +558,6 @@ done:
     return error->status;
 }
 
-/* Bytes of those batches that flow, of `count` batches in a list, or of the first `count` where
- * `list` is NULL; adds the nonzeros of all `count` batches to *nnz. */
-static uint64_t flowing_bytes(const struct device_packed_tensor *o, const uint64_t *list,
-                              uint64_t count, uint64_t *nnz)
-{
-    uint64_t bytes = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t b = list ? list[i] : i;
-        bytes += b < o->nresident ? 0 : device_packed_tensor_bytes(o, b);
-        *nnz += device_packed_tensor_nnz(o, b);
-    }
-    return bytes;
-}
-
 enum status device_replica_build_cost(struct device_replica_cost *cost, struct device_stream *s,
                                       const struct device_replica_request *q, struct error *error)
 {
@@ -580,19 +566,22 @@ enum status device_replica_build_cost(struct device_replica_cost *cost, struct d
     struct build b;
     *cost = (struct device_replica_cost){.pieces = 1, .to_host = original->size};
     TRY_OR(done, open_build(&b, s, q, error));
+    const uint64_t flowing =
+        device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
     if (b.room >= original->nnz) { /* one piece */
-        cost->to_device = flowing_bytes(o, NULL, o->nbatches, &cost->decoded);
+        cost->to_device = flowing;
         goto done;
     }
     TRY_OR(done, find_ranges(&b, error));
     TRY_OR(done, replica_pieces_guess(&b.pieces, &b.batches, original->shape.dims[q->mode],
                                       original->nnz, b.room - b.segment_nnz, error));
     cost->pieces = b.pieces.count;
-    cost->counting =
-        device_packed_tensor_at(o, o->nbatches) - device_packed_tensor_at(o, o->nresident);
+    cost->counting = flowing;
     for (uint64_t i = 0; i < b.pieces.count; i++) {
         uint64_t count = replica_pieces_batches(&b.pieces, i, &b.batches, b.list);
-        cost->to_device += flowing_bytes(o, b.list, count, &cost->decoded);
+        for (uint64_t k = 0; k < count; k++)
+            cost->to_device +=
+                b.list[k] < o->nresident ? 0 : device_packed_tensor_bytes(o, b.list[k]);
     }
 done:
     close_build(&b);

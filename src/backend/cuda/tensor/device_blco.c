@@ -81,7 +81,7 @@ static enum status store_lines(struct device_blco *b, struct build *w, struct er
 static enum status gather_nonzeros(struct device_blco *b, struct build *w, struct error *error)
 {
     const struct device_coo *x = w->x;
-    struct linearise_coordinates coordinates = device_coo_coordinates(x);
+    struct tuples_nonzeros coordinates = device_coo_tuples(x);
     const void *position = w->pairs.value[0];
     const int size = w->pairs.value_size, bytes = (int)precision_bytes(w->options->precision);
     cudaError_t code;
@@ -128,8 +128,8 @@ static enum status count_blocks(struct build *w, const struct ordering *o, uint6
     if (w->line) {
         code = linearise_flag_lines(w->line, o->cut, w->flag, w->count, nnz, w->stream);
     } else {
-        struct linearise_coordinates coordinates = device_coo_coordinates(w->x);
-        uint32_t above[MAX_ORDER];
+        struct tuples_nonzeros coordinates = device_coo_tuples(w->x);
+        uint32_t above[MAX_ORDER] = {0};
         for (int n = 0; n < o->order; n++)
             above[n] = (uint32_t)(((UINT64_C(1) << o->mode_bits[n]) - 1) & ~o->field[n].mask);
         code = linearise_flag_coordinates(&coordinates, above, w->pairs.value[0],
@@ -145,7 +145,7 @@ static enum status fill_table(struct build *w, const struct ordering *o, uint64_
                               struct blco_block *block, struct error *error)
 {
     const struct device_pool *pool = w->pool;
-    const struct linearise_coordinates coordinates = device_coo_coordinates(w->x);
+    const struct tuples_nonzeros coordinates = device_coo_tuples(w->x);
     const uint64_t nnz = w->x->nnz, words = (uint64_t)(o->line_bits + 63) / 64;
     const int size = w->line ? (int)sizeof *w->line : w->pairs.value_size;
     const void *from = w->line ? (const void *)w->line : w->pairs.value[0];

@@ -30,12 +30,11 @@ int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
     return x->sorted ? ordering_sorted_bits(&x->ordering, o) : 0;
 }
 
-struct linearise_coordinates device_coo_coordinates(const struct device_coo *x)
+struct select_target device_coo_target(const struct device_coo *d)
 {
-    struct linearise_coordinates c = {.order = x->shape.order};
-    for (int n = 0; n < x->shape.order; n++)
-        c.index[n] = x->index[n];
-    return c;
+    struct select_target to = {.line = d->line, .value = d->value};
+    memcpy(to.index, d->index, sizeof to.index);
+    return to;
 }
 
 struct tuples_nonzeros device_coo_tuples(const struct device_coo *x)
@@ -52,7 +51,7 @@ struct tuples_nonzeros device_coo_tuples(const struct device_coo *x)
 enum status device_coo_sort_positions(struct array_pairs *p, const struct device_coo *x,
                                       const struct ordering *o, struct error *error)
 {
-    struct linearise_coordinates coordinates = device_coo_coordinates(x);
+    struct tuples_nonzeros coordinates = device_coo_tuples(x);
     cudaStream_t stream = x->pool->stream;
     int sorted = device_coo_sorted_bits(x, o);
     int position_size = 0; /* until the first sort, pair i is nonzero i */
@@ -153,6 +152,7 @@ enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
     const struct device_pool *pool = from->pool;
     const int ranks = rows->ranks;
     struct part_dealt x = *rows;
+    struct select_target to;
     uint64_t tiles = 0;
     for (int k = 0; k < ranks; k++)
         tiles += select_tiles(from[k].nnz);
@@ -166,9 +166,8 @@ enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
             x.value = from[k].value;
             x.nnz = from[k].nnz;
             x.own = k == x.me;
-            const cudaError_t code = select ? part_select_dealt(&x, count + tile, d->line, d->index,
-                                                                d->value, pool->stream)
-                                            : part_count_dealt(&x, count + tile, pool->stream);
+            const cudaError_t code =
+                part_select_dealt(&x, count + tile, select ? &to : NULL, pool->stream);
             TRY_OR(done, cuda_status(code, dividing, error));
             tile += select_tiles(from[k].nnz);
         }
@@ -183,6 +182,7 @@ enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
         else
             device_coo_take_indices(d, error);
         TRY_OR(done, error->status);
+        to = device_coo_target(d);
     }
 done:
     device_pool_give(pool, count);
@@ -229,7 +229,7 @@ enum status device_coo_linearise(struct device_coo *d, const struct shape *shape
         return STATUS_OK;
     d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
     TRY(error->status);
-    const struct linearise_coordinates coordinates = device_coo_coordinates(d);
+    const struct tuples_nonzeros coordinates = device_coo_tuples(d);
     ordering_moves_create(&moves, NULL, &d->ordering, ORDERING_LINE, 0);
     cudaError_t code =
         linearise_gather_words(&coordinates, NULL, 0, d->line, d->nnz, &moves, d->pool->stream);

@@ -100,11 +100,10 @@ enum status device_coo_sort_positions(struct array_pairs *p, const struct device
 /* Takes the arrays d->index. STATUS_MEMORY. */
 enum status device_coo_take_indices(struct device_coo *d, struct error *error);
 
-/* x's index arrays, for a kernel. */
-struct linearise_coordinates device_coo_coordinates(const struct device_coo *x);
-
-/* x's lines or index arrays, for a kernel of kernels/tensor/tuples.h. */
+/* x's lines or index arrays, for a kernel that reads them, and d's arrays, for one that selects
+ * nonzeros. */
 struct tuples_nonzeros device_coo_tuples(const struct device_coo *x);
+struct select_target device_coo_target(const struct device_coo *d);
 
 /* Hands the arrays back to the pool; accepts a zeroed one. */
 void device_coo_free(struct device_coo *d);

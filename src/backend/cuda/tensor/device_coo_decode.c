@@ -252,46 +252,21 @@ struct selection {
     uint64_t *word[PACKED_WORDS]; /* (nonzeros decoded at a time) each; device, owned        */
     double *value;                /* likewise                                                */
     uint64_t tiles;               /* of SELECT_TILE nonzeros at most                           */
-    uint64_t *count;              /* (tiles + 1): of the part's nonzeros; device, owned      */
+    uint64_t *tile;               /* (tiles + 1): as in select.h; device, owned              */
 };
 
-/* Decodes segments [begin, end); s->decoded are their nonzeros. */
-static enum status decode_some(struct selection *s, uint64_t begin, uint64_t end,
+/* Decodes all nonzeros, some at a time, and counts those of the part in each tile, or, with a
+ * target, writes them there. */
+static enum status select_part(struct selection *s, const struct select_target *to,
                                struct error *error)
 {
-    s->decoded.nnz = decoder_nnz(&s->decoder, begin, end);
-    s->decoded.index[0] = s->word[0];
-    s->decoded.index[1] = s->word[1];
-    s->decoded.value = s->value;
-    return decoder_unpack(&s->decoder, begin, end, s->word, s->value, error);
-}
-
-/* s->count = the places where the tiles' nonzeros begin; *nnz = the part's nonzeros. */
-static enum status count(struct selection *s, uint64_t *nnz, struct error *error)
-{
     const struct decoder *w = &s->decoder;
     uint64_t tile = 0;
     for (uint64_t b = 0; b < w->segments; b += w->at_once) {
-        TRY(decode_some(s, b, decoder_end(w, b), error));
-        const cudaError_t code = part_count(&s->decoded, s->count + tile, s->pool->stream);
-        TRY(cuda_status(code, decoding, error));
-        tile += select_tiles(s->decoded.nnz);
-    }
-    return device_coo_scan(s->count, s->tiles, nnz, s->pool, error);
-}
-
-/* The part's nonzeros, d->nnz of them. */
-static enum status select_all(struct selection *s, struct device_coo *d, struct error *error)
-{
-    const struct decoder *w = &s->decoder;
-    uint64_t tile = 0;
-    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
-    TRY(error->status);
-    TRY(device_coo_take_indices(d, error));
-    for (uint64_t b = 0; b < w->segments; b += w->at_once) {
-        TRY(decode_some(s, b, decoder_end(w, b), error));
-        cudaError_t code =
-            part_select(&s->decoded, s->count + tile, d->index, d->value, s->pool->stream);
+        const uint64_t end = decoder_end(w, b);
+        s->decoded.nnz = decoder_nnz(w, b, end);
+        TRY(decoder_unpack(w, b, end, s->word, s->value, error));
+        const cudaError_t code = part_select(&s->decoded, s->tile + tile, to, s->pool->stream);
         TRY(cuda_status(code, decoding, error));
         tile += select_tiles(s->decoded.nnz);
     }
@@ -346,23 +321,31 @@ enum status device_coo_decode_part(struct device_coo *d, const struct blco_file 
     for (uint64_t b = 0; b < w->segments; b += w->at_once)
         s.tiles += select_tiles(decoder_nnz(w, b, decoder_end(w, b)));
     s.value = device_pool_take(pool, most, sizeof *s.value, error);
-    s.count = device_pool_take(pool, s.tiles + 1, sizeof *s.count, error);
+    s.tile = device_pool_take(pool, s.tiles + 1, sizeof *s.tile, error);
     for (int i = 0; i < w->layout.words; i++)
         s.word[i] = device_pool_take(pool, most, sizeof *s.word[i], error);
     TRY_OR(done, error->status);
+    s.decoded.index[0] = s.word[0];
+    s.decoded.index[1] = s.word[1];
+    s.decoded.value = s.value;
     TRY_OR(done, decoder_send(w, staging, error));
-    TRY_OR(done, count(&s, &d->nnz, error));
-    if (d->nnz > 0)
-        TRY_OR(done, select_all(&s, d, error));
-    if (d->nnz > 0)
+    TRY_OR(done, select_part(&s, NULL, error));
+    TRY_OR(done, device_coo_scan(s.tile, s.tiles, &d->nnz, pool, error));
+    if (d->nnz > 0) {
+        d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
+        TRY_OR(done, error->status);
+        TRY_OR(done, device_coo_take_indices(d, error));
+        const struct select_target to = device_coo_target(d);
+        TRY_OR(done, select_part(&s, &to, error));
         TRY_OR(done, sum_squares(d, error));
+    }
     decoder_finish(w, error);
 done:
     if (error->status != STATUS_OK)
         (void)cudaStreamSynchronize(pool->stream);
     for (int i = 0; i < PACKED_WORDS; i++)
         device_pool_give(pool, s.word[i]);
-    device_pool_give(pool, s.value, s.count);
+    device_pool_give(pool, s.value, s.tile);
     decoder_close(w);
     if (error->status != STATUS_OK)
         device_coo_free(d);

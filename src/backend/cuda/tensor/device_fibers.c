@@ -14,14 +14,13 @@ static enum status count_parts(double *tuples, const struct tuples_parts *parts,
     const int skipped = fiber_skipped_bits(x->nnz);
     const struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     const cudaStream_t stream = x->pool->stream;
-    uint32_t marked[MAX_ORDER], *count = NULL;
-    uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
-    TRY_OR(done, error->status);
-    count = device_pool_take(x->pool, kinds, sizeof *count, error);
-    TRY_OR(done, error->status);
-    TRY_OR(done, cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), doing, error));
-    TRY_OR(done,
-           cuda_status(cudaMemsetAsync(count, 0, kinds * sizeof *count, stream), doing, error));
+    uint32_t marked[MAX_ORDER];
+    /* the bits, and after them the counts */
+    uint64_t *bits = device_pool_take(x->pool, words + kinds, sizeof *bits, error);
+    TRY(error->status);
+    uint32_t *count = (uint32_t *)(bits + words);
+    TRY_OR(done, cuda_status(cudaMemsetAsync(bits, 0, (words + kinds) * sizeof *bits, stream),
+                             doing, error));
     TRY_OR(done,
            cuda_status(tuples_count_parts(&nonzeros, parts, skipped, x->nnz, bits, count, stream),
                        doing, error));
@@ -29,7 +28,7 @@ static enum status count_parts(double *tuples, const struct tuples_parts *parts,
     for (uint64_t k = 0; k < kinds; k++)
         tuples[k] = fiber_estimate(marked[k], skipped);
 done:
-    device_pool_give(x->pool, bits, count);
+    device_pool_give(x->pool, bits);
     return error->status;
 }
 
@@ -54,15 +53,12 @@ static enum status draw(uint32_t *fresh, int draws, const struct device_coo *x, 
     const struct tuples_nonzeros nonzeros = device_coo_tuples(x);
     const uint64_t words = (x->shape.dims[g] + 63) / 64;
     const cudaStream_t stream = x->pool->stream;
-    uint32_t *count = NULL;
-    uint64_t *bits = device_pool_take(x->pool, words, sizeof *bits, error);
-    TRY_OR(done, error->status);
-    count = device_pool_take(x->pool, MOST_DRAWS, sizeof *count, error);
-    TRY_OR(done, error->status);
-    TRY_OR(done,
-           cuda_status(cudaMemsetAsync(bits, 0, words * sizeof *bits, stream), drawing, error));
-    TRY_OR(done, cuda_status(cudaMemsetAsync(count, 0, MOST_DRAWS * sizeof *count, stream), drawing,
-                             error));
+    /* the bits, and after them the counts */
+    uint64_t *bits = device_pool_take(x->pool, words + MOST_DRAWS, sizeof *bits, error);
+    TRY(error->status);
+    uint32_t *count = (uint32_t *)(bits + words);
+    TRY_OR(done, cuda_status(cudaMemsetAsync(bits, 0, (words + MOST_DRAWS) * sizeof *bits, stream),
+                             drawing, error));
     for (int k = 0; k < draws; k++) {
         const uint32_t last = UINT32_C(1) << k;
         TRY_OR(done, cuda_status(tuples_count_drawn(&nonzeros, g, last / 2, last, x->nnz, bits,
@@ -71,7 +67,7 @@ static enum status draw(uint32_t *fresh, int draws, const struct device_coo *x, 
     }
     device_fetch(fresh, count, MOST_DRAWS * sizeof *count, stream, drawing, error);
 done:
-    device_pool_give(x->pool, bits, count);
+    device_pool_give(x->pool, bits);
     return error->status;
 }
 

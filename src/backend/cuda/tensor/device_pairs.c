@@ -142,12 +142,13 @@ enum status device_pairs_sort_pieces(struct array_pairs *p, const struct line_pi
         last = piece_end(&s, b, &nnz);
         if (nnz == 0)
             continue;
-        cudaError_t code = line_pieces_count(&s.x, b, last, s.count, stream);
+        const struct select_target to = {.line = (uint64_t *)p->key[0] + at,
+                                         .value = value_at(p, at)};
+        cudaError_t code = line_pieces_select(&s.x, b, last, s.count, NULL, p->value_size, stream);
         TRY_OR(done, cuda_status(code, piecewise, error));
         code = arrays_scan(s.temporary, &s.bytes, s.count, s.tiles, stream);
         TRY_OR(done, cuda_status(code, piecewise, error));
-        code = line_pieces_select(&s.x, b, last, s.count, (uint64_t *)p->key[0] + at,
-                                  value_at(p, at), p->value_size, stream);
+        code = line_pieces_select(&s.x, b, last, s.count, &to, p->value_size, stream);
         TRY_OR(done, cuda_status(code, piecewise, error));
         TRY_OR(done, sort_piece(&s, at, nnz, error));
         at += nnz;
