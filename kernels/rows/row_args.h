@@ -51,6 +51,15 @@ struct row_sent {
     uint32_t peer;  /* this device            */
 };
 
+/* Room for the parts of rows that chunks share, and for totals. Device. */
+struct chunk_room {
+    double *part;   /* (2 x chunks x row_system_length(rank, matrix)): of rows that begin before a
+                     * chunk, and that end after it                         */
+    uint32_t *left; /* (chunks): set by row_short_solve: 1 where it left the short rows */
+    struct row_totals *totals; /* (chunks + joins, or sent rows, that are solved)         */
+    uint32_t *next;            /* (1): the next chunk or join that is not taken yet       */
+};
+
 struct row_systems_args {
     struct mttkrp_args mttkrp; /* nonzeros, bases, gathers, output, vectors, precision; m: the new
                                 * rows, of which those without nonzeros are not written */
@@ -76,11 +85,7 @@ struct row_systems_args {
     int joined;                      /* set by row_systems_join, row_sent_solve: sums are solved, no
                                       * nonzeros are read */
     struct row_sent sent; /* of rows that devices share                                    */
-    uint32_t *next;       /* the next chunk or join that is not taken yet           */
-    double *part;         /* (2 x chunks x row_system_length(rank, matrix)): of rows that begin
-                           * before a chunk, and that end after it                  */
-    uint32_t *left;       /* (chunks): set by row_short_solve: 1 where it left the short rows */
-    struct row_totals *totals; /* (chunks + joins, or sent rows, that are solved)        */
+    struct chunk_room room;
 };
 
 /* The most nonzeros of a short row: of which the system has one equation for each, and of which the

@@ -128,7 +128,7 @@ template <typename T, int GATHERS, int LANES> struct multiplier {
 
     __device__ __forceinline__ double *part_of(uint64_t number) const
     {
-        return a.part + number * part_length<COLUMNS>;
+        return a.room.part + number * part_length<COLUMNS>;
     }
 
     __device__ __forceinline__ void write_part(double *to) const
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(GROUP_THREADS, BLOCKS)
                        : group_range{});
     groups.walk(rows);
     rows.end_chunk(there && __ldg(a.continued + chunk + 1));
-    rows.write_totals(there ? a.totals + chunk : nullptr);
+    rows.write_totals(there ? a.room.totals + chunk : nullptr);
 }
 
 template <typename T, int LANES>
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(GROUP_THREADS)
         rows.read_row(join);
         rows.end_whole_row();
     }
-    rows.write_totals(there ? a.totals + a.chunks + join : nullptr);
+    rows.write_totals(there ? a.room.totals + a.chunks + join : nullptr);
 }
 
 struct multiply_choice {

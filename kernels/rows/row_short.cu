@@ -23,15 +23,15 @@ __global__ void __launch_bounds__(WARP, warps_of<SOLVER>())
 {
     SOLVER solver(a, *reinterpret_cast<typename SOLVER::room_of *>(block_memory()));
     for (;;) {
-        uint32_t chunk = threadIdx.x == 0 ? atomicAdd(a.next, 1) : 0;
+        uint32_t chunk = threadIdx.x == 0 ? atomicAdd(a.room.next, 1) : 0;
         chunk = __shfl_sync(ALL, chunk, 0);
         if (chunk >= a.chunks)
             break;
         const bool done = solver.walk(chunk, [&] { return solver.solve(); });
         const row_totals sum = solver.totals();
         if (threadIdx.x == 0) {
-            a.left[chunk] = !done;
-            a.totals[chunk] = done ? sum : row_totals{};
+            a.room.left[chunk] = !done;
+            a.room.totals[chunk] = done ? sum : row_totals{};
         }
     }
 }
@@ -144,7 +144,7 @@ cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t st
     void *list[] = {const_cast<row_systems_args *>(args)};
     uint32_t warps;
     CUDA_TRY(resident_blocks(kernel.solve, WARP, kernel.bytes, &warps));
-    CUDA_TRY(cudaMemsetAsync(args->next, 0, sizeof *args->next, stream));
+    CUDA_TRY(cudaMemsetAsync(args->room.next, 0, sizeof *args->room.next, stream));
     return cudaLaunchKernel(kernel.solve, dim3(min(warps, args->chunks)), dim3(WARP), list,
                             kernel.bytes, stream);
 }

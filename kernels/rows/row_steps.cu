@@ -168,7 +168,7 @@ cudaError_t row_totals_sum(const struct row_systems_args *args, uint32_t count,
                            struct row_totals *sum, const struct row_model_args *model,
                            cudaStream_t stream)
 {
-    return launch_kernel(sum_totals, 1, SUM_THREADS, stream, args->totals, count, sum, *model,
+    return launch_kernel(sum_totals, 1, SUM_THREADS, stream, args->room.totals, count, sum, *model,
                          args->common, args->rank);
 }
 

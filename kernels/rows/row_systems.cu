@@ -160,7 +160,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
 
     __device__ __forceinline__ double *part_of(uint32_t chunk, int tail) const
     {
-        return a.part + (2 * static_cast<uint64_t>(chunk) + tail) * part_length<COLUMNS>;
+        return a.room.part + (2 * static_cast<uint64_t>(chunk) + tail) * part_length<COLUMNS>;
     }
 
     /* What a walk over a chunk knows of its rows. */
@@ -178,14 +178,14 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
             if (warp == 0) {
                 const row_join join = join_at(a, which);
                 row = join.row;
-                copy_part(a.part + join.first * uint64_t{part_length<COLUMNS>}, true);
+                copy_part(a.room.part + join.first * uint64_t{part_length<COLUMNS>}, true);
             }
             return {false, false, false, true};
         }
         const uint64_t begin = __ldg(a.chunk + which), end = __ldg(a.chunk + which + 1);
         const bool head = __ldg(a.continued + which), goes_on = __ldg(a.continued + which + 1);
         if (begin < end) {
-            const int skipped = a.short_rows > 0 && !__ldg(a.left + which) ? a.short_rows : 0;
+            const int skipped = a.short_rows > 0 && !__ldg(a.room.left + which) ? a.short_rows : 0;
             batches.begin({begin, end, __ldg(a.block + which), head, goes_on, skipped});
         }
         return {head, goes_on, begin < end, false};
@@ -197,7 +197,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
     {
         batch x = {};
         if (warp == 0)
-            room.totals = a.short_rows > 0 && !a.joined ? a.totals[which_one] : row_totals{};
+            room.totals = a.short_rows > 0 && !a.joined ? a.room.totals[which_one] : row_totals{};
         walk_state at = begin(which_one);
         for (int which = 0; at.open || at.reads; which ^= 1) {
             batch y = {};
@@ -260,12 +260,12 @@ __global__ void __launch_bounds__(threads_of_row<BLOCKS>, blocks_at_once<BLOCKS>
     using room = row_room<BLOCKS * TILE_SIDE>;
     row_walk<T, BLOCKS, COUNTS> walk(a, *reinterpret_cast<room *>(block_memory()));
     for (;;) {
-        const uint32_t which = take_work<warps_of_row<BLOCKS>>(a.next, &walk.room.work);
+        const uint32_t which = take_work<warps_of_row<BLOCKS>>(a.room.next, &walk.room.work);
         if (which >= (a.joined ? a.joins : a.chunks))
             break;
         walk.walk(which);
         if (threadIdx.x == 0)
-            a.totals[a.joined ? a.chunks + which : which] = walk.room.totals;
+            a.room.totals[a.joined ? a.chunks + which : which] = walk.room.totals;
     }
 }
 
@@ -293,7 +293,7 @@ __global__ void __launch_bounds__(JOIN_RANGES *JOIN_NUMBERS)
         double x[AT_ONCE];
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++)
-            x[k] = __ldcg(a.part + i + min(s + k, end - 1) * stride);
+            x[k] = __ldcg(a.room.part + i + min(s + k, end - 1) * stride);
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; k++)
             if (s + k < end)
@@ -303,7 +303,7 @@ __global__ void __launch_bounds__(JOIN_RANGES *JOIN_NUMBERS)
     __syncthreads();
     if (range > 0 || number >= length)
         return;
-    double *first = a.part + join.first * uint64_t{length} + i, all = *first;
+    double *first = a.room.part + join.first * uint64_t{length} + i, all = *first;
     for (uint32_t k = 0; k < ranges; k++)
         all = is_least ? fmin(all, sums[k][column]) : all + sums[k][column];
     *first = all;
@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(LEAST_THREADS)
         const double x = a.sent.least[i * uint64_t{a.sent.peers} + k];
         least = x > 0 ? fmin(least, x) : least;
     }
-    a.part[i * uint64_t{length} + LEAST_AT] = least;
+    a.room.part[i * uint64_t{length} + LEAST_AT] = least;
 }
 
 /* The only list of specialisations. */
@@ -389,7 +389,7 @@ static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
     void *list[] = {const_cast<row_systems_args *>(&args)};
     uint32_t blocks;
     CUDA_TRY(resident_blocks(kernel.solve, kernel.threads, bytes, &blocks));
-    CUDA_TRY(cudaMemsetAsync(args.next, 0, sizeof *args.next, stream));
+    CUDA_TRY(cudaMemsetAsync(args.room.next, 0, sizeof *args.room.next, stream));
     return cudaLaunchKernel(kernel.solve, dim3(min(blocks, work)), dim3(kernel.threads), list,
                             bytes, stream);
 }
@@ -436,7 +436,7 @@ cudaError_t row_sent_solve(const struct row_systems_args *args, uint32_t rows, c
     pass.chunks = 0;
     pass.join = nullptr;
     pass.joins = rows;
-    pass.part = args->sent.part;
+    pass.room.part = args->sent.part;
     pass.sent.part = nullptr;
     if (rows == 0)
         return cudaSuccess;

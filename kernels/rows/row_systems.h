@@ -102,7 +102,7 @@ struct row_model_args {
     double *to;
 };
 
-/* *sum = the sum of the first `count` of args->totals. */
+/* *sum = the sum of the first `count` of args->room.totals. */
 cudaError_t row_totals_sum(const struct row_systems_args *args, uint32_t count,
                            struct row_totals *sum, const struct row_model_args *model,
                            cudaStream_t stream);

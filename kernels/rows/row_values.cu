@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(GROUP_THREADS, BLOCKS)
         all.misfit += part[w].misfit;
         all.model += part[w].model;
     }
-    a.totals[blockIdx.x] = all;
+    a.room.totals[blockIdx.x] = all;
 }
 
 template <typename T, int GATHERS, int LANES> struct value_kernel {

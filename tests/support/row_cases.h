@@ -289,9 +289,7 @@ static inline void row_case_fill_args(struct row_pass *p)
         .block = p->block,
         .continued = p->continued,
         .join = p->join,
-        .next = &p->next,
-        .left = p->left,
-        .totals = p->totals};
+        .room = {.left = p->left, .totals = p->totals, .next = &p->next}};
     for (int n = 1; n < of->order; n++)
         a->mttkrp.gather[a->mttkrp.gathers++] =
             (struct mttkrp_gather){row_case_field(p, n), p->rows_of[n]};
@@ -315,7 +313,7 @@ static inline struct row_pass *row_case_open(const struct row_case *of, const in
     row_case_make_chunks(p);
     p->part = row_case_array(2 * p->args.chunks * row_system_length(of->rank, p->args.rules.matrix),
                              sizeof *p->part);
-    p->args.part = p->part;
+    p->args.room.part = p->part;
     memset(p->totals, 0xff, sizeof p->totals);
     return p;
 }

@@ -26,7 +26,7 @@ static uint64_t chunk_bytes(const struct device_row_size *size)
 
 /* For so many chunks of so many bytes, and totals. The caller closes it, also after a failure.
  * STATUS_MEMORY. */
-static enum status open_room(struct device_row_room *room, uint64_t bytes, uint64_t chunks,
+static enum status open_room(struct chunk_room *room, uint64_t bytes, uint64_t chunks,
                              uint64_t totals, struct error *error)
 {
     TRY(device_array_into(&room->part, chunks, bytes, error));
@@ -36,52 +36,48 @@ static enum status open_room(struct device_row_room *room, uint64_t bytes, uint6
 }
 
 /* Accepts a zeroed one. */
-static void close_room(struct device_row_room *room)
+static void close_room(struct chunk_room *room)
 {
     device_free(room->part, room->left, room->totals, room->next);
-    *room = (struct device_row_room){0};
+    *room = (struct chunk_room){0};
 }
 
-/* args->part, left, totals and next. */
-static void room_args(const struct device_row_room *room, struct row_systems_args *args)
+static cudaError_t run(const struct device_row_pass *pass, const struct row_systems_args *args,
+                       cudaStream_t stream)
 {
-    args->part = room->part;
-    args->left = room->left;
-    args->totals = room->totals;
-    args->next = room->next;
+    return pass->values ? row_systems_values(args, stream) : row_systems_solve(args, stream);
 }
 
 /* A pass over an ordering that is streamed. */
-struct pass {
-    const struct device_row_stream *rows;
-    const struct device_row_chunks *chunks;
-    const struct row_systems_args *args;
-    bool values;
+struct streamed_pass {
+    const struct device_row_systems *systems;
+    const struct device_row_pass *pass;
 };
 
 /* Runs piece b, and keeps its parts of the rows that it shares with others. */
 static cudaError_t run_piece(void *context, const struct device_packed_tensor *o, uint64_t b,
                              const struct device_stream_workspace *workspace)
 {
-    const struct pass *pass = context;
-    const struct device_row_stream *s = pass->rows;
+    const struct streamed_pass *streamed = context;
+    const struct device_row_pass *pass = streamed->pass;
+    const struct device_row_stream *s = &streamed->systems->stream;
+    const struct device_row_chunks *chunks = &streamed->systems->mode[pass->mode];
     const struct row_model_args none = {.lambda = NULL};
-    struct row_systems_args args = *pass->args;
-    device_row_chunks_args(pass->chunks, b, &args);
-    room_args(&s->workspace[workspace - s->from->workspace], &args);
+    struct row_systems_args args = pass->args;
+    device_row_chunks_args(chunks, b, &args);
+    args.room = s->workspace[workspace - s->from->workspace];
     device_stream_batch(o, b, workspace, &args.mttkrp);
     CUDA_TRY(device_stream_workspace_ready(workspace));
-    CUDA_TRY(pass->values ? row_systems_values(&args, workspace->product)
-                          : row_systems_solve(&args, workspace->product));
-    const struct device_row_piece *piece = &pass->chunks->piece[b];
+    CUDA_TRY(run(pass, &args, workspace->product));
+    const struct device_row_piece *piece = &chunks->piece[b];
     const uint64_t length = row_system_length(args.rank, args.rules.matrix),
-                   bytes = length * sizeof *args.part;
+                   bytes = length * sizeof *args.room.part;
     double *to = s->pieces.part + 2 * b * length;
     if (!pass->values && piece->enters)
-        CUDA_TRY(
-            cudaMemcpyAsync(to, args.part, bytes, cudaMemcpyDeviceToDevice, workspace->product));
+        CUDA_TRY(cudaMemcpyAsync(to, args.room.part, bytes, cudaMemcpyDeviceToDevice,
+                                 workspace->product));
     if (!pass->values && piece->leaves)
-        CUDA_TRY(cudaMemcpyAsync(to + length, args.part + piece->leaving * length, bytes,
+        CUDA_TRY(cudaMemcpyAsync(to + length, args.room.part + piece->leaving * length, bytes,
                                  cudaMemcpyDeviceToDevice, workspace->product));
     return row_totals_sum(&args, args.chunks + (pass->values ? 0 : row_systems_joined(&args)),
                           s->pieces.totals + b, &none, workspace->product);
@@ -201,12 +197,12 @@ static void set_chunks(const struct device_row_systems *s, int mode, uint32_t p,
         args->joins = d->shared_rows;
         args->most_parts = d->pieces;
         args->first_is_part = args->last_is_part = 0;
-        room_args(&s->stream.pieces, args);
+        args->room = s->stream.pieces;
         return;
     }
     if (device_row_chunks_any(d, p))
         device_row_chunks_args(d, p, args);
-    room_args(&s->room, args);
+    args->room = s->room;
 }
 
 /* The place of mode n's row number in the index, where `mode` is passed over. */
@@ -275,12 +271,6 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
     return cuda_status(code, doing, error);
 }
 
-static cudaError_t run(const struct device_row_pass *pass, const struct row_systems_args *args)
-{
-    return pass->values ? row_systems_values(args, pass->stream)
-                        : row_systems_solve(args, pass->stream);
-}
-
 enum status device_row_systems_solve(struct device_row_systems *s,
                                      const struct device_row_pass *pass, struct error *error)
 {
@@ -289,9 +279,8 @@ enum status device_row_systems_solve(struct device_row_systems *s,
     const struct device_row_chunks *d = &s->mode[pass->mode];
     set_chunks(s, pass->mode, 0, &args);
     if (!from)
-        return cuda_status(run(pass, &args), doing, error);
-    struct pass batches = {
-        .rows = &s->stream, .chunks = d, .args = &pass->args, .values = pass->values};
+        return cuda_status(run(pass, &args, pass->stream), doing, error);
+    struct streamed_pass batches = {s, pass};
     const struct device_stream_pass all = {.ordering = from->serves[d->mode],
                                            .following = from->serves[(d->mode + 1) % from->order],
                                            .precision = from->precision,
@@ -322,7 +311,7 @@ enum status device_row_systems_piece(struct device_row_systems *s,
         args.sent = *sent;
         args.short_rows = 0; /* their kernels solve rows and leave no systems */
     }
-    cudaError_t code = run(pass, &args);
+    cudaError_t code = run(pass, &args, pass->stream);
     if (code == cudaSuccess && !sent)
         code = end_step(s, &args, args.chunks + (pass->values ? 0 : args.joins), pass->stream);
     return cuda_status(code, doing, error);
@@ -335,7 +324,7 @@ enum status device_row_systems_take(struct device_row_systems *s,
     struct row_systems_args args = pass->args;
     if (rows == 0)
         return STATUS_OK;
-    room_args(&s->room, &args);
+    args.room = s->room;
     args.sent = *sent;
     cudaError_t code = row_sent_solve(&args, (uint32_t)rows, pass->stream);
     if (code == cudaSuccess)
@@ -350,7 +339,7 @@ enum status device_row_systems_totals(const struct device_row_systems *s, int mo
     struct row_systems_args args = {.rank = (uint32_t)s->size.rank, .common = s->common};
     uint32_t count = s->steps;
     if (s->by_steps) {
-        args.totals = s->step;
+        args.room.totals = s->step;
     } else {
         set_chunks(s, mode, 0, &args);
         count = args.chunks + (values ? 0 : args.joins);

@@ -15,22 +15,13 @@ struct device_row_size {
     bool matrix; /* as in struct row_systems_args */
 };
 
-/* Room on the device for the parts of rows that chunks share, and the totals, as in struct
- * row_systems_args. Device, owned. */
-struct device_row_room {
-    double *part;
-    uint32_t *left;
-    struct row_totals *totals;
-    uint32_t *next;
-};
-
 /* Of modes whose orderings are streamed: each batch is a piece. Its rows are solved while it is
  * there, except for those that it shares with other pieces: their parts are kept until the pass
  * ends, and then joined in the order of the pieces, so that results repeat bit for bit. */
 struct device_row_stream {
     struct device_stream *from; /* borrowed; NULL: orderings are in device memory     */
-    struct device_row_room workspace[PLAN_WORKSPACES]; /* for chunks of the largest piece */
-    struct device_row_room pieces; /* for as many pieces as a mode has, in place of chunks */
+    struct chunk_room workspace[PLAN_WORKSPACES]; /* for chunks of the largest piece */
+    struct chunk_room pieces; /* for as many pieces as a mode has, in place of chunks */
 };
 
 /* Device arrays are owned. */
@@ -38,7 +29,7 @@ struct device_row_systems {
     struct device_row_size size;
     struct row_common common;
     struct device_row_chunks mode[MAX_ORDER];
-    struct device_row_room room;     /* for the mode with most chunks; unless they are streamed */
+    struct chunk_room room;          /* for the mode with most chunks; unless they are streamed */
     struct device_row_stream stream; /* ... or this */
 
     /* Where orderings are cut into pieces: */
