@@ -85,21 +85,20 @@ static enum status record(cudaEvent_t *event, cudaStream_t stream, struct error 
     return cuda_status(cudaEventRecord(*event, stream), "timing", error);
 }
 
-typedef enum status collective(struct device_comm *c, const struct device_stripes *stripes,
-                               cudaStream_t stream, struct error *error);
-
-/* Moves rows of mode n, in order and timed. */
-static enum status move(struct device_ranks *r, int n, collective *call,
+/* Moves rows of mode n, in order and timed: sums stripes or gathers them. */
+static enum status move(struct device_ranks *r, int n, bool gathers,
                         const struct device_stripes *stripes, cudaStream_t stream,
                         struct error *error)
 {
+    const struct device_comm *c = r->peers[n];
     bool timed = r->moves < DEVICE_MOST_MOVES;
-    if (!r->peers[n] || stripes->stripe == 0)
+    if (!c || stripes->stripe == 0)
         return STATUS_OK;
     TRY(begin(r, stream, error));
     if (timed)
         TRY(record(&r->begin[r->moves], stream, error));
-    TRY(call(r->peers[n], stripes, stream, error));
+    TRY((gathers ? c->engine->allgather : c->engine->reduce_scatter)(c->state, stripes, stream,
+                                                                     error));
     if (timed)
         TRY(record(&r->end[r->moves], stream, error));
     r->moves += timed;
@@ -123,14 +122,14 @@ enum status device_ranks_scatter(struct device_ranks *r, int n, const struct dev
                                  cudaStream_t stream, struct error *error)
 {
     const struct device_stripes stripes = stripes_of(r, n, m);
-    return move(r, n, device_comm_reduce_scatter, &stripes, stream, error);
+    return move(r, n, false, &stripes, stream, error);
 }
 
 enum status device_ranks_gather(struct device_ranks *r, int n, const struct device_matrix *a,
                                 cudaStream_t stream, struct error *error)
 {
     const struct device_stripes stripes = stripes_of(r, n, a);
-    return move(r, n, device_comm_allgather, &stripes, stream, error);
+    return move(r, n, true, &stripes, stream, error);
 }
 
 enum status device_ranks_scatter_numbers(struct device_ranks *r, int n, double *numbers,
@@ -139,7 +138,7 @@ enum status device_ranks_scatter_numbers(struct device_ranks *r, int n, double *
     const uint64_t own = (uint64_t)r->ranks->mode[n].peers->rank * count;
     const struct device_stripes stripes = {
         .numbers = numbers, .own = numbers + own, .stripe = count, .precision = PRECISION_DOUBLE};
-    return move(r, n, device_comm_reduce_scatter, &stripes, stream, error);
+    return move(r, n, false, &stripes, stream, error);
 }
 
 static enum status reduce(struct device_ranks *r, const struct device_numbers *x,
@@ -148,7 +147,7 @@ static enum status reduce(struct device_ranks *r, const struct device_numbers *x
     if (!r->all)
         return STATUS_OK;
     TRY(begin(r, stream, error));
-    TRY(device_comm_allreduce(r->all, x, stream, error));
+    TRY(r->all->engine->allreduce(r->all->state, x, stream, error));
     return end(r, stream, error);
 }
 
@@ -177,7 +176,7 @@ static enum status poll(struct device_ranks *r, cudaStream_t stream, struct erro
     cudaError_t code;
     while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
         if (comm_check(r->ranks->all, error) != STATUS_OK ||
-            device_comm_check(r->all, error) != STATUS_OK) {
+            r->all->engine->check(r->all->state, error) != STATUS_OK) {
             give_up(r);
             return error->status;
         }

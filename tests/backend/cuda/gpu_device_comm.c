@@ -98,10 +98,11 @@ static enum status one_round(const struct place *p, const struct comm *c, const 
                                            w->precision};
     const struct device_numbers sum = {p->few, p->few, FEW, false},
                                 most = {p->few + FEW, p->few + FEW, FEW, true};
-    TRY(device_comm_reduce_scatter(p->comm, &stripes, p->stream, error));
-    TRY(device_comm_allgather(p->comm, &stripes, p->stream, error));
-    TRY(device_comm_allreduce(p->comm, &sum, p->stream, error));
-    return device_comm_allreduce(p->comm, &most, p->stream, error);
+    const struct device_engine *engine = p->comm->engine;
+    TRY(engine->reduce_scatter(p->comm->state, &stripes, p->stream, error));
+    TRY(engine->allgather(p->comm->state, &stripes, p->stream, error));
+    TRY(engine->allreduce(p->comm->state, &sum, p->stream, error));
+    return engine->allreduce(p->comm->state, &most, p->stream, error);
 }
 
 static enum status compare(const struct place *p, const struct comm *c, const struct work *w,

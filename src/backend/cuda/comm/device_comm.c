@@ -1,18 +1,6 @@
 #include "backend/cuda/comm/device_comm.h"
 
-#include <pthread.h>
-
 #include "base/memory.h"
-
-struct device_comm {
-    const struct device_engine *engine;
-    void *state;       /* the engine's; owned     */
-    struct comm *host; /* borrowed                */
-    pthread_t thread;  /* connects the GPUs       */
-    bool connecting;   /* the thread has not been joined                  */
-    bool connected;    /* every rank knows that all GPUs are connected    */
-    struct error failure;
-};
 
 static void *connect_gpus(void *context)
 {
@@ -100,27 +88,4 @@ void device_comm_leave(struct device_comm *c)
 void device_comm_finalize(struct device_comm *c)
 {
     end(c, false);
-}
-
-enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_stripes *m,
-                                       cudaStream_t stream, struct error *error)
-{
-    return c->engine->reduce_scatter(c->state, m, stream, error);
-}
-
-enum status device_comm_allgather(struct device_comm *c, const struct device_stripes *a,
-                                  cudaStream_t stream, struct error *error)
-{
-    return c->engine->allgather(c->state, a, stream, error);
-}
-
-enum status device_comm_allreduce(struct device_comm *c, const struct device_numbers *x,
-                                  cudaStream_t stream, struct error *error)
-{
-    return c->engine->allreduce(c->state, x, stream, error);
-}
-
-enum status device_comm_check(struct device_comm *c, struct error *error)
-{
-    return c->engine->check(c->state, error);
 }

@@ -6,9 +6,20 @@
  * writes does not overlap, but for an own stripe in its place. */
 #pragma once
 
+#include <pthread.h>
+
 #include "backend/cuda/comm/device_engine.h"
 
-struct device_comm;
+/* The operations are c->engine->allreduce(c->state, ...) and others of struct device_engine. */
+struct device_comm {
+    const struct device_engine *engine;
+    void *state;       /* the engine's; owned     */
+    struct comm *host; /* borrowed                */
+    pthread_t thread;  /* connects the GPUs       */
+    bool connecting;   /* the thread has not been joined                  */
+    bool connected;    /* every rank knows that all GPUs are connected    */
+    struct error failure;
+};
 
 /* Starts connecting the GPUs of the ranks of `host`, in a thread of its own. `host` must outlive
  * *c; every rank of it calls this, each with the number of its GPU. The caller ends *c with
@@ -17,7 +28,7 @@ struct device_comm;
 enum status device_comm_init(struct device_comm **c, struct comm *host, int device,
                              struct error *error);
 
-/* Waits until the GPUs are connected, which the operations below need; every rank calls it. Returns
+/* Waits until the GPUs are connected, which the operations need; every rank calls it. Returns
  * at once afterwards. STATUS_MEMORY; STATUS_INTERNAL where CUDA or NCCL fails; both end the other
  * ranks (comm_abort); and errors of other ranks. */
 enum status device_comm_wait(struct device_comm *c, struct error *error);
@@ -34,20 +45,3 @@ void device_comm_finalize(struct device_comm *c);
 /* device_comm_finalize in a process that ends soon: NCCL's communicator is left, since ending it
  * takes as long as connecting. */
 void device_comm_leave(struct device_comm *c);
-
-/* m->own becomes the sum of all ranks' numbers in this rank's stripe; where that is its place in
- * m->numbers, the other stripes are undefined afterwards. */
-enum status device_comm_reduce_scatter(struct device_comm *c, const struct device_stripes *m,
-                                       cudaStream_t stream, struct error *error);
-
-/* Every stripe of a->numbers is copied from the `own` of the rank that the stripe belongs to. */
-enum status device_comm_allgather(struct device_comm *c, const struct device_stripes *a,
-                                  cudaStream_t stream, struct error *error);
-
-/* x->to[0..count) = the sum, or the largest, of all ranks' x->from[0..count): the same bits on
- * every rank. */
-enum status device_comm_allreduce(struct device_comm *c, const struct device_numbers *x,
-                                  cudaStream_t stream, struct error *error);
-
-/* Whether an error was found in what was queued: STATUS_INTERNAL. Does not wait. */
-enum status device_comm_check(struct device_comm *c, struct error *error);

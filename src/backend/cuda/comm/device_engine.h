@@ -1,6 +1,5 @@
-/* What connects the GPUs of the ranks: peer memory or NCCL. Only device_comm.c calls these
- * functions; those of device_comm.h with the same names say what they do. Implemented in
- * peer_engine.c and nccl_engine.c. */
+/* What connects the GPUs of the ranks: peer memory or NCCL. Implemented in peer_engine.c and
+ * nccl_engine.c. */
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -42,14 +41,24 @@ struct device_engine {
     /* Connects this rank's GPU with the others, in any thread. A communicator that a rank does not
      * connect must not be used. */
     enum status (*connect)(void *state, struct error *error);
+
+    /* The operations of device_comm.h, on connected GPUs. m->own becomes the sum of all ranks'
+     * numbers in this rank's stripe; where that is its place in m->numbers, the other stripes are
+     * undefined afterwards. */
     enum status (*reduce_scatter)(void *state, const struct device_stripes *m, cudaStream_t stream,
                                   struct error *error);
+    /* Every stripe of a->numbers is copied from the `own` of the rank that the stripe belongs to.
+     */
     enum status (*allgather)(void *state, const struct device_stripes *a, cudaStream_t stream,
                              struct error *error);
+    /* x->to[0..count) = the sum, or the largest, of all ranks' x->from[0..count): the same bits on
+     * every rank. */
     enum status (*allreduce)(void *state, const struct device_numbers *x, cudaStream_t stream,
                              struct error *error);
+    /* Whether an error was found in what was queued: STATUS_INTERNAL. Does not wait. */
     enum status (*check)(void *state, struct error *error);
-    /* Every rank calls it, once. */
+
+    /* For device_comm.c. Every rank calls it, once. */
     void (*abort)(void *state);
     /* Ends what `open` has made, also after a failure of what follows. connected: all ranks have
      * connected and none has aborted. leaving: the process ends soon. */
