@@ -1,13 +1,11 @@
 #include "kernels/mttkrp/chunks.h"
 
-#include "kernels/arrays/arrays.h"
 #include "kernels/mttkrp/output_row.cuh"
 
 namespace
 {
 
 constexpr int THREADS = 256;
-constexpr size_t ALIGNMENT = 256;
 constexpr uint32_t NO_CHUNK = UINT32_MAX;
 
 __global__ void list_chunks(mttkrp_chunk *chunk, uint64_t chunks, const chunk_block *block,
@@ -26,13 +24,7 @@ __global__ void list_chunks(mttkrp_chunk *chunk, uint64_t chunks, const chunk_bl
     chunk[c] = {first, left < size ? static_cast<uint32_t>(left) : size, static_cast<uint32_t>(k)};
 }
 
-size_t aligned(size_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-__global__ void clear_rows_with_nonzeros(const __grid_constant__ mttkrp_args a,
-                                         unsigned char *wanted)
+__global__ void clear_rows_with_nonzeros(const __grid_constant__ mttkrp_args a, uint8_t *wanted)
 {
     const mttkrp_chunk c = a.chunk[blockIdx.x];
     uint32_t base = output_base(a, c);
@@ -40,7 +32,7 @@ __global__ void clear_rows_with_nonzeros(const __grid_constant__ mttkrp_args a,
         wanted[output_row(a, c.first + i, base)] = 0;
 }
 
-__global__ void mark_rows_at_ends(const __grid_constant__ mttkrp_args a, unsigned char *wanted)
+__global__ void mark_rows_at_ends(const __grid_constant__ mttkrp_args a, uint8_t *wanted)
 {
     uint64_t k = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
     if (k >= a.chunks)
@@ -91,32 +83,14 @@ cudaError_t chunks_list(mttkrp_chunk *chunk, uint64_t chunks, const chunk_block 
                          chunks, block, blocks, size);
 }
 
-cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes)
+cudaError_t empty_rows_mark(const mttkrp_args *args, uint64_t rows, uint8_t *marked,
+                            cudaStream_t stream)
 {
-    size_t for_select = 0;
-    cudaError_t code = arrays_select(nullptr, &for_select, nullptr, nullptr, sizeof(uint32_t),
-                                     nullptr, rows, nullptr);
-    *bytes = aligned(sizeof(uint64_t)) + aligned(rows) + aligned(for_select);
-    return code;
-}
-
-cudaError_t empty_rows_list(const mttkrp_args *args, uint64_t rows, uint32_t *row, uint64_t *count,
-                            void *temporary, size_t bytes, cudaStream_t stream)
-{
-    unsigned char *free_space = static_cast<unsigned char *>(temporary);
-    uint64_t *selected = reinterpret_cast<uint64_t *>(free_space);
-    unsigned char *wanted = free_space + aligned(sizeof(uint64_t));
-    void *for_select = wanted + aligned(rows);
-    size_t left = bytes - aligned(sizeof(uint64_t)) - aligned(rows);
-
-    CUDA_TRY(cudaMemsetAsync(wanted, 1, rows, stream));
+    CUDA_TRY(cudaMemsetAsync(marked, 1, rows, stream));
     CUDA_TRY(launch_kernel(clear_rows_with_nonzeros, static_cast<unsigned>(args->chunks), THREADS,
-                           stream, *args, wanted));
-    CUDA_TRY(launch_kernel(mark_rows_at_ends, thread_blocks(args->chunks, THREADS), THREADS, stream,
-                           *args, wanted));
-    CUDA_TRY(arrays_select(for_select, &left, wanted, row, sizeof *row, selected, rows, stream));
-    CUDA_TRY(cudaMemcpyAsync(count, selected, sizeof *count, cudaMemcpyDeviceToHost, stream));
-    return cudaStreamSynchronize(stream);
+                           stream, *args, marked));
+    return launch_kernel(mark_rows_at_ends, thread_blocks(args->chunks, THREADS), THREADS, stream,
+                         *args, marked);
 }
 
 cudaError_t unshared_rows_mark(const mttkrp_args *args, uint64_t rows, uint32_t *first,

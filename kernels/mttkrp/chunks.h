@@ -22,14 +22,10 @@ cudaError_t chunks_list(struct mttkrp_chunk *chunk, uint64_t chunks,
 /* Rows of M that an ordered MTTKRP does not store whole are empty rows, and rows with nonzeros in
  * several chunks. They are zeroed before it runs. */
 
-/* *bytes = the temporary device memory that empty_rows_list takes. */
-cudaError_t empty_rows_temporary(uint64_t rows, size_t *bytes);
-
-/* row (room for `rows`) = the output rows in [0, rows), ascending, that have no nonzero, or the
- * first or the last nonzero of a chunk; *count (host) = how many. index, base, chunk and output as
- * in struct mttkrp_args. temporary (bytes). Synchronous. */
-cudaError_t empty_rows_list(const struct mttkrp_args *args, uint64_t rows, uint32_t *row,
-                            uint64_t *count, void *temporary, size_t bytes, cudaStream_t stream);
+/* marked[r] (rows) = 1 where output row r has no nonzero, or the first or the last nonzero of a
+ * chunk, else 0. index, base, chunk and output as in struct mttkrp_args. Asynchronous. */
+cudaError_t empty_rows_mark(const struct mttkrp_args *args, uint64_t rows, uint8_t *marked,
+                            cudaStream_t stream);
 
 /* Unshared rows of M: one chunk has all nonzeros of such a row and stores it, so the row needs
  * neither atomics nor zeroing. */

@@ -63,12 +63,6 @@ static enum status load_norms(struct device_state *s, int n, const struct carrie
     return device_ranks_wait(&s->ranks, s->stream, error);
 }
 
-static bool write_numbers(const void *from, uint64_t first, uint64_t count, void *to)
-{
-    memcpy(to, (const uint64_t *)from + first, count * sizeof(uint64_t));
-    return true;
-}
-
 enum status device_state_send_rows(struct device_state *s, int n, const uint64_t **row,
                                    struct error *error)
 {
@@ -80,7 +74,7 @@ enum status device_state_send_rows(struct device_state *s, int n, const uint64_t
     device_state_forget(s);
     *row = m;
     const struct device_elements numbers = {m, part->here.dims[n], sizeof **row};
-    return device_staging_send(&s->staging, &numbers, write_numbers, part->row[n], error);
+    return device_staging_send(&s->staging, &numbers, NULL, part->row[n], error);
 }
 
 /* Factor matrix n of uniform random numbers, which are never negative. */
@@ -166,30 +160,23 @@ done:
     return error->status;
 }
 
-/* Numbers that are rotated: the last entry (of `entry` bytes) of each row becomes the first. */
-struct rotated {
-    void *a, *room; /* (rows x pitch bytes); device */
-    uint64_t rows;
-    size_t pitch, entry;
-};
-
-/* `bytes` of each row. */
-static enum status copy_columns(const struct device_state *s, const struct rotated *q, void *to,
-                                const void *from, size_t bytes, struct error *error)
+/* The last entry (of `entry` bytes) of each row of a (rows x pitch bytes; device) becomes the
+ * first, by way of a room of the same size. */
+static enum status rotate_columns(const struct device_state *s, char *a, char *room, uint64_t rows,
+                                  size_t pitch, size_t entry, struct error *error)
 {
-    return cuda_status(cudaMemcpy2DAsync(to, q->pitch, from, q->pitch, bytes, q->rows,
-                                         cudaMemcpyDeviceToDevice, s->stream),
-                       "rotating columns", error);
-}
-
-static enum status rotate_columns(const struct device_state *s, const struct rotated *q,
-                                  struct error *error)
-{
-    const size_t rest = (s->rank - 1) * q->entry;
-    char *a = q->a, *room = q->room;
-    TRY(copy_columns(s, q, room + q->entry, a, rest, error));
-    TRY(copy_columns(s, q, room, a + rest, q->entry, error));
-    return copy_columns(s, q, a, room, rest + q->entry, error);
+    const size_t rest = (s->rank - 1) * entry;
+    const struct {
+        char *to;
+        const char *from;
+        size_t bytes;
+    } copies[] = {{room + entry, a, rest}, {room, a + rest, entry}, {a, room, rest + entry}};
+    for (int k = 0; k < 3; k++)
+        TRY(cuda_status(cudaMemcpy2DAsync(copies[k].to, pitch, copies[k].from, pitch,
+                                          copies[k].bytes, rows, cudaMemcpyDeviceToDevice,
+                                          s->stream),
+                        "rotating columns", error));
+    return STATUS_OK;
 }
 
 enum status device_state_rotate(void *state, int mode, struct error *error)
@@ -202,10 +189,9 @@ enum status device_state_rotate(void *state, int mode, struct error *error)
         return STATUS_OK;
     const struct device_factors *f = &s->sweep.factors;
     const size_t entry = precision_bytes(f->precision), number = sizeof *s->solve.inner;
-    const struct rotated rows = {f->factor[mode], f->m, f->shape.dims[mode], s->ld * entry, entry};
-    const struct rotated norms = {s->model.norm[mode], s->solve.inner, 1, s->rank * number, number};
-    TRY(rotate_columns(s, &rows, error));
-    return rotate_columns(s, &norms, error);
+    TRY(rotate_columns(s, f->factor[mode], f->m, f->shape.dims[mode], s->ld * entry, entry, error));
+    return rotate_columns(s, (char *)s->model.norm[mode], (char *)s->solve.inner, 1,
+                          s->rank * number, number, error);
 }
 
 /* scale (R) = the inverse of the column norms of factor matrix n; 1 for a zero column. */
@@ -244,7 +230,7 @@ enum status device_state_save(void *state, struct ktensor *k, struct carried *ca
         const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
         TRY(fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error));
         TRY(device_state_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error));
-        TRY(device_factor_download(&s->staging, &a, k->factor[n], NULL, error));
+        TRY(device_factor_download(&s->staging, &a, k->factor[n], NULL, NULL, error));
     }
     return STATUS_OK;
 }
@@ -270,7 +256,7 @@ enum status device_state_store(void *state, const struct model_form *form, struc
         const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
         struct column_form columns;
         TRY_OR(done, find_form(s, n, form, room, &columns, error));
-        TRY_OR(done, device_factor_download_form(&s->staging, &a, k->factor[n], &columns, error));
+        TRY_OR(done, device_factor_download(&s->staging, &a, k->factor[n], &columns, NULL, error));
     }
 done:
     memory_free(room);
@@ -339,7 +325,7 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
             scale[r] *= one[r];
     }
     const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.m);
-    device_factor_download(&s->staging, &a, m, scale, error);
+    device_factor_download(&s->staging, &a, m, NULL, scale, error);
 done:
     memory_free(scale);
     return error->status;

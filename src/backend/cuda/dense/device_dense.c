@@ -126,14 +126,6 @@ static enum status by_panels(const struct wide *w, const struct device_dense_row
         "Gram", error);
 }
 
-/* raw = A' A; rows->m is not used, and A is only read. */
-static enum status wide_gram(const struct wide *w, const struct device_dense_rows *rows,
-                             struct error *error)
-{
-    const struct device_dense_rows of_a = {.a = rows->a, .count = rows->count, .raw = rows->raw};
-    return by_panels(w, &of_a, error);
-}
-
 /* The R x R work of an update: V = the Hadamard product of the other modes' Grams, and W, by which
  * M is multiplied, by Cholesky, or where V is ill-conditioned by V's eigenvectors. All arrays are
  * in device memory, but for those named host; all are owned. */
@@ -601,7 +593,7 @@ enum status device_dense_extrapolate(struct device_dense *d,
         const struct device_dense_rows rows = {.a = (char *)mode->s + mode->first * row_bytes,
                                                .count = mode->count,
                                                .raw = raw + (uint64_t)n * d->rank * d->rank};
-        TRY(wide_gram(&d->by_blas, &rows, error));
+        TRY(by_panels(&d->by_blas, &rows, error));
     }
     return cuda_status(dense_streams_join(&streams), extrapolating, error);
 }
@@ -609,8 +601,9 @@ enum status device_dense_extrapolate(struct device_dense *d,
 enum status device_dense_gram(struct device_dense *d, const struct device_dense_rows *rows,
                               struct error *error)
 {
+    const struct device_dense_rows of_a = {.a = rows->a, .count = rows->count, .raw = rows->raw};
     if (d->wide)
-        return wide_gram(&d->by_blas, rows, error);
+        return by_panels(&d->by_blas, &of_a, error);
     const struct dense_apply_args args = {.m = rows->a,
                                           .rows = rows->count,
                                           .ld = (uint32_t)d->ld,

@@ -69,18 +69,10 @@ enum status device_factor_upload(struct device_staging *s, const double *host,
 }
 
 enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
-                                   double *host, const double *scale, struct error *error)
+                                   double *host, const struct column_form *form,
+                                   const double *scale, struct error *error)
 {
     const struct device_elements rows = elements_of(a);
-    struct rows r = {.a = a, .host = host, .scale = scale};
-    return device_staging_fetch(s, &rows, read_rows, &r, error);
-}
-
-enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
-                                        double *host, const struct column_form *form,
-                                        struct error *error)
-{
-    const struct device_elements rows = elements_of(a);
-    struct rows r = {.a = a, .host = host, .form = form};
+    struct rows r = {.a = a, .host = host, .form = form, .scale = scale};
     return device_staging_fetch(s, &rows, read_rows, &r, error);
 }

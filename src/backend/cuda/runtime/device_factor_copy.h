@@ -20,12 +20,8 @@ struct device_matrix {
 enum status device_factor_upload(struct device_staging *s, const double *host,
                                  const struct device_matrix *a, struct error *error);
 
-/* host (rows x columns) = *a, each column multiplied by its scale (columns) where `scale` is not
- * NULL. Returns when it is done. STATUS_INTERNAL. */
+/* host (rows x columns) = *a, in this form where `form` is not NULL, and each column multiplied by
+ * its scale (columns) where `scale` is not NULL. Returns when it is done. STATUS_INTERNAL. */
 enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
-                                   double *host, const double *scale, struct error *error);
-
-/* host (rows x columns) = *a in this form. Returns when it is done. STATUS_INTERNAL. */
-enum status device_factor_download_form(struct device_staging *s, const struct device_matrix *a,
-                                        double *host, const struct column_form *form,
-                                        struct error *error);
+                                   double *host, const struct column_form *form,
+                                   const double *scale, struct error *error);

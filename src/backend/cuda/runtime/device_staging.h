@@ -50,13 +50,15 @@ typedef bool device_staging_write(const void *from, uint64_t first, uint64_t cou
 /* Takes elements [first, first + count) from `from`, in the same way. */
 typedef void device_staging_read(void *to, uint64_t first, uint64_t count, const void *from);
 
-/* Sends the elements to the device, as `write` writes them from `host`. Returns when all copies are
- * queued and `host` has been read; the elements are on the device when the stream gets there. The
- * first error of any thread wins; STATUS_INTERNAL. */
+/* Sends the elements to the device, as `write` writes them from `host`, or as they are in that
+ * array where `write` is NULL. Returns when all copies are queued and `host` has been read; the
+ * elements are on the device when the stream gets there. The first error of any thread wins;
+ * STATUS_INTERNAL. */
 enum status device_staging_send(struct device_staging *s, const struct device_elements *to,
                                 device_staging_write *write, const void *host, struct error *error);
 
-/* Fetches the elements from the device through `read`. Returns when it is done. */
+/* Fetches the elements from the device through `read`, or into the array `host` where that is NULL.
+ * Returns when it is done. */
 enum status device_staging_fetch(struct device_staging *s, const struct device_elements *from,
                                  device_staging_read *read, void *host, struct error *error);
 

@@ -117,15 +117,6 @@ static enum status build_one(struct device_replicas *r, struct device_stream *s,
     return STATUS_OK;
 }
 
-static cudaError_t decode_only(void *context, const struct device_packed_tensor *o, uint64_t b,
-                               const struct device_stream_workspace *workspace)
-{
-    (void)context;
-    (void)o;
-    (void)b;
-    return device_stream_workspace_ready(workspace);
-}
-
 enum status device_replicas_build(struct device_replicas *r, struct device_stream *s,
                                   struct error *error)
 {
@@ -133,10 +124,8 @@ enum status device_replicas_build(struct device_replicas *r, struct device_strea
     int original = find_alto(s);
     r->wanted = false;
     if (original >= 0 && !s->ordering[original].checked) { /* no sweep has done that */
-        const struct device_stream_pass pass = {.ordering = original,
-                                                .following = original,
-                                                .precision = s->precision,
-                                                .consume = decode_only};
+        const struct device_stream_pass pass = {
+            .ordering = original, .following = original, .precision = s->precision};
         TRY(cuda_status(device_stream_pass(s, &pass, r->staging->stream), doing, error));
         TRY(device_stream_check(s, original, r->staging->stream, error));
     }

@@ -176,11 +176,6 @@ static uint64_t packer_least(uint64_t segment_nnz)
     return pack_groups((uint32_t)segment_nnz) * group + segment_nnz * nonzero + BLCO_SEGMENT_ALIGN;
 }
 
-static void copy_bytes(void *target, uint64_t first, uint64_t count, const void *from)
-{
-    memcpy((uint8_t *)target + first, from, count);
-}
-
 /* Packs the first nnz nonzeros of a sorted piece, by way of the piece's free arena. They are whole
  * segments, but the tensor's last segment may be shorter. All is done when it returns. Checksums
  * are left 0. STATUS_MEMORY where to->bytes has no room for the segments. */
@@ -226,7 +221,7 @@ static enum status packer_run(struct packer *k, const struct sorted_piece *piece
         TRY(cuda_status(cudaMemsetAsync(arena, 0, bytes, stream), packing, error));
         TRY(cuda_status(pack_write(&args, first, end - first, k->offset, arena, stream), packing,
                         error));
-        TRY(device_staging_fetch(k->staging, &packed, copy_bytes, to->bytes + to->size, error));
+        TRY(device_staging_fetch(k->staging, &packed, NULL, to->bytes + to->size, error));
         for (uint64_t s = first; s < end; s++) {
             const uint32_t own = (uint32_t)packed_tensor_nnz(to, k->done, k->done + 1);
             to->segment[k->done++] = (struct blco_file_segment){

@@ -333,7 +333,8 @@ static cudaError_t run_batch(struct device_stream *s, const struct device_stream
         s->emptied++;
         CUDA_TRY(fill_slots(s, pass));
     }
-    CUDA_TRY(pass->consume(pass->context, o, b, workspace));
+    CUDA_TRY(pass->consume ? pass->consume(pass->context, o, b, workspace)
+                           : device_stream_workspace_ready(workspace));
     return cudaEventRecord(workspace->done, workspace->product);
 }
 

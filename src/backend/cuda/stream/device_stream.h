@@ -61,9 +61,9 @@ struct device_stream_pass {
     const uint64_t *batch; /* (batches) that the pass takes, ascending; NULL: all of them */
     uint64_t batches;
     int following; /* the ordering whose batches are likely to be next; or _NOTHING       */
-    enum precision precision; /* of the values that are decoded */
-    device_stream_consumer *consume;
-    void *context; /* for the consumer */
+    enum precision precision;        /* of the values that are decoded */
+    device_stream_consumer *consume; /* NULL: they are only decoded */
+    void *context;                   /* for the consumer */
 };
 
 /* The batches of a pass: those that stay on the device, and then those that flow. */

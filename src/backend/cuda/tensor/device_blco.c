@@ -5,7 +5,6 @@
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/tensor/device_pairs.h"
 #include "base/memory.h"
-#include "kernels/arrays/arrays.h"
 #include "kernels/tensor/linearise.h"
 #include "tensor/ordering.h"
 
@@ -149,27 +148,18 @@ static enum status fill_table(struct build *w, const struct ordering *o, uint64_
     const uint64_t nnz = w->x->nnz, words = (uint64_t)(o->line_bits + 63) / 64;
     const int size = w->line ? (int)sizeof *w->line : w->pairs.value_size;
     const void *from = w->line ? (const void *)w->line : w->pairs.value[0];
-    void *temporary = NULL;
-    size_t bytes = 0;
     uint64_t *first = device_pool_take(pool, nblocks, sizeof *first, error);
     uint64_t *line = device_pool_take(pool, nblocks, sizeof *line, error);
     void *at = device_pool_take(pool, nblocks, sizeof(uint64_t), error);
     uint64_t *host_first = memory_array(nblocks, sizeof *host_first, error);
     uint64_t *host_line = memory_array(nblocks, words * sizeof *host_line, error);
     TRY_OR(done, error->status);
-    cudaError_t code =
-        arrays_select(NULL, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
-    TRY_OR(done, cuda_status(code, cutting, error));
-    temporary = device_pool_take(pool, bytes, 1, error);
-    TRY_OR(done, error->status);
-    code =
-        arrays_select(temporary, &bytes, w->flag, first, sizeof *first, w->count, nnz, w->stream);
-    TRY_OR(done, cuda_status(code, cutting, error));
+    TRY_OR(done, device_pairs_select(w->flag, nnz, first, sizeof *first, &nblocks, pool, error));
     TRY_OR(done,
            device_copy(host_first, first, nblocks * sizeof *first, w->stream, cutting, error));
     /* the lines of the first nonzeros, or their positions and then their lines, word by word */
-    code = linearise_gather(from, size, first, sizeof *first, w->line ? line : at, size, nblocks,
-                            w->stream);
+    cudaError_t code = linearise_gather(from, size, first, sizeof *first, w->line ? line : at, size,
+                                        nblocks, w->stream);
     TRY_OR(done, cuda_status(code, cutting, error));
     for (uint64_t word = 0; word < words; word++) {
         struct bit_moves moves;
@@ -191,7 +181,7 @@ static enum status fill_table(struct build *w, const struct ordering *o, uint64_
         ordering_base(o, own, block[i].base);
     }
 done:
-    device_pool_give(pool, first, line, at, temporary);
+    device_pool_give(pool, first, line, at);
     memory_free(host_first, host_line);
     return error->status;
 }

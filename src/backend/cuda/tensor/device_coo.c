@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "kernels/arrays/arrays.h"
 #include "kernels/tensor/part.h"
 
 static const char doing[] = "sorting the nonzeros";
@@ -130,22 +129,6 @@ enum status device_coo_sort(struct device_coo *d, struct error *error)
 
 static const char dividing[] = "dividing the tensor on the GPU";
 
-enum status device_coo_scan(uint64_t *count, uint64_t n, uint64_t *sum,
-                            const struct device_pool *pool, struct error *error)
-{
-    const cudaStream_t stream = pool->stream;
-    size_t bytes = 0;
-    TRY(cuda_status(cudaMemsetAsync(count + n, 0, sizeof *count, stream), dividing, error));
-    TRY(cuda_status(arrays_scan(NULL, &bytes, count, n + 1, stream), dividing, error));
-    void *temporary = device_pool_take(pool, bytes, 1, error);
-    TRY(error->status);
-    const cudaError_t code = arrays_scan(temporary, &bytes, count, n + 1, stream);
-    if (cuda_status(code, dividing, error) == STATUS_OK)
-        device_fetch(sum, count + n, sizeof *sum, stream, dividing, error);
-    device_pool_give(pool, temporary);
-    return error->status;
-}
-
 enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
                             const struct part_dealt *rows, struct error *error)
 {
@@ -173,7 +156,7 @@ enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
         }
         if (select == 1)
             break;
-        TRY_OR(done, device_coo_scan(count, tiles, &d->nnz, pool, error));
+        TRY_OR(done, device_pairs_scan(count, tiles, &d->nnz, pool, error));
         if (d->nnz == 0)
             break;
         d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);

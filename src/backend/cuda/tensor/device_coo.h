@@ -63,10 +63,6 @@ enum status device_coo_decode_part(struct device_coo *d, const struct blco_file 
 enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
                             const struct part_dealt *rows, struct error *error);
 
-/* count[i] (n + 1; device) = the sum of the counts before it; *sum = that of the first n. */
-enum status device_coo_scan(uint64_t *count, uint64_t n, uint64_t *sum,
-                            const struct device_pool *pool, struct error *error);
-
 /* touched[i] (`rows`, host) = 1 where some nonzero has coordinate i of mode n, else 0; d->index[n]
  * has these coordinates. STATUS_MEMORY. */
 enum status device_coo_touched(const struct device_coo *d, int n, unsigned char *touched,

@@ -330,7 +330,7 @@ enum status device_coo_decode_part(struct device_coo *d, const struct blco_file 
     s.decoded.value = s.value;
     TRY_OR(done, decoder_send(w, staging, error));
     TRY_OR(done, select_part(&s, NULL, error));
-    TRY_OR(done, device_coo_scan(s.tile, s.tiles, &d->nnz, pool, error));
+    TRY_OR(done, device_pairs_scan(s.tile, s.tiles, &d->nnz, pool, error));
     if (d->nnz > 0) {
         d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
         TRY_OR(done, error->status);

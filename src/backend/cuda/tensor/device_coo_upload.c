@@ -115,12 +115,6 @@ done:
     return error->status;
 }
 
-static bool copy_indices(const void *from, uint64_t first, uint64_t count, void *to)
-{
-    memcpy(to, (const uint32_t *)from + first, count * sizeof(uint32_t));
-    return true;
-}
-
 static uint64_t bits_of(double value)
 {
     uint64_t bits;
@@ -229,7 +223,7 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
     TRY_OR(done, device_coo_take_indices(d, error));
     for (int n = 0; n < d->shape.order; n++) {
         const struct device_elements indices = {d->index[n], d->nnz, sizeof *d->index[n]};
-        TRY_OR(done, device_staging_send(staging, &indices, copy_indices, x->index[n], error));
+        TRY_OR(done, device_staging_send(staging, &indices, NULL, x->index[n], error));
     }
 done:
     if (error->status != STATUS_OK)

@@ -56,6 +56,43 @@ enum status device_pairs_sort(struct array_pairs *p, int begin, int end,
     return cuda_status(code, doing, error);
 }
 
+enum status device_pairs_scan(uint64_t *count, uint64_t n, uint64_t *sum,
+                              const struct device_pool *pool, struct error *error)
+{
+    static const char summing[] = "summing counts on the GPU";
+    const cudaStream_t stream = pool->stream;
+    size_t bytes = 0;
+    TRY(cuda_status(cudaMemsetAsync(count + n, 0, sizeof *count, stream), summing, error));
+    TRY(cuda_status(arrays_scan(NULL, &bytes, count, n + 1, stream), summing, error));
+    void *temporary = device_pool_take(pool, bytes, 1, error);
+    TRY(error->status);
+    const cudaError_t code = arrays_scan(temporary, &bytes, count, n + 1, stream);
+    if (cuda_status(code, summing, error) == STATUS_OK)
+        device_fetch(sum, count + n, sizeof *sum, stream, summing, error);
+    device_pool_give(pool, temporary);
+    return error->status;
+}
+
+enum status device_pairs_select(const uint8_t *flag, uint64_t n, void *place, int place_size,
+                                uint64_t *count, const struct device_pool *pool,
+                                struct error *error)
+{
+    static const char selecting[] = "listing what is marked on the GPU";
+    const cudaStream_t stream = pool->stream;
+    size_t bytes = 0;
+    cudaError_t code = arrays_select(NULL, &bytes, flag, place, place_size, NULL, n, stream);
+    TRY(cuda_status(code, selecting, error));
+    uint64_t *selected = device_pool_take(pool, 1, sizeof *selected, error);
+    void *temporary = device_pool_take(pool, bytes, 1, error);
+    TRY_OR(done, error->status);
+    code = arrays_select(temporary, &bytes, flag, place, place_size, selected, n, stream);
+    TRY_OR(done, cuda_status(code, selecting, error));
+    device_fetch(count, selected, sizeof *count, stream, selecting, error);
+done:
+    device_pool_give(pool, selected, temporary);
+    return error->status;
+}
+
 int device_pairs_position_size(uint64_t nnz)
 {
     return nnz <= UINT32_MAX ? 4 : 8;
@@ -73,8 +110,6 @@ struct piecewise_sort {
     uint64_t *bin;           /* (LINE_PIECES_BINS), host: nonzeros of each; owned     */
     uint64_t *count;         /* (tiles + 1), device: nonzeros of the piece; owned     */
     uint64_t tiles;
-    void *temporary; /* (bytes), device: of the scan; owned                            */
-    size_t bytes;
     int begin, end; /* the bits that are sorted by                                    */
 };
 
@@ -132,11 +167,8 @@ enum status device_pairs_sort_pieces(struct array_pairs *p, const struct line_pi
         most = nnz > most ? nnz : most;
     }
     s.tiles = select_tiles(x->nnz);
-    TRY_OR(done,
-           cuda_status(arrays_scan(NULL, &s.bytes, NULL, s.tiles + 1, stream), piecewise, error));
     TRY_OR(done, device_pairs_take(&s.room, most, p->value_size, pool, error));
     s.count = device_pool_take(pool, s.tiles + 1, sizeof *s.count, error);
-    s.temporary = device_pool_take(pool, s.bytes, 1, error);
     TRY_OR(done, error->status);
     for (uint32_t b = 0, last; b < LINE_PIECES_BINS; b = last) {
         last = piece_end(&s, b, &nnz);
@@ -146,15 +178,14 @@ enum status device_pairs_sort_pieces(struct array_pairs *p, const struct line_pi
                                          .value = value_at(p, at)};
         cudaError_t code = line_pieces_select(&s.x, b, last, s.count, NULL, p->value_size, stream);
         TRY_OR(done, cuda_status(code, piecewise, error));
-        code = arrays_scan(s.temporary, &s.bytes, s.count, s.tiles, stream);
-        TRY_OR(done, cuda_status(code, piecewise, error));
+        TRY_OR(done, device_pairs_scan(s.count, s.tiles, &nnz, pool, error));
         code = line_pieces_select(&s.x, b, last, s.count, &to, p->value_size, stream);
         TRY_OR(done, cuda_status(code, piecewise, error));
         TRY_OR(done, sort_piece(&s, at, nnz, error));
         at += nnz;
     }
 done:
-    device_pool_give(pool, count, s.temporary, s.count);
+    device_pool_give(pool, count, s.count);
     device_pairs_give(&s.room, pool);
     memory_free(s.bin);
     return error->status;

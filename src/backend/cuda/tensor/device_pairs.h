@@ -1,4 +1,5 @@
-/* Sorts pairs of keys and values on the device, as nonzeros are sorted along a line. */
+/* Sorts pairs of keys and values on the device, as nonzeros are sorted along a line; scans and
+ * selections that the same work needs. */
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,6 +36,17 @@ enum status device_pairs_sort(struct array_pairs *p, int begin, int end,
 enum status device_pairs_sort_pieces(struct array_pairs *p, const struct line_pieces_nonzeros *x,
                                      int begin, int end, const struct device_pool *pool,
                                      struct error *error);
+
+/* count[i] (n + 1; device) = the sum of the counts before it; *sum = that of the first n. Waits for
+ * the stream. STATUS_MEMORY. */
+enum status device_pairs_scan(uint64_t *count, uint64_t n, uint64_t *sum,
+                              const struct device_pool *pool, struct error *error);
+
+/* place (device; room for all) = the numbers i, ascending, of the flags (n; device) that are not 0,
+ * of place_size 4 or 8 bytes; *count = how many. Waits for the stream. STATUS_MEMORY. */
+enum status device_pairs_select(const uint8_t *flag, uint64_t n, void *place, int place_size,
+                                uint64_t *count, const struct device_pool *pool,
+                                struct error *error);
 
 /* Bytes of a nonzero's position among nnz: 4 or 8. */
 int device_pairs_position_size(uint64_t nnz);

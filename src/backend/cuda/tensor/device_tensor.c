@@ -91,15 +91,12 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
     struct mttkrp_args args;
     device_tensor_args(t, 0, mode, &args);
 
-    static const char doing[] = "listing the rows without nonzeros";
-    size_t bytes = 0;
-    TRY(cuda_status(empty_rows_temporary(rows, &bytes), doing, error));
-    void *temporary = device_pool_take(pool, bytes, 1, error);
+    uint8_t *marked = device_pool_take(pool, rows, sizeof *marked, error);
     uint32_t *row = device_pool_take(pool, rows, sizeof *row, error);
     TRY_OR(done, error->status);
-    cudaError_t code =
-        empty_rows_list(&args, rows, row, &t->zero_rows, temporary, bytes, pool->stream);
-    TRY_OR(done, cuda_status(code, doing, error));
+    cudaError_t code = empty_rows_mark(&args, rows, marked, pool->stream);
+    TRY_OR(done, cuda_status(code, "marking the rows without nonzeros", error));
+    TRY_OR(done, device_pairs_select(marked, rows, row, sizeof *row, &t->zero_rows, pool, error));
     if (t->zero_rows == 0)
         goto done;
     /* `row` has room for all rows; what is kept has its true size */
@@ -108,7 +105,7 @@ static enum status list_zero_rows(struct device_tensor *t, int mode, const struc
     device_copy(t->zero_row, row, t->zero_rows * sizeof *row, pool->stream,
                 "keeping the rows without nonzeros", error);
 done:
-    device_pool_give(pool, row, temporary);
+    device_pool_give(pool, row, marked);
     return error->status;
 }
 
