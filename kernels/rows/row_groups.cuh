@@ -36,7 +36,8 @@ __device__ __forceinline__ void fill_common(double (&to)[COLUMNS], const double 
 template <typename T, int GATHERS, int LANES> struct row_groups {
     static constexpr int WIDTH = VECTOR_BYTES / sizeof(T), VECTORS = ENTRIES / WIDTH;
     static constexpr int COLUMNS = LANES * ENTRIES;
-    static constexpr int BATCHES = LANES / AT_ONCE;            /* of a window */
+    static constexpr int BATCHES = LANES / AT_ONCE; /* of a window */
+    static_assert(AT_ONCE == 2, "halves of a group exchange values");
     static constexpr int FIXED = GATHERS == ANY ? 2 : GATHERS; /* gathers at once */
     /* Nonzero u of batch k of a window is that of lane u BATCHES + k; so these, shifted by k, are
      * the lanes of batch k, of all groups: */
@@ -210,37 +211,25 @@ template <typename T, int GATHERS, int LANES> struct row_groups {
         }
     }
 
-    /* m = the lane's parts of the values at a batch. Returns the value at nonzero
-     * `mine / BATCHES`. */
-    __device__ __forceinline__ double sum_of_value(double (&m)[AT_ONCE]) const
+    /* m: the lane's parts of the values at a batch. Returns the value at nonzero `mine / BATCHES`.
+     */
+    __device__ __forceinline__ double sum_of_value(const double (&m)[AT_ONCE]) const
     {
+        const bool upper = mine & BATCHES;
+        double sum = (upper ? m[1] : m[0]) + __shfl_xor_sync(ALL, upper ? m[0] : m[1], BATCHES);
 #pragma unroll
-        for (int step = LANES / 2; step > 0; step /= 2) {
-            const int half = step / BATCHES; /* of those that the lane still sums */
-            const bool upper = mine & step;
-            if (half == 0)
-                m[0] += __shfl_xor_sync(ALL, m[0], step);
-            EACH_UNROLLED(i, half) {
-                const double other = __shfl_xor_sync(ALL, upper ? m[i] : m[i + half], step);
-                m[i] = (upper ? m[i + half] : m[i]) + other;
-            }
-        }
-        return m[0];
+        for (int step = BATCHES / 2; step > 0; step /= 2)
+            sum += __shfl_xor_sync(ALL, sum, step);
+        return sum;
     }
 
     /* all[u] = x of lanes `u BATCHES` and after. */
     __device__ __forceinline__ void spread(double x, double (&all)[AT_ONCE]) const
     {
-        all[0] = x;
-#pragma unroll
-        for (int known = 1; known < AT_ONCE; known *= 2) {
-            const bool upper = mine & known * BATCHES;
-            EACH_UNROLLED(i, known) {
-                const double other = __shfl_xor_sync(ALL, all[i], known * BATCHES);
-                all[i + known] = upper ? all[i] : other;
-                all[i] = upper ? other : all[i];
-            }
-        }
+        const bool upper = mine & BATCHES;
+        const double other = __shfl_xor_sync(ALL, x, BATCHES);
+        all[0] = upper ? other : x;
+        all[1] = upper ? x : other;
     }
 
     __device__ __forceinline__ double part_of_value(const double (&row_of)[ENTRIES],

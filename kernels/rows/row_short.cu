@@ -141,10 +141,5 @@ cudaError_t row_short_prepare(const struct row_systems_args *args, cudaStream_t 
 cudaError_t row_short_solve(const struct row_systems_args *args, cudaStream_t stream)
 {
     const short_kernel kernel = kernel_of(*args);
-    void *list[] = {const_cast<row_systems_args *>(args)};
-    uint32_t warps;
-    CUDA_TRY(resident_blocks(kernel.solve, WARP, kernel.bytes, &warps));
-    CUDA_TRY(cudaMemsetAsync(args->room.next, 0, sizeof *args->room.next, stream));
-    return cudaLaunchKernel(kernel.solve, dim3(min(warps, args->chunks)), dim3(WARP), list,
-                            kernel.bytes, stream);
+    return launch_takers(kernel.solve, WARP, kernel.bytes, args->chunks, *args, stream);
 }

@@ -385,13 +385,8 @@ static cudaError_t launch(const row_systems_args &args, cudaStream_t stream)
                                     ? kernel_of<true>(args.rank, args.mttkrp.precision)
                                     : kernel_of<false>(args.rank, args.mttkrp.precision);
     const uint32_t bytes = kernel.bytes(args.mttkrp.gathers, args.rules.weighed != 0);
-    const uint32_t work = args.joined ? args.joins : args.chunks;
-    void *list[] = {const_cast<row_systems_args *>(&args)};
-    uint32_t blocks;
-    CUDA_TRY(resident_blocks(kernel.solve, kernel.threads, bytes, &blocks));
-    CUDA_TRY(cudaMemsetAsync(args.room.next, 0, sizeof *args.room.next, stream));
-    return cudaLaunchKernel(kernel.solve, dim3(min(blocks, work)), dim3(kernel.threads), list,
-                            bytes, stream);
+    return launch_takers(kernel.solve, kernel.threads, bytes,
+                         args.joined ? args.joins : args.chunks, args, stream);
 }
 
 cudaError_t row_systems_solve(const struct row_systems_args *args, cudaStream_t stream)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "kernels/rows/row_args.h"
+#include "numerics/launchers.h"
 
 constexpr uint32_t ALL = ~0u; /* lanes */
 constexpr int WARP = 32;
@@ -98,3 +99,15 @@ __device__ __forceinline__ row_join join_at(const row_systems_args &a, uint32_t 
 }
 
 using row_kernel = void(row_systems_args);
+
+/* Launches thread blocks that take chunks or joins, `work` of them, by args.room.next: as many as
+ * run at once. */
+inline cudaError_t launch_takers(row_kernel *kernel, int threads, uint32_t bytes, uint32_t work,
+                                 const row_systems_args &args, cudaStream_t stream)
+{
+    void *list[] = {const_cast<row_systems_args *>(&args)};
+    uint32_t blocks;
+    CUDA_TRY(resident_blocks(kernel, threads, bytes, &blocks));
+    CUDA_TRY(cudaMemsetAsync(args.room.next, 0, sizeof *args.room.next, stream));
+    return cudaLaunchKernel(kernel, dim3(min(blocks, work)), dim3(threads), list, bytes, stream);
+}
