@@ -54,8 +54,8 @@ static uint32_t pieces_of(const struct device_common_rows *c, int n)
 }
 
 /* Where the ordering of mode n is cut: the common rows of each stripe and, as one piece, the rows
- * whose nonzeros this rank has, in the order of their rows. The caller frees *cuts, also after a
- * failure. STATUS_MEMORY. */
+ * whose nonzeros this rank has, in the order of their rows. The caller frees cuts->row, also after
+ * a failure. STATUS_MEMORY. */
 static enum status cut_common(const struct device_common_rows *c, int n,
                               struct device_row_cuts *cuts, struct error *error)
 {
@@ -82,9 +82,8 @@ static struct row_sent place_of(const struct device_common_rows *c, int n, int k
                              .peer = (uint32_t)c->ranks->all->rank};
 }
 
-/* All steps of a pass that has begun, over an ordering that is cut so; they are at most one more
- * than the cuts. The systems of common rows are summed, and those of this rank solved.
- * Asynchronous; every rank calls it. */
+/* A pass that has begun, over an ordering that is cut so. The systems of common rows are summed,
+ * and those of this rank solved. Asynchronous; every rank calls it. */
 static enum status pass_common(const struct device_common_rows *c, struct device_ranks *ranks,
                                struct device_row_systems *systems,
                                const struct device_row_pass *pass, struct error *error)
@@ -127,11 +126,7 @@ enum status device_row_update_plan(struct plan_request *request,
         return error_set(error, STATUS_INPUT,
                          "%s: rank %llu, expected at most %d on a GPU, or --backend host", what,
                          (unsigned long long)size.rank, ROW_SYSTEMS_RANK);
-    request->system_bytes = device_row_systems_bytes(&size, request->tensor.nnz);
-    request->flow_system_bytes =
-        device_row_systems_flow_bytes(request->tensor.shape.order, &size, request->tensor.nnz);
-    request->batch_system_bytes =
-        device_row_systems_batch_bytes(request->tensor.shape.order, &size);
+    device_row_systems_plan(&size, request);
     if (request->tensor.is_part) { /* several GPUs do not stream, and send systems of common rows */
         const struct shape *shape = &request->tensor.shape;
         const uint64_t numbers = row_system_length((uint32_t)size.rank, size.matrix) + USUAL_RANKS;
@@ -155,14 +150,12 @@ static enum status open_pieces(struct device_state *s, struct device_row_source 
     from->cuts = cuts;
     for (int n = 0; n < s->order; n++) {
         TRY_OR(done, cut_common(&u->common, n, &cuts[n], error));
-        const uint64_t steps = cuts[n].count + 1, rows = u->common.rows[n];
-        from->steps = steps > from->steps ? steps : from->steps;
-        from->sums = rows > from->sums ? rows : from->sums;
+        from->sums = u->common.rows[n] > from->sums ? u->common.rows[n] : from->sums;
     }
     device_row_systems_open(&u->systems, from, size, s->stream, error);
 done:
     for (int n = 0; n < s->order; n++)
-        device_row_cuts_free(&cuts[n]);
+        memory_free(cuts[n].row);
     from->cuts = NULL;
     return error->status;
 }
@@ -237,21 +230,20 @@ static enum status queue_pass(struct device_state *s, int mode, bool values, str
     struct device_row_pass pass = {.mode = mode, .stream = s->stream, .values = values};
     TRY(device_row_systems_begin(&u->systems, &s->sweep.factors, &common.rules, &pass, error));
     return device_ranks_alone(&s->ranks)
-               ? device_row_systems_solve(&u->systems, &pass, error)
+               ? device_row_systems_piece(&u->systems, &pass, 0, NULL, error)
                : pass_common(&u->common, &s->ranks, &u->systems, &pass, error);
 }
 
 #define TOTALS (sizeof(struct row_totals) / sizeof(double))
 
-/* Queues s->scalars->rows.totals, of the last pass of all ranks; values: no row was solved. Where
- * rows were solved, nobody asks for the violation. */
-static enum status queue_totals(struct device_state *s, int mode, bool values,
-                                const struct row_model_args *model, cudaStream_t stream,
-                                struct error *error)
+/* Queues s->scalars->rows.totals, of the last pass of all ranks. Where rows were solved, nobody
+ * asks for the violation. */
+static enum status queue_totals(struct device_state *s, const struct row_model_args *model,
+                                cudaStream_t stream, struct error *error)
 {
     struct row_totals *to = &s->scalars->rows.totals;
     double *numbers = &to->misfit;
-    TRY(device_row_systems_totals(&s->rows.systems, mode, values, to, model, stream, error));
+    TRY(device_row_systems_totals(&s->rows.systems, to, model, stream, error));
     return device_ranks_sum(&s->ranks, numbers, numbers, TOTALS, stream, error);
 }
 
@@ -262,7 +254,7 @@ enum status device_row_update_values(struct device_state *s, int mode, struct er
     const struct row_model_args model = {.sum = u->sum[mode], .to = &to->model};
     const struct row_model_args none = {.lambda = NULL};
     TRY(queue_pass(s, mode, true, error));
-    return queue_totals(s, mode, true, u->rates ? &model : &none, s->stream, error);
+    return queue_totals(s, u->rates ? &model : &none, s->stream, error);
 }
 
 enum status device_row_update_solve(struct device_state *s, int mode, struct error *error)
@@ -271,8 +263,8 @@ enum status device_row_update_solve(struct device_state *s, int mode, struct err
     if (!s->rows.rates)
         return STATUS_OK;
     const struct row_model_args none = {.lambda = NULL};
-    TRY(device_row_systems_totals(&s->rows.systems, mode, false, &s->scalars->rows.solved[mode],
-                                  &none, s->stream, error));
+    TRY(device_row_systems_totals(&s->rows.systems, &s->scalars->rows.solved[mode], &none,
+                                  s->stream, error));
     return device_row_update_sum_columns(s, mode, s->sweep.factors.m, s->rows.made, error);
 }
 
@@ -283,7 +275,7 @@ enum status device_row_update_sums(struct device_state *s, int mode, struct erro
                                          .power = backend_penalty_power(s->problem),
                                          .to = &to->model};
     if (!s->rows.rates)
-        return queue_totals(s, mode, false, &model, s->side, error);
+        return queue_totals(s, &model, s->side, error);
     s->events.end = NULL;
     TRY(device_row_update_values(s, mode, error));
     TRY(device_ranks_max(&s->ranks, &to->solved[0].misfit, (uint64_t)s->order * TOTALS, s->stream,

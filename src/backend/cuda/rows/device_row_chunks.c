@@ -38,12 +38,6 @@ done:
     return error->status;
 }
 
-void device_row_cuts_free(struct device_row_cuts *cuts)
-{
-    memory_free(cuts->row);
-    *cuts = (struct device_row_cuts){0};
-}
-
 uint64_t device_row_chunks_bytes(uint64_t nnz)
 {
     const uint64_t chunk = sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(struct row_join);
@@ -159,7 +153,8 @@ static void join_all(struct device_row_chunks *d, struct chunks *s)
         s->entered[k] = p->enters;
         s->row[k] = first_row;
         d->most_chunks = larger(d->most_chunks, p->chunks);
-        d->most_totals = larger(d->most_totals, p->chunks + p->joins);
+        const uint32_t totals = p->chunks + p->joins;
+        d->totals = d->tensor ? d->totals + totals : larger(d->totals, totals);
     }
     d->shared_rows = find_joins(s->entered, s->row, d->pieces, s->shared);
 }

@@ -32,10 +32,11 @@ struct device_row_chunks {
                                          * there is none                                     */
     struct device_row_piece *piece;     /* (pieces); host, owned                             */
     uint32_t pieces;                    /* 0: the mode has no ordering                       */
-    uint32_t most_chunks, most_totals;  /* of a piece: chunks; chunks and joins                */
-    uint64_t *chunk;         /* (chunks + pieces): those of piece p from its first + p on */
-    uint32_t *block;         /* (chunks)                                           */
-    uint32_t *continued;     /* (chunks + 1)                                       */
+    uint32_t most_chunks;               /* of a piece                                        */
+    uint32_t totals;     /* chunks and joins: of all pieces; streamed, of a piece at most        */
+    uint64_t *chunk;     /* (chunks + pieces): those of piece p from its first + p on */
+    uint32_t *block;     /* (chunks)                                           */
+    uint32_t *continued; /* (chunks + 1)                                       */
     struct row_join *join;   /* (joins): of all pieces                            */
     struct row_join *shared; /* (shared_rows): rows that pieces share                  */
     uint32_t shared_rows;
@@ -63,9 +64,6 @@ enum status device_row_chunks_open(struct device_row_chunks *d,
  * it once. STATUS_INPUT where the tensor is damaged. */
 enum status device_row_chunks_stream(struct device_row_chunks *d, struct device_stream *s, int mode,
                                      uint64_t most, cudaStream_t stream, struct error *error);
-
-/* Accepts an empty one. */
-void device_row_cuts_free(struct device_row_cuts *cuts);
 
 /* Accepts a zeroed one. */
 void device_row_chunks_close(struct device_row_chunks *d);

@@ -93,21 +93,14 @@ static uint64_t most_chunks(const struct device_row_size *size, uint64_t nnz)
     return least_of(nnz / DEVICE_ROW_CHUNK_NNZ + 1, PART_BYTES / chunk_bytes(size));
 }
 
-uint64_t device_row_systems_bytes(const struct device_row_size *size, uint64_t nnz)
+void device_row_systems_plan(const struct device_row_size *size, struct plan_request *request)
 {
-    return size->rank <= ROW_SYSTEMS_RANK ? most_chunks(size, nnz) * chunk_bytes(size) : 0;
-}
-
-uint64_t device_row_systems_flow_bytes(int order, const struct device_row_size *size, uint64_t nnz)
-{
-    return PLAN_WORKSPACES * device_row_systems_bytes(size, nnz) +
-           (uint64_t)order * device_row_chunks_bytes(nnz);
-}
-
-uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size *size)
-{
-    return chunk_bytes(size) + 2 * sizeof(struct row_totals) +
-           (uint64_t)order * device_row_chunks_bytes(0);
+    const uint64_t nnz = request->tensor.nnz, order = (uint64_t)request->tensor.shape.order;
+    request->system_bytes = most_chunks(size, nnz) * chunk_bytes(size);
+    request->flow_system_bytes =
+        PLAN_WORKSPACES * request->system_bytes + order * device_row_chunks_bytes(nnz);
+    request->batch_system_bytes =
+        chunk_bytes(size) + 2 * sizeof(struct row_totals) + order * device_row_chunks_bytes(0);
 }
 
 /* Chunks of so many nonzeros, about. walkers: as in row_systems_walkers. Of chunks that lane groups
@@ -128,9 +121,9 @@ enum status device_row_systems_open(struct device_row_systems *s,
 {
     const uint64_t rank = size->rank;
     uint32_t walkers;
-    uint64_t chunks = 0, totals = source->sums; /* of a piece */
+    uint64_t chunks = 0, totals = 0;    /* as in struct device_row_chunks */
     uint64_t pieces = 0, of_pieces = 0; /* of a mode: pieces; pieces and the rows they share */
-    *s = (struct device_row_systems){.size = *size, .by_steps = source->cuts != NULL};
+    *s = (struct device_row_systems){.size = *size};
     TRY(device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error));
     TRY(device_array_into(&s->common.v_inverse, rank * rank, sizeof *s->common.v_inverse, error));
     TRY(device_array_into(&s->common.ridge, rank, sizeof *s->common.ridge, error));
@@ -159,14 +152,13 @@ enum status device_row_systems_open(struct device_row_systems *s,
         else if (tensor)
             TRY(device_row_chunks_open(d, &ordering, stream, error));
         chunks = larger(chunks, d->most_chunks);
-        totals = larger(totals, d->most_totals);
+        totals = larger(totals, d->totals);
         pieces = larger(pieces, d->pieces);
         of_pieces = larger(of_pieces, (uint64_t)d->pieces + d->shared_rows);
     }
-    TRY(device_array_into(&s->step, source->steps, sizeof *s->step, error));
     s->stream.from = source->stream;
     if (!source->stream)
-        return open_room(&s->room, chunk_bytes(size), chunks, totals, error);
+        return open_room(&s->room, chunk_bytes(size), chunks, totals + source->sums, error);
     for (int k = 0; k < PLAN_WORKSPACES; k++)
         TRY(open_room(&s->stream.workspace[k], chunk_bytes(size), chunks, totals, error));
     return open_room(&s->stream.pieces, chunk_bytes(size), pieces, of_pieces, error);
@@ -180,29 +172,10 @@ void device_row_systems_close(struct device_row_systems *s)
     for (int k = 0; k < PLAN_WORKSPACES; k++)
         close_room(&s->stream.workspace[k]);
     close_room(&s->stream.pieces);
-    device_free(s->step, s->common.v, s->common.v_inverse, s->common.ridge, s->common.inverse,
+    device_free(s->common.v, s->common.v_inverse, s->common.ridge, s->common.inverse,
                 s->common.cell, s->common.now, s->common.out_scale, s->common.linear,
                 s->common.unit);
     *s = (struct device_row_systems){0};
-}
-
-/* *args for piece p of an ordering in device memory, or for all pieces of a streamed one. */
-static void set_chunks(const struct device_row_systems *s, int mode, uint32_t p,
-                       struct row_systems_args *args)
-{
-    const struct device_row_chunks *d = &s->mode[mode];
-    if (s->stream.from) { /* the pieces' totals, and the rows that they share */
-        args->chunks = d->pieces;
-        args->join = d->shared;
-        args->joins = d->shared_rows;
-        args->most_parts = d->pieces;
-        args->first_is_part = args->last_is_part = 0;
-        args->room = s->stream.pieces;
-        return;
-    }
-    if (device_row_chunks_any(d, p))
-        device_row_chunks_args(d, p, args);
-    args->room = s->room;
 }
 
 /* The place of mode n's row number in the index, where `mode` is passed over. */
@@ -249,7 +222,7 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
                                   .common = s->common,
                                   .rules = *rules,
                                   .short_rows = short_rows_of(s, rules, mode, f->shape.dims[mode])};
-    s->steps = 0;
+    s->totals = 0;
     if (t)
         device_tensor_args(t, 0, mode, m);
     m->output = field_of(s, mode, mode);
@@ -271,32 +244,27 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
     return cuda_status(code, doing, error);
 }
 
-enum status device_row_systems_solve(struct device_row_systems *s,
-                                     const struct device_row_pass *pass, struct error *error)
+/* The rows of all batches, and then those that they share. */
+static enum status solve_streamed(struct device_row_systems *s, const struct device_row_pass *pass,
+                                  struct error *error)
 {
-    struct row_systems_args args = pass->args;
     struct device_stream *from = s->stream.from;
     const struct device_row_chunks *d = &s->mode[pass->mode];
-    set_chunks(s, pass->mode, 0, &args);
-    if (!from)
-        return cuda_status(run(pass, &args, pass->stream), doing, error);
     struct streamed_pass batches = {s, pass};
     const struct device_stream_pass all = {.ordering = from->serves[d->mode],
                                            .following = from->serves[(d->mode + 1) % from->order],
                                            .precision = from->precision,
                                            .consume = run_piece,
                                            .context = &batches};
+    struct row_systems_args args = pass->args;
+    args.room = s->stream.pieces;
+    args.chunks = args.most_parts = d->pieces;
+    args.join = d->shared;
+    args.joins = d->shared_rows;
+    s->totals = d->pieces + (pass->values ? 0 : d->shared_rows);
     TRY(cuda_status(device_stream_pass(from, &all, pass->stream), doing, error));
     return pass->values ? STATUS_OK
                         : cuda_status(row_systems_join(&args, pass->stream), doing, error);
-}
-
-/* Ends a step, which has left so many totals. */
-static cudaError_t end_step(struct device_row_systems *s, const struct row_systems_args *args,
-                            uint64_t totals, cudaStream_t stream)
-{
-    const struct row_model_args none = {.lambda = NULL};
-    return row_totals_sum(args, (uint32_t)totals, s->step + s->steps++, &none, stream);
 }
 
 enum status device_row_systems_piece(struct device_row_systems *s,
@@ -304,17 +272,20 @@ enum status device_row_systems_piece(struct device_row_systems *s,
                                      const struct row_sent *sent, struct error *error)
 {
     struct row_systems_args args = pass->args;
+    if (s->stream.from)
+        return solve_streamed(s, pass, error);
     if (!device_row_chunks_any(&s->mode[pass->mode], p))
         return STATUS_OK;
-    set_chunks(s, pass->mode, p, &args);
+    device_row_chunks_args(&s->mode[pass->mode], p, &args);
+    args.room = s->room;
+    args.room.totals += s->totals;
     if (sent) {
         args.sent = *sent;
         args.short_rows = 0; /* their kernels solve rows and leave no systems */
+    } else {
+        s->totals += args.chunks + (pass->values ? 0 : args.joins);
     }
-    cudaError_t code = run(pass, &args, pass->stream);
-    if (code == cudaSuccess && !sent)
-        code = end_step(s, &args, args.chunks + (pass->values ? 0 : args.joins), pass->stream);
-    return cuda_status(code, doing, error);
+    return cuda_status(run(pass, &args, pass->stream), doing, error);
 }
 
 enum status device_row_systems_take(struct device_row_systems *s,
@@ -322,27 +293,19 @@ enum status device_row_systems_take(struct device_row_systems *s,
                                     uint64_t rows, struct error *error)
 {
     struct row_systems_args args = pass->args;
-    if (rows == 0)
-        return STATUS_OK;
     args.room = s->room;
+    args.room.totals += s->totals;
     args.sent = *sent;
-    cudaError_t code = row_sent_solve(&args, (uint32_t)rows, pass->stream);
-    if (code == cudaSuccess)
-        code = end_step(s, &args, rows, pass->stream);
-    return cuda_status(code, doing, error);
+    s->totals += (uint32_t)rows;
+    return cuda_status(row_sent_solve(&args, (uint32_t)rows, pass->stream), doing, error);
 }
 
-enum status device_row_systems_totals(const struct device_row_systems *s, int mode, bool values,
-                                      struct row_totals *sum, const struct row_model_args *model,
-                                      cudaStream_t stream, struct error *error)
+enum status device_row_systems_totals(const struct device_row_systems *s, struct row_totals *sum,
+                                      const struct row_model_args *model, cudaStream_t stream,
+                                      struct error *error)
 {
-    struct row_systems_args args = {.rank = (uint32_t)s->size.rank, .common = s->common};
-    uint32_t count = s->steps;
-    if (s->by_steps) {
-        args.room.totals = s->step;
-    } else {
-        set_chunks(s, mode, 0, &args);
-        count = args.chunks + (values ? 0 : args.joins);
-    }
-    return cuda_status(row_totals_sum(&args, count, sum, model, stream), doing, error);
+    const struct row_systems_args args = {.rank = (uint32_t)s->size.rank,
+                                          .common = s->common,
+                                          .room = s->stream.from ? s->stream.pieces : s->room};
+    return cuda_status(row_totals_sum(&args, s->totals, sum, model, stream), doing, error);
 }

@@ -31,11 +31,7 @@ struct device_row_systems {
     struct device_row_chunks mode[MAX_ORDER];
     struct chunk_room room;          /* for the mode with most chunks; unless they are streamed */
     struct device_row_stream stream; /* ... or this */
-
-    /* Where orderings are cut into pieces: */
-    bool by_steps;           /* a pass has several                               */
-    struct row_totals *step; /* (steps of struct device_row_source): of each; device, owned */
-    uint32_t steps;          /* of the last pass so far                          */
+    uint32_t totals;                 /* that the last pass has left so far                   */
 };
 
 /* Where the nonzeros are. */
@@ -44,18 +40,13 @@ struct device_row_source {
     struct device_stream *stream; /* or NULL, and then:                                  */
     const struct device_tensor *tensor[MAX_ORDER]; /* [n]: the ordering of mode n, or NULL where
                                                     * the mode has none, as fixed modes     */
-    const struct device_row_cuts *cuts; /* (order): of these; NULL: each is one piece, and passes
-                                         * have one step                                    */
-    uint64_t steps; /* of a pass, at most                                                   */
-    uint64_t sums;  /* rows that device_row_systems_take solves at a time, at most          */
+    const struct device_row_cuts *cuts; /* (order): of these; NULL: each is one piece        */
+    uint64_t sums; /* rows that device_row_systems_take solves at a time, at most          */
 };
 
-/* Device memory that device_row_systems_open takes for a tensor of so many nonzeros, about ... */
-uint64_t device_row_systems_bytes(const struct device_row_size *size, uint64_t nnz);
-/* ... where it is streamed, at most ... */
-uint64_t device_row_systems_flow_bytes(int order, const struct device_row_size *size, uint64_t nnz);
-/* ... and for each batch of an ordering in addition. */
-uint64_t device_row_systems_batch_bytes(int order, const struct device_row_size *size);
+/* Sets what device_row_systems_open takes of device memory for the request's tensor, about: in
+ * device memory, streamed, and for each batch of an ordering in addition. */
+void device_row_systems_plan(const struct device_row_size *size, struct plan_request *request);
 
 /* size->rank: at most ROW_SYSTEMS_RANK. What *source refers to is borrowed and must outlive *s.
  * Reads what is streamed once. The caller closes *s, also after a failure. STATUS_MEMORY,
@@ -82,23 +73,18 @@ enum status device_row_systems_begin(struct device_row_systems *s, const struct 
                                      const struct row_rules *rules, struct device_row_pass *pass,
                                      struct error *error);
 
-/* The rows of all pieces, in one step. */
-enum status device_row_systems_solve(struct device_row_systems *s,
-                                     const struct device_row_pass *pass, struct error *error);
-
-/* A step: the rows of piece p. sent: NULL, or where the rows leave their systems; that is no step.
- */
+/* The rows of piece p; of a streamed ordering, which has one piece here, all rows. sent: NULL, or
+ * where the rows leave their systems; these leave no totals. */
 enum status device_row_systems_piece(struct device_row_systems *s,
                                      const struct device_row_pass *pass, uint32_t p,
                                      const struct row_sent *sent, struct error *error);
 
-/* A step: `rows` rows from sent->first on, from the sums of their systems. */
+/* `rows` rows from sent->first on, from the sums of their systems. */
 enum status device_row_systems_take(struct device_row_systems *s,
                                     const struct device_row_pass *pass, const struct row_sent *sent,
                                     uint64_t rows, struct error *error);
 
-/* *sum (device) = the totals of the last pass over `mode`; values: no row was solved.
- * Asynchronous. */
-enum status device_row_systems_totals(const struct device_row_systems *s, int mode, bool values,
-                                      struct row_totals *sum, const struct row_model_args *model,
-                                      cudaStream_t stream, struct error *error);
+/* *sum (device) = the totals of the last pass. Asynchronous. */
+enum status device_row_systems_totals(const struct device_row_systems *s, struct row_totals *sum,
+                                      const struct row_model_args *model, cudaStream_t stream,
+                                      struct error *error);
