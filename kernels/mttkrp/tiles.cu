@@ -391,15 +391,11 @@ uint32_t tiles_panels(uint32_t vectors)
     return (vectors + tile_panel(vectors) - 1) / tile_panel(vectors);
 }
 
-cudaError_t tiles_prepare(const tiles_args *args)
-{
-    return cudaFuncSetAttribute(choose_kernel(*args), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                TILE_BYTES);
-}
-
 cudaError_t tiles_launch(const tiles_args *args, cudaStream_t stream)
 {
+    const tile_kernel kernel = choose_kernel(*args);
     const dim3 blocks(args->ranges, tiles_panels(args->mttkrp.vectors));
-    choose_kernel(*args)<<<blocks, TILE_THREADS, TILE_BYTES, stream>>>(*args);
+    CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE_BYTES));
+    kernel<<<blocks, TILE_THREADS, TILE_BYTES, stream>>>(*args);
     return cudaGetLastError();
 }

@@ -38,9 +38,6 @@ struct tiles_args {
                                     * order of the line */
 };
 
-/* Loads the kernels of tiles_launch. Once for each thread's device and number of vectors. */
-cudaError_t tiles_prepare(const struct tiles_args *args);
-
 /* args->partial = the partial sums of X_(n) times the Khatri-Rao product. Asynchronous. */
 cudaError_t tiles_launch(const struct tiles_args *args, cudaStream_t stream);
 

@@ -76,36 +76,6 @@ __global__ void snap_chunks(const __grid_constant__ mttkrp_args a, const uint32_
     after[s] = row_of_nonzero(a, i, own);
 }
 
-/* The block of nonzero i. */
-__device__ uint32_t block_of(const row_search_args &a, uint64_t i)
-{
-    uint64_t low = 0, high = a.blocks;
-    while (high - low > 1) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (a.block[middle] <= i)
-            low = middle;
-        else
-            high = middle;
-    }
-    return static_cast<uint32_t>(low);
-}
-
-__global__ void find_rows(const __grid_constant__ row_search_args a)
-{
-    const uint32_t k = blockIdx.x * THREADS + threadIdx.x;
-    if (k >= a.count)
-        return;
-    uint64_t low = 0, high = a.nnz;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (row_of_nonzero(a.mttkrp, middle, block_of(a, middle)) < a.row[k])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    a.first[k] = low;
-}
-
 /* In one thread block, in a fixed order. */
 __global__ void sum_totals(const row_totals *totals, uint32_t count, row_totals *to,
                            const __grid_constant__ row_model_args model,
@@ -157,11 +127,6 @@ cudaError_t row_chunks_snap(const struct mttkrp_args *args, const uint32_t *bloc
 {
     return launch_kernel(snap_chunks, chunks / THREADS + 1, THREADS, stream, *args, block, chunks,
                          chunk, before, after);
-}
-
-cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t stream)
-{
-    return launch_kernel(find_rows, thread_blocks(args->count, THREADS), THREADS, stream, *args);
 }
 
 cudaError_t row_totals_sum(const struct row_systems_args *args, uint32_t count,

@@ -49,18 +49,6 @@ cudaError_t row_chunks_snap(const struct mttkrp_args *args, const uint32_t *bloc
                             uint64_t *chunk, uint32_t *before, uint32_t *after,
                             cudaStream_t stream);
 
-/* Rows at which the nonzeros of an ordering in device memory are divided. */
-struct row_search_args {
-    struct mttkrp_args mttkrp; /* nonzeros, bases, output                                  */
-    const uint64_t *block;     /* (blocks): the first nonzero of each                      */
-    uint64_t blocks, nnz;
-    const uint64_t *row; /* (count)                                                        */
-    uint64_t *first;     /* (count): the first nonzero whose row is row[k] or a later one; nnz where
-                          * there is none */
-    uint32_t count;
-};
-cudaError_t row_first_nonzeros(const struct row_search_args *args, cudaStream_t stream);
-
 #define ROW_CHUNK_LEAST 64 /* nonzeros between two wishes in one block, at least */
 
 /* args->common.v_inverse, if the passes that follow need it for short rows. */

@@ -200,7 +200,6 @@ enum status device_tiles_run(const struct device_tiles *t, const struct device_f
     args.mttkrp.m = f->m;
     args.mttkrp.precision = f->precision;
     args.mttkrp.wide_values = f->wide_values;
-    TRY(cuda_status(tiles_prepare(&args), "MTTKRP", error));
     TRY(cuda_status(tiles_launch(&args, stream), "MTTKRP", error));
     return cuda_status(tile_sums_add(&args, stream), "MTTKRP", error);
 }

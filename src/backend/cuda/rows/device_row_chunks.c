@@ -7,35 +7,43 @@
 
 static const char doing[] = "systems of rows on the GPU";
 
+/* *row = the row of `mode` of nonzero i. Waits for the stream. */
+static enum status fetch_row(const struct device_tensor *tensor, int mode, uint64_t i,
+                             uint64_t *row, cudaStream_t stream, struct error *error)
+{
+    const struct device_blco *b = &tensor->blco;
+    const struct mttkrp_field f = device_tensor_field(tensor, mode);
+    uint64_t word, k = 0, high = b->nblocks; /* the block that the nonzero is in */
+    while (high - k > 1) {
+        const uint64_t middle = k + (high - k) / 2;
+        *(b->block[middle].first <= i ? &k : &high) = middle;
+    }
+    TRY(device_fetch(&word, b->index[f.word] + i, sizeof word, stream, doing, error));
+    *row = (word >> f.shift & f.mask) | b->block[k].base[mode];
+    return STATUS_OK;
+}
+
 /* first (cuts + 2) = the first nonzero of each piece, in the ordering of `mode`, and the number of
- * nonzeros. Waits for the stream. STATUS_MEMORY. */
+ * nonzeros. There are few cuts: each is searched for by looking at single nonzeros. */
 static enum status find_cuts(const struct device_row_cuts *cuts, const struct device_tensor *tensor,
                              int mode, uint64_t *first, cudaStream_t stream, struct error *error)
 {
-    const struct device_blco *b = &tensor->blco;
-    struct row_search_args search = {.blocks = b->nblocks, .nnz = b->nnz, .count = cuts->count};
-    uint64_t *block = NULL, *of_block = NULL, *row = NULL;
+    const uint64_t nnz = tensor->blco.nnz;
     first[0] = 0;
-    first[cuts->count + 1] = b->nnz;
-    if (cuts->count == 0)
-        return STATUS_OK;
-    block = memory_array(b->nblocks, sizeof *block, error);
-    TRY(error->status);
-    for (uint64_t k = 0; k < b->nblocks; k++)
-        block[k] = b->block[k].first;
-    device_tensor_args(tensor, 0, mode, &search.mttkrp);
-    TRY_OR(done,
-           device_copy_into(&of_block, block, b->nblocks, sizeof *block, stream, doing, error));
-    TRY_OR(done, device_copy_into(&row, cuts->row, cuts->count, sizeof *row, stream, doing, error));
-    TRY_OR(done, device_array_into(&search.first, cuts->count, sizeof *first, error));
-    search.block = of_block;
-    search.row = row;
-    TRY_OR(done, cuda_status(row_first_nonzeros(&search, stream), doing, error));
-    device_fetch(first + 1, search.first, cuts->count * sizeof *first, stream, doing, error);
-done:
-    memory_free(block);
-    device_free(of_block, row, search.first);
-    return error->status;
+    for (uint32_t c = 0; c < cuts->count; c++) {
+        uint64_t low = first[c], high = nnz, row = 0;
+        while (low < high) {
+            const uint64_t middle = low + (high - low) / 2;
+            TRY(fetch_row(tensor, mode, middle, &row, stream, error));
+            if (row < cuts->row[c])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        first[c + 1] = low;
+    }
+    first[cuts->count + 1] = nnz;
+    return STATUS_OK;
 }
 
 uint64_t device_row_chunks_bytes(uint64_t nnz)
