@@ -17,18 +17,6 @@ static enum status book(struct comm *c, double start, enum status status)
     return status;
 }
 
-enum status comm_allreduce_max(struct comm *c, int *value, struct error *error)
-{
-    double start = clock_now();
-    return book(c, start, c->engine->allreduce_max(c, value, error));
-}
-
-enum status comm_bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
-{
-    double start = clock_now();
-    return book(c, start, c->engine->bcast(c, root, bytes, size, error));
-}
-
 enum status comm_reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
                                 struct error *error)
 {
@@ -101,6 +89,23 @@ enum status comm_allgather(struct comm *c, const void *mine, size_t size, void *
     for (int k = 0; k < c->size; k++) {
         c->sent[k] = (struct comm_parcel){(char *)(uintptr_t)mine, size};
         c->received[k] = (struct comm_parcel){(char *)all + (size_t)k * size, size};
+    }
+    return comm_exchange(c, error);
+}
+
+enum status comm_allreduce_max(struct comm *c, int *value, struct error *error)
+{
+    TRY(comm_allgather(c, value, sizeof *value, c->value, error));
+    for (int k = 0; k < c->size; k++)
+        *value = c->value[k] > *value ? c->value[k] : *value;
+    return STATUS_OK;
+}
+
+enum status comm_bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
+{
+    for (int k = 0; k < c->size; k++) {
+        c->sent[k] = (struct comm_parcel){bytes, c->rank == root ? size : 0};
+        c->received[k] = (struct comm_parcel){bytes, k == root ? size : 0};
     }
     return comm_exchange(c, error);
 }
@@ -178,10 +183,11 @@ enum status comm_create_arrays(struct comm *c, struct error *error)
     c->sent = memory_zeros(size, sizeof *c->sent, error);
     c->received = memory_zeros(size, sizeof *c->received, error);
     c->even = memory_zeros(size + 1, sizeof *c->even, error);
+    c->value = memory_zeros(size, sizeof *c->value, error);
     return error->status;
 }
 
 void comm_free_arrays(struct comm *c)
 {
-    memory_free(c->sent, c->received, c->even);
+    memory_free(c->sent, c->received, c->even, c->value);
 }

@@ -34,8 +34,6 @@ struct comm_engine {
     /* Sends c->sent[k] to each other rank k, and receives c->received[k], which has the same size
      * there, from rank k. */
     enum status (*exchange)(struct comm *c, struct error *error);
-    enum status (*allreduce_max)(struct comm *c, int *value, struct error *error);
-    enum status (*bcast)(struct comm *c, int root, void *bytes, size_t size, struct error *error);
     enum status (*reduce_scatter)(struct comm *c, double *m, const struct comm_rows *rows,
                                   struct error *error);
     enum status (*check)(struct comm *c, struct error *error);
@@ -55,6 +53,7 @@ struct comm {
 
     struct comm_parcel *sent, *received; /* (size) what goes to and comes from each rank; owned */
     uint64_t *even;                      /* (size + 1) ranges of an array that is summed; owned */
+    int *value;                          /* (size) of which the largest is sought; owned        */
 };
 
 /* For engines: allocates the arrays of *c, whose size is set, and frees them; comm_free_arrays

@@ -135,32 +135,6 @@ static void abort_all(struct comm *c, const struct error *reason)
     pthread_mutex_unlock(&m->hub->lock);
 }
 
-static enum status allreduce_max(struct comm *c, int *value, struct error *error)
-{
-    int largest = *value;
-    void **array = meet(c, value, error);
-    if (!array)
-        return error->status;
-    for (int k = 0; k < c->size; k++) {
-        int other = *(const int *)array[k];
-        largest = other > largest ? other : largest;
-    }
-    leave(c);
-    *value = largest;
-    return STATUS_OK;
-}
-
-static enum status bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
-{
-    void **array = meet(c, bytes, error);
-    if (!array)
-        return error->status;
-    if (c->rank != root)
-        memcpy(bytes, array[root], size);
-    leave(c);
-    return STATUS_OK;
-}
-
 /* The sums replace this rank's rows, which no other rank reads. */
 static enum status reduce_scatter(struct comm *c, double *m, const struct comm_rows *rows,
                                   struct error *error)
@@ -222,8 +196,6 @@ static void finalize_member(struct comm *c)
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
 
 static const struct comm_engine engine = {.exchange = exchange,
-                                          .allreduce_max = allreduce_max,
-                                          .bcast = bcast,
                                           .reduce_scatter = reduce_scatter,
                                           .check = check,
                                           .split = split,

@@ -150,7 +150,7 @@ static void test_failing_allocations_of_ranks(void **state)
 {
     (void)state;
     int failures = 0;
-    for (long k = 19; k < 80; k++) { /* after those of comm_threads */
+    for (long k = 23; k < 84; k++) { /* after those of comm_threads */
         failed = 0;
         memory_hook_set(k);
         run_threads(4, may_fail);

@@ -282,25 +282,6 @@ static enum status reduce_scatter(struct comm *c, double *x, const struct comm_r
     return STATUS_OK;
 }
 
-static enum status allreduce_max(struct comm *c, int *value, struct error *error)
-{
-    struct member *m = c->state;
-    TRY(begin(error));
-    return finish(MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_MAX, m->mpi), "agreeing",
-                  error);
-}
-
-static enum status bcast(struct comm *c, int root, void *bytes, size_t size, struct error *error)
-{
-    struct member *m = c->state;
-    int code = MPI_SUCCESS;
-    TRY(begin(error));
-    for (size_t at = 0; at < size && code == MPI_SUCCESS; at += PIECE)
-        code =
-            MPI_Bcast((char *)bytes + at, (int)least_of(size - at, PIECE), MPI_BYTE, root, m->mpi);
-    return finish(code, "broadcasting", error);
-}
-
 static enum status check(struct comm *c, struct error *error)
 {
     (void)c;
@@ -334,8 +315,6 @@ static void finalize_member(struct comm *c)
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
 
 static const struct comm_engine engine = {.exchange = exchange,
-                                          .allreduce_max = allreduce_max,
-                                          .bcast = bcast,
                                           .reduce_scatter = reduce_scatter,
                                           .check = check,
                                           .split = split,
