@@ -26,7 +26,7 @@ struct pack_args {
 };
 
 /* Groups of a segment of nnz nonzeros. */
-PACKED_FUNCTION uint32_t pack_groups(uint32_t nnz)
+COMMON_FUNCTION uint32_t pack_groups(uint32_t nnz)
 {
     return (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
 }

@@ -4,11 +4,7 @@
 
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define BIT_MOVE_FUNCTION static __host__ __device__ __forceinline__
-#else
-#define BIT_MOVE_FUNCTION static inline
-#endif
+#include "numerics/common_function.h"
 
 /* The bits of one word that are moved by the same distance: the word is rotated left, and the bits
  * of the mask are kept. */
@@ -25,7 +21,7 @@ struct bit_moves {
     struct bit_move move[BIT_MOVES_MAX]; /* moves from the same word side by side */
 };
 
-BIT_MOVE_FUNCTION uint64_t bit_move_apply(struct bit_move m, uint64_t from)
+COMMON_FUNCTION uint64_t bit_move_apply(struct bit_move m, uint64_t from)
 {
     return (from << m.rotation | from >> ((64 - m.rotation) & 63)) & m.mask;
 }

@@ -5,14 +5,10 @@
 
 #include <math.h>
 
-#ifdef __CUDACC__
-#define COLUMN_FUNCTION static __host__ __device__ __forceinline__
-#else
-#define COLUMN_FUNCTION static inline
-#endif
+#include "numerics/common_function.h"
 
 /* 2^-e for 2^e <= |x| < 2^(e+1); finite for any finite x. */
-COLUMN_FUNCTION double column_scale(double x)
+COMMON_FUNCTION double column_scale(double x)
 {
     int exponent = x == 0 ? 0 : ilogb(x);
     return ldexp(1.0, exponent < -1000 ? 1000 : -exponent);
@@ -20,7 +16,7 @@ COLUMN_FUNCTION double column_scale(double x)
 
 /* For an entry v >= 0 of the diagonal of a Gram: the power of two d with d v d from 1/2 to 2; 1 for
  * a unit column, 0 for a zero one. */
-COLUMN_FUNCTION double column_unit_scale(double v)
+COMMON_FUNCTION double column_unit_scale(double v)
 {
     int doubled;
     if (!(v > 0))

@@ -4,62 +4,52 @@
  * Numerische Mathematik 18, 1971). Relative errors are a few times 2^-104. */
 #pragma once
 
-#ifdef __CUDACC__
-#define DOUBLE_DOUBLE_FUNCTION     static __host__ __device__ __forceinline__
-#define DOUBLE_DOUBLE_FMA(a, b, c) fma(a, b, c)
-#else
-#define DOUBLE_DOUBLE_FUNCTION     static inline __attribute__((always_inline))
-#define DOUBLE_DOUBLE_FMA(a, b, c) __builtin_fma(a, b, c)
-#endif
+#include <math.h>
+
+#include "numerics/common_function.h"
 
 struct double_double {
     double high, low;
 };
 
 /* a + b, exactly. */
-DOUBLE_DOUBLE_FUNCTION struct double_double two_sum(double a, double b)
+COMMON_FUNCTION struct double_double two_sum(double a, double b)
 {
     double sum = a + b, of_b = sum - a;
     struct double_double s = {sum, (a - (sum - of_b)) + (b - of_b)};
     return s;
 }
 
-/* a b, exactly. The product must be rounded by itself: device compilers would fuse it with a later
- * sum. */
-DOUBLE_DOUBLE_FUNCTION struct double_double two_product(double a, double b)
+/* a b, exactly. */
+COMMON_FUNCTION struct double_double two_product(double a, double b)
 {
-#ifdef __CUDA_ARCH__
-    double product = __dmul_rn(a, b);
-#else
-    double product = a * b;
-#endif
-    struct double_double p = {product, DOUBLE_DOUBLE_FMA(a, b, -product)};
+    double product = rounded_product(a, b);
+    struct double_double p = {product, fma(a, b, -product)};
     return p;
 }
 
 /* high + low, where |low| is not above |high|. */
-DOUBLE_DOUBLE_FUNCTION struct double_double quick_sum(double high, double low)
+COMMON_FUNCTION struct double_double quick_sum(double high, double low)
 {
     double sum = high + low;
     struct double_double s = {sum, low - (sum - high)};
     return s;
 }
 
-DOUBLE_DOUBLE_FUNCTION struct double_double dd_add(struct double_double a, struct double_double b)
+COMMON_FUNCTION struct double_double dd_add(struct double_double a, struct double_double b)
 {
     struct double_double high = two_sum(a.high, b.high), low = two_sum(a.low, b.low);
     high = quick_sum(high.high, high.low + low.high);
     return quick_sum(high.high, high.low + low.low);
 }
 
-DOUBLE_DOUBLE_FUNCTION struct double_double dd_times(struct double_double a, double b)
+COMMON_FUNCTION struct double_double dd_times(struct double_double a, double b)
 {
     struct double_double p = two_product(a.high, b);
     return quick_sum(p.high, p.low + a.low * b);
 }
 
-DOUBLE_DOUBLE_FUNCTION struct double_double dd_product(struct double_double a,
-                                                       struct double_double b)
+COMMON_FUNCTION struct double_double dd_product(struct double_double a, struct double_double b)
 {
     struct double_double p = two_product(a.high, b.high);
     return quick_sum(p.high, p.low + (a.high * b.low + a.low * b.high));
@@ -67,7 +57,7 @@ DOUBLE_DOUBLE_FUNCTION struct double_double dd_product(struct double_double a,
 
 /* What a nonzero of value x adds to ||X - Y||^2 - ||Y||^2, where the model Y has the value m: x (x
  * - 2 m). */
-DOUBLE_DOUBLE_FUNCTION struct double_double dd_misfit(double x, struct double_double m)
+COMMON_FUNCTION struct double_double dd_misfit(double x, struct double_double m)
 {
     struct double_double minus = {-2 * m.high, -2 * m.low}, value = {x, 0};
     return dd_times(dd_add(value, minus), x);
@@ -75,8 +65,7 @@ DOUBLE_DOUBLE_FUNCTION struct double_double dd_misfit(double x, struct double_do
 
 /* What a listed entry adds where unlisted ones have the weight h (row_term.h), without the part of
  * h ||Y||^2: (x - m)^2 - h m^2, or - h m^2 where x is unknown (NaN). */
-DOUBLE_DOUBLE_FUNCTION struct double_double dd_weighed_misfit(double x, struct double_double m,
-                                                              double h)
+COMMON_FUNCTION struct double_double dd_weighed_misfit(double x, struct double_double m, double h)
 {
     if (h == 1 && x == x)
         return dd_misfit(x, m);

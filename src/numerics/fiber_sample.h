@@ -12,7 +12,7 @@
 #define FIBER_MAP_WORDS (UINT64_C(1) << (FIBER_MAP_BITS - 6))
 
 /* The hash with one coordinate more; 0 before the first. */
-RANDOM_FUNCTION uint64_t fiber_hash(uint64_t hash, uint32_t coordinate)
+COMMON_FUNCTION uint64_t fiber_hash(uint64_t hash, uint32_t coordinate)
 {
     hash = (hash ^ coordinate) * UINT64_C(0x9E3779B97F4A7C15);
     hash ^= hash >> 32;
@@ -20,13 +20,13 @@ RANDOM_FUNCTION uint64_t fiber_hash(uint64_t hash, uint32_t coordinate)
     return hash ^ hash >> 32;
 }
 
-RANDOM_FUNCTION bool fiber_is_sampled(uint64_t hash, int skipped)
+COMMON_FUNCTION bool fiber_is_sampled(uint64_t hash, int skipped)
 {
     return (hash & ((UINT64_C(1) << skipped) - 1)) == 0;
 }
 
 /* The bit of the map that a sampled hash marks. */
-RANDOM_FUNCTION uint32_t fiber_bit(uint64_t hash)
+COMMON_FUNCTION uint32_t fiber_bit(uint64_t hash)
 {
     return (uint32_t)(hash >> (64 - FIBER_MAP_BITS));
 }

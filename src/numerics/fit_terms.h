@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "numerics/precision.h"
-#include "numerics/rounded.h"
+#include "numerics/common_function.h"
 
 #define FIT_BLIND_DOUBLE 1e-6  /* noise above this hides what a sweep gains or loses ... */
 #define FIT_BLIND_SINGLE 1e-4  /* ... and this in single precision                       */
@@ -42,7 +42,7 @@ struct fit_numbers {
 };
 
 /* 1 - sqrt(residual_sq / norm_sq); 1 where residual_sq is negative, by rounding. */
-ROUNDED_FUNCTION double fit_of_residual(double residual_sq, double norm_sq)
+COMMON_FUNCTION double fit_of_residual(double residual_sq, double norm_sq)
 {
     return 1 - sqrt(residual_sq > 0 ? residual_sq : 0) / sqrt(norm_sq);
 }
@@ -51,8 +51,8 @@ ROUNDED_FUNCTION double fit_of_residual(double residual_sq, double norm_sq)
  * of listed entries, whose magnitudes have the sum `size`, and of `weight`, that of unlisted ones,
  * times ||Y||^2, whose terms have magnitudes of the sum `model_size`. Both are of a model that was
  * rounded (`epsilon`) after the misfits were summed: of components that cancel, each was. */
-ROUNDED_FUNCTION double fit_noise_of_rows(const struct fit_squares *s, double size, double weight,
-                                          double model_size, double epsilon)
+COMMON_FUNCTION double fit_noise_of_rows(const struct fit_squares *s, double size, double weight,
+                                         double model_size, double epsilon)
 {
     double size_sq = s->components_sq > s->norm_sq ? s->components_sq : s->norm_sq;
     double rounded = FIT_ROUNDINGS * epsilon * sqrt(size_sq);
@@ -63,7 +63,7 @@ ROUNDED_FUNCTION double fit_noise_of_rows(const struct fit_squares *s, double si
 
 /* The noise of the fit follows from that of ||X - Y||^2 by the derivative, or, where the residual
  * is no larger than its noise, by the root. */
-ROUNDED_FUNCTION struct fit_numbers fit_of_squares(const struct fit_squares *s)
+COMMON_FUNCTION struct fit_numbers fit_of_squares(const struct fit_squares *s)
 {
     double least_sq = s->residual_sq > 0 ? s->residual_sq : 0;
     struct fit_numbers fit;
@@ -84,7 +84,7 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_squares(const struct fit_squares *s)
 
 /* The fit to counts: 1 - deviance / null, where `null` is the deviance of the model that it is
  * compared with; `size` is the sum of the magnitudes of what the deviance was summed from. */
-ROUNDED_FUNCTION struct fit_numbers fit_of_deviance(double deviance, double null, double size)
+COMMON_FUNCTION struct fit_numbers fit_of_deviance(double deviance, double null, double size)
 {
     struct fit_numbers fit;
     fit.value = fit.objective = 1 - (deviance > 0 ? deviance : 0) / null;
@@ -95,7 +95,7 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_deviance(double deviance, double null
 
 /* The terms cancel where the fit is near 1: what rounding leaves of them, some epsilons of their
  * sizes, is the noise of ||X - Y||^2. */
-ROUNDED_FUNCTION struct fit_squares fit_squares_of(const struct fit_terms *t)
+COMMON_FUNCTION struct fit_squares fit_squares_of(const struct fit_terms *t)
 {
     struct fit_squares s;
     s.norm_sq = t->norm_sq;
@@ -107,7 +107,7 @@ ROUNDED_FUNCTION struct fit_squares fit_squares_of(const struct fit_terms *t)
     return s;
 }
 
-ROUNDED_FUNCTION struct fit_numbers fit_of_terms(const struct fit_terms *t)
+COMMON_FUNCTION struct fit_numbers fit_of_terms(const struct fit_terms *t)
 {
     const struct fit_squares s = fit_squares_of(t);
     return fit_of_squares(&s);
@@ -117,13 +117,13 @@ ROUNDED_FUNCTION struct fit_numbers fit_of_terms(const struct fit_terms *t)
  * has gained or lost. This happens when components cancel each other. Such a sweep may lower the
  * fit by about the noise of the fit before: where V is nearly singular and cut off, the cut takes
  * away the weights that make the noise. */
-ROUNDED_FUNCTION int fit_is_blind(double noise, enum precision precision)
+COMMON_FUNCTION int fit_is_blind(double noise, enum precision precision)
 {
     return noise > (precision == PRECISION_SINGLE ? FIT_BLIND_SINGLE : FIT_BLIND_DOUBLE);
 }
 
 /* A fit or an objective that falls by this or less has not fallen. */
-ROUNDED_FUNCTION double fit_slack(enum precision precision)
+COMMON_FUNCTION double fit_slack(enum precision precision)
 {
     return precision == PRECISION_SINGLE ? FIT_SLACK_SINGLE : FIT_SLACK_DOUBLE;
 }

@@ -57,13 +57,13 @@ struct momentum_step {
 };
 
 /* Whether no step follows so many sweeps: Y would be A, and no step soon needs S. */
-ROUNDED_FUNCTION int momentum_is_plain(int sweeps)
+COMMON_FUNCTION int momentum_is_plain(int sweeps)
 {
     return sweeps <= MOMENTUM_PLAIN_SWEEPS;
 }
 
 /* After so many sweeps without momentum. */
-ROUNDED_FUNCTION struct momentum momentum_start(enum precision precision, int sweeps)
+COMMON_FUNCTION struct momentum momentum_start(enum precision precision, int sweeps)
 {
     struct momentum m = {1, 0, 0, MOMENTUM_REACH, precision, 0, sweeps, 0, 0, 0, 0};
     return m;
@@ -71,8 +71,8 @@ ROUNDED_FUNCTION struct momentum momentum_start(enum precision precision, int sw
 
 /* Notes a sweep by its objective and the noise of its fit, and decides on the next one. If the fit
  * is blind, only that is noted, and the step is (0, 1), which writes nothing. */
-ROUNDED_FUNCTION struct momentum_step momentum_next(struct momentum *m, double objective,
-                                                    double noise)
+COMMON_FUNCTION struct momentum_step momentum_next(struct momentum *m, double objective,
+                                                   double noise)
 {
     struct momentum_step step = {0, 1};
     m->undecided = fit_is_blind(noise, m->precision);

@@ -23,14 +23,14 @@ static inline void packed_bounds_create(struct packed_bounds *limits, const stru
 }
 
 /* Nonzero where word number w has a coordinate that is beyond. */
-PACKED_FUNCTION uint64_t packed_beyond(const struct packed_bounds *limits, int w, uint64_t word)
+COMMON_FUNCTION uint64_t packed_beyond(const struct packed_bounds *limits, int w, uint64_t word)
 {
     uint64_t lacking = limits->lacking[w], sum = word + lacking;
     return ((word & lacking) | ((word | lacking) & ~sum)) & limits->top[w];
 }
 
 /* The first mode, counted from one, whose coordinate is beyond; 0 where no coordinate is. */
-PACKED_FUNCTION int packed_mode_beyond(const struct packed_layout *l, const uint64_t *word)
+COMMON_FUNCTION int packed_mode_beyond(const struct packed_layout *l, const uint64_t *word)
 {
     for (int n = 0; n < l->order; n++) {
         uint64_t place = l->mode[n].word ? word[1] : word[0];

@@ -15,13 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "numerics/common_function.h"
 #include "numerics/max_order.h"
-
-#ifdef __CUDACC__
-#define PACKED_FUNCTION static __host__ __device__ __forceinline__
-#else
-#define PACKED_FUNCTION static inline
-#endif
 
 #define PACKED_GROUP_NNZ   256
 #define PACKED_UPPER_WORDS 32  /* of a bit vector at most: one for each lane of a warp         */
@@ -53,13 +48,13 @@ struct packed_group {
 };
 
 /* 32-bit words that `count` fields of so many bits take. */
-PACKED_FUNCTION uint32_t packed_field_words(uint32_t count, int bits)
+COMMON_FUNCTION uint32_t packed_field_words(uint32_t count, int bits)
 {
     return (count * (uint32_t)bits + 31) / 32;
 }
 
 /* The `bits` (0 to 64) bits from bit `from` on. Reads no word that has none of them. */
-PACKED_FUNCTION uint64_t packed_bits(const uint32_t *word, uint32_t from, int bits)
+COMMON_FUNCTION uint64_t packed_bits(const uint32_t *word, uint32_t from, int bits)
 {
     uint32_t shift = from % 32;
     uint64_t field = 0;
@@ -74,13 +69,13 @@ PACKED_FUNCTION uint64_t packed_bits(const uint32_t *word, uint32_t from, int bi
 }
 
 /* Field i of the fields of `bits` (0 to 64) bits. */
-PACKED_FUNCTION uint64_t packed_field(const uint32_t *words, uint32_t i, int bits)
+COMMON_FUNCTION uint64_t packed_field(const uint32_t *words, uint32_t i, int bits)
 {
     return packed_bits(words, i * (uint32_t)bits, bits);
 }
 
 /* 10^decimals; each power is exact. */
-PACKED_FUNCTION double packed_power_of_ten(int decimals)
+COMMON_FUNCTION double packed_power_of_ten(int decimals)
 {
     double power = 1;
     for (int d = 0; d < decimals; d++)
@@ -89,7 +84,7 @@ PACKED_FUNCTION double packed_power_of_ten(int decimals)
 }
 
 /* The value of a field; `power` is packed_power_of_ten of the group's decimals. */
-PACKED_FUNCTION double packed_value(const struct packed_group *g, double power, uint64_t field)
+COMMON_FUNCTION double packed_value(const struct packed_group *g, double power, uint64_t field)
 {
     uint64_t bits = g->value_form == PACKED_CONSTANT ? (uint64_t)g->least : field;
     uint32_t low = (uint32_t)field;

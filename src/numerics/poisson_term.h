@@ -69,13 +69,13 @@ struct poisson_term {
 };
 
 /* The rate as it counts. */
-ROUNDED_FUNCTION double poisson_rate(double m)
+COMMON_FUNCTION double poisson_rate(double m)
 {
     return m > POISSON_LEAST_RATE ? m : POISSON_LEAST_RATE;
 }
 
 /* The lesser of m and about 700, where exp(-m) is nothing. */
-ROUNDED_FUNCTION double poisson_bound(double m)
+COMMON_FUNCTION double poisson_bound(double m)
 {
 #ifdef __CUDA_ARCH__ /* a comparison of doubles takes as long as a product; high halves suffice */
     return __hiloint2double(min(__double2hiint(m), 0x4085e000), __double2loint(m));
@@ -95,7 +95,7 @@ struct poisson_parts {
     double one, zero, whole;
 };
 
-ROUNDED_FUNCTION struct poisson_parts poisson_parts(double m)
+COMMON_FUNCTION struct poisson_parts poisson_parts(double m)
 {
     const double shift = 0x1.8p52; /* its last bits are whole numbers */
     const double bound = poisson_bound(m), shifted = bound * 1.44269504088896338700 + shift;
@@ -125,7 +125,7 @@ struct poisson_chance {
     double one, zero; /* 1 - exp(-m), exp(-m) */
 };
 
-ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
+COMMON_FUNCTION struct poisson_chance poisson_chance(double m)
 {
     const struct poisson_parts part = poisson_parts(m);
     const struct poisson_chance chance = {row_quotient(part.one, part.whole),
@@ -135,7 +135,7 @@ ROUNDED_FUNCTION struct poisson_chance poisson_chance(double m)
 
 /* *by_rate = 1 / rate, *by_chance = 1 / (1 - exp(-rate)). A host divides once, since that takes
  * longest; a GPU leaves out what is not used. */
-ROUNDED_FUNCTION void poisson_inverses(double rate, double *by_rate, double *by_chance)
+COMMON_FUNCTION void poisson_inverses(double rate, double *by_rate, double *by_chance)
 {
     const struct poisson_parts part = poisson_parts(rate);
 #ifdef __CUDA_ARCH__
@@ -149,8 +149,8 @@ ROUNDED_FUNCTION void poisson_inverses(double rate, double *by_rate, double *by_
 }
 
 /* What a listed value adds. */
-ROUNDED_FUNCTION struct poisson_term poisson_term(enum poisson_kind kind, double x, double m,
-                                                  double h)
+COMMON_FUNCTION struct poisson_term poisson_term(enum poisson_kind kind, double x, double m,
+                                                 double h)
 {
     const double rate = poisson_rate(m);
     const int known = row_term_known(x);
@@ -168,7 +168,7 @@ ROUNDED_FUNCTION struct poisson_term poisson_term(enum poisson_kind kind, double
 
 /* Only c, of counts or clipped counts; of the latter with a product less than poisson_term needs.
  */
-ROUNDED_FUNCTION double poisson_c(enum poisson_kind kind, double x, double m)
+COMMON_FUNCTION double poisson_c(enum poisson_kind kind, double x, double m)
 {
     const double rate = poisson_rate(m);
     double by = 0;
@@ -183,7 +183,7 @@ ROUNDED_FUNCTION double poisson_c(enum poisson_kind kind, double x, double m)
 
 /* The most known entries of a short row, which takes the diagonal step: fewer than R, so that its
  * matrix H is singular. */
-ROUNDED_FUNCTION int poisson_short_rows(uint64_t rank)
+COMMON_FUNCTION int poisson_short_rows(uint64_t rank)
 {
     return rank > POISSON_SHORT ? POISSON_SHORT : (int)rank - 1;
 }
@@ -191,14 +191,14 @@ ROUNDED_FUNCTION int poisson_short_rows(uint64_t rank)
 /* What a row is multiplied by before its diagonal step: then the model has the row's total, which
  * is the best multiple of the row. counts: a'b, mass: a'(h s + q). Where the row is t times what it
  * was, b is divided by t, and H by t^2. */
-ROUNDED_FUNCTION double poisson_row_scale(double counts, double mass)
+COMMON_FUNCTION double poisson_row_scale(double counts, double mass)
 {
     return counts > 0 && mass > 0 ? counts / mass : 1;
 }
 
 /* An entry's part of the direction of a diagonal step, from -g and 1 / H_rr: to the entry's own
  * minimum of the quadratic model. Entries on which no value depends go as far as they may. */
-ROUNDED_FUNCTION double poisson_diagonal(double down, double inverse, double old)
+COMMON_FUNCTION double poisson_diagonal(double down, double inverse, double old)
 {
     const double wanted = down * inverse, bound = (POISSON_KEEPS - 1) * old;
     return wanted > bound ? wanted : bound; /* not NaN */
@@ -211,7 +211,7 @@ ROUNDED_FUNCTION double poisson_diagonal(double down, double inverse, double old
  *   least (-t L' - log(1 - t L')) - t slope,  L' = sqrt(square / least),
  *
  * is least: the objective surely falls. */
-ROUNDED_FUNCTION double poisson_diagonal_part(double slope, double square, double least)
+COMMON_FUNCTION double poisson_diagonal_part(double slope, double square, double least)
 {
     const double length = sqrt(square / least), whole = slope < square ? slope / square : 1;
     const double damped = slope / (square + slope * length);
@@ -220,7 +220,7 @@ ROUNDED_FUNCTION double poisson_diagonal_part(double slope, double square, doubl
 
 /* u - log(1 + u), to all digits, where u is from -1/8 to 1/8. With y = u / (2 + u), the logarithm
  * is 2 (y + y^3 / 3 + y^5 / 5 + ...), of which the first term is taken off exactly. */
-ROUNDED_FUNCTION double poisson_excess_near_one(double u)
+COMMON_FUNCTION double poisson_excess_near_one(double u)
 {
     const double y = u / (2 + u), z = y * y;
     double sum = 1.0 / 15;
@@ -234,7 +234,7 @@ ROUNDED_FUNCTION double poisson_excess_near_one(double u)
 }
 
 /* t - 1 - log t, to all digits; u = t - 1. */
-ROUNDED_FUNCTION double poisson_excess(double t, double u)
+COMMON_FUNCTION double poisson_excess(double t, double u)
 {
     return u > -0.125 && u < 0.125 ? poisson_excess_near_one(u) : u - log(t);
 }
@@ -242,7 +242,7 @@ ROUNDED_FUNCTION double poisson_excess(double t, double u)
 /* poisson_excess of a positive, finite, normal t, with u = t - 1, without a branch. With t = 2^k f,
  * f from sqrt(1/2) to sqrt(2), and y = (f - 1) / (f + 1), log(t) is k log 2 + 2 (y + y^3 / 3 +
  * ...). Where k is 0, u - 2 y is y u, to all digits. */
-ROUNDED_FUNCTION double poisson_excess_plain(double t, double u)
+COMMON_FUNCTION double poisson_excess_plain(double t, double u)
 {
     const double log2_high = 6.93147180369123816490e-01, log2_low = 1.90821492927058770002e-10;
     const uint64_t half_root = UINT64_C(0x3fe6a09e667f3bcd), one = UINT64_C(1023) << 52;
@@ -265,14 +265,14 @@ ROUNDED_FUNCTION double poisson_excess_plain(double t, double u)
 }
 
 /* m - x - x log(m / x), the deviance of x from the rate m, halved; m where x is 0. */
-ROUNDED_FUNCTION double poisson_count_misfit(double x, double m)
+COMMON_FUNCTION double poisson_count_misfit(double x, double m)
 {
     const double rate = poisson_rate(m);
     return x > 0 ? x * poisson_excess(rate / x, (rate - x) / x) : m;
 }
 
 /* The same of a clipped count, to all digits, without a branch: -log(1 - exp(-m)) of a one. */
-ROUNDED_FUNCTION double poisson_clipped_misfit(double x, double m)
+COMMON_FUNCTION double poisson_clipped_misfit(double x, double m)
 {
     const struct poisson_chance chance = poisson_chance(poisson_rate(m));
     const double of_one = poisson_excess_plain(chance.one, -chance.zero) + chance.zero;
@@ -283,7 +283,7 @@ ROUNDED_FUNCTION double poisson_clipped_misfit(double x, double m)
 
 /* The rate of which zero-truncated counts have the mean x, 1 or more: the root of m - x (1 -
  * exp(-m)), which is convex, by Newton's steps from above. POISSON_LEAST_RATE where x is 1. */
-ROUNDED_FUNCTION double poisson_truncated_rate(double x)
+COMMON_FUNCTION double poisson_truncated_rate(double x)
 {
     double m = x < 2 ? 2 * (x - 1) : x;
     for (int i = 0; i < POISSON_TRUNCATED_STEPS; i++) {
@@ -295,7 +295,7 @@ ROUNDED_FUNCTION double poisson_truncated_rate(double x)
 }
 
 /* log t, of a positive, finite, normal t, without a branch. */
-ROUNDED_FUNCTION double poisson_log_plain(double t)
+COMMON_FUNCTION double poisson_log_plain(double t)
 {
     return t - 1 - poisson_excess_plain(t, t - 1);
 }
@@ -304,7 +304,7 @@ ROUNDED_FUNCTION double poisson_log_plain(double t)
  * rate s whose counts have the mean x. With y the mean of the counts of rate m, it is
  *
  *   s (m / s - 1 - log(m / s)) + (1 + s - x) log(m / s) + log(x / y). */
-ROUNDED_FUNCTION double poisson_truncated_misfit(double x, double m)
+COMMON_FUNCTION double poisson_truncated_misfit(double x, double m)
 {
     const double rate = poisson_rate(m), best = poisson_truncated_rate(x), ratio = rate / best;
     const double excess = best * poisson_excess_plain(ratio, (rate - best) / best);
@@ -312,7 +312,7 @@ ROUNDED_FUNCTION double poisson_truncated_misfit(double x, double m)
     return excess + (1 + best - x) * poisson_log_plain(ratio) + poisson_log_plain(of_mean);
 }
 
-ROUNDED_FUNCTION double poisson_misfit(enum poisson_kind kind, double x, double m)
+COMMON_FUNCTION double poisson_misfit(enum poisson_kind kind, double x, double m)
 {
     return kind == POISSON_COUNTS    ? poisson_count_misfit(x, m)
            : kind == POISSON_CLIPPED ? poisson_clipped_misfit(x, m)
@@ -323,7 +323,7 @@ ROUNDED_FUNCTION double poisson_misfit(enum poisson_kind kind, double x, double 
  * is 0. These terms grow with x and cancel. Stirling's series gives their sum from 16 on; where x
  * is smaller, log gamma(x + 1) follows from log gamma(y + 1), with y = x + n, by the product of x +
  * 1 to y. */
-ROUNDED_FUNCTION double poisson_perfect(double x)
+COMMON_FUNCTION double poisson_perfect(double x)
 {
     double y = x, product = 1;
     if (!(x > 0))

@@ -7,7 +7,7 @@
 #include "numerics/random_unit.h"
 
 /* a b, in two words. */
-RANDOM_FUNCTION void random_product(uint64_t a, uint64_t b, uint64_t *high, uint64_t *low)
+COMMON_FUNCTION void random_product(uint64_t a, uint64_t b, uint64_t *high, uint64_t *low)
 {
 #ifdef __CUDA_ARCH__
     *high = __umul64hi(a, b);
@@ -23,7 +23,7 @@ RANDOM_FUNCTION void random_product(uint64_t a, uint64_t b, uint64_t *high, uint
 /* Philox2x64 with 10 rounds (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2,
  * 3; SC 2011): two 64-bit words that depend on the seed and on a counter of two words, `high` and
  * `low`. For one seed distinct counters give distinct pairs. */
-RANDOM_FUNCTION void random_words(uint64_t seed, uint64_t high, uint64_t low, uint64_t word[2])
+COMMON_FUNCTION void random_words(uint64_t seed, uint64_t high, uint64_t low, uint64_t word[2])
 {
     for (int round = 0; round < 10; round++) {
         uint64_t above, below;
@@ -38,7 +38,7 @@ RANDOM_FUNCTION void random_words(uint64_t seed, uint64_t high, uint64_t low, ui
 
 /* The words of columns 2 `pair` and 2 `pair` + 1 in row `row` of mode n of a random model
  * (ktensor_randomise). */
-RANDOM_FUNCTION void random_model_words(uint64_t seed, int n, uint64_t pair, uint64_t row,
+COMMON_FUNCTION void random_model_words(uint64_t seed, int n, uint64_t pair, uint64_t row,
                                         uint64_t word[2])
 {
     random_words(seed, (uint64_t)n << 56 | pair, row, word);

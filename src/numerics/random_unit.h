@@ -4,20 +4,16 @@
 
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define RANDOM_FUNCTION static __host__ __device__ __forceinline__
-#else
-#define RANDOM_FUNCTION static inline
-#endif
+#include "numerics/common_function.h"
 
 /* Uniform on [0, 1): the upper 53 bits. */
-RANDOM_FUNCTION double random_uniform(uint64_t bits)
+COMMON_FUNCTION double random_uniform(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;
 }
 
 /* Uniform on (0, 1), for logarithms: the upper 52 bits and a half. */
-RANDOM_FUNCTION double random_inner(uint64_t bits)
+COMMON_FUNCTION double random_inner(uint64_t bits)
 {
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }

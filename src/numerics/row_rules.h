@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "numerics/poisson_term.h"
-#include "numerics/rounded.h"
+#include "numerics/common_function.h"
 
 #define ROW_RIDGE_LIMIT 1e200 /* of a component that has become zero, which stays so */
 
@@ -31,7 +31,7 @@ struct row_rules {
 };
 
 /* The ridge of a component with this weight. */
-ROUNDED_FUNCTION double row_ridge(const struct row_rules *rules, double weight)
+COMMON_FUNCTION double row_ridge(const struct row_rules *rules, double weight)
 {
     double ridge = rules->ridge;
     if (ridge > 0 && rules->power > 0)
@@ -41,14 +41,14 @@ ROUNDED_FUNCTION double row_ridge(const struct row_rules *rules, double weight)
 
 /* What a ridge adds to the squared misfit; sum: over the components, of the power of their weights
  * that the ridge stands for, 2 unless it is balanced. */
-ROUNDED_FUNCTION double ridge_penalty(double ridge, double sum)
+COMMON_FUNCTION double ridge_penalty(double ridge, double sum)
 {
     return rounded_product(ridge, sum);
 }
 
 /* The proximal step: how far an entry that was `old` moves where the misfit alone would move it by
  * `wanted`; as little as it may where that is NaN. All coordinate descents of rows call it. */
-ROUNDED_FUNCTION double prox(double wanted, double old, struct prox_rule rule)
+COMMON_FUNCTION double prox(double wanted, double old, struct prox_rule rule)
 {
     const double least = (rule.keeps - 1) * old;
     return wanted > least ? wanted : least;

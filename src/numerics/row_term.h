@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-#include "numerics/rounded.h"
+#include "numerics/common_function.h"
 
 /* Passes of coordinate descent (HALS) over a nonnegative row. In 16 kinds of runs, three converged
  * after 1 % more iterations than ten (7 % without momentum), two after 17 % (31 %). Fits were
@@ -41,14 +41,14 @@ struct row_term {
 };
 
 /* Whether the value of an entry is known. */
-ROUNDED_FUNCTION int row_term_known(double x)
+COMMON_FUNCTION int row_term_known(double x)
 {
     return x == x;
 }
 
 /* 1 / x, where x is not near the limits of its exponent; on a GPU to a unit in the last place, by a
  * few instructions and no call. */
-ROUNDED_FUNCTION double row_inverse(double x)
+COMMON_FUNCTION double row_inverse(double x)
 {
 #ifdef __CUDA_ARCH__
     double y;
@@ -61,7 +61,7 @@ ROUNDED_FUNCTION double row_inverse(double x)
 }
 
 /* x / y, likewise. */
-ROUNDED_FUNCTION double row_quotient(double x, double y)
+COMMON_FUNCTION double row_quotient(double x, double y)
 {
 #ifdef __CUDA_ARCH__
     return x * row_inverse(y);
@@ -75,14 +75,14 @@ ROUNDED_FUNCTION double row_quotient(double x, double y)
  * h V is no less than the latter, so that the sum is at least a third of what was there. `cell`,
  * the mean of z^2 over all cells, if that is more: a component that is far smaller at the known
  * entries of a row is not determined by them, and would grow until it carried them, without end. */
-ROUNDED_FUNCTION double row_whole(double g, double v, double ridge, double cell)
+COMMON_FUNCTION double row_whole(double g, double v, double ridge, double cell)
 {
     const double parts = fabs(g) + v + ridge;
     return parts > cell ? parts : cell;
 }
 
 /* The terms of an entry with the weight v, whose value is 0 where v is 0. */
-ROUNDED_FUNCTION struct row_term row_term_of(double x, double v, double m, double h)
+COMMON_FUNCTION struct row_term row_term_of(double x, double v, double m, double h)
 {
     struct row_term t;
     t.w = v - h;
@@ -91,7 +91,7 @@ ROUNDED_FUNCTION struct row_term row_term_of(double x, double v, double m, doubl
     return t;
 }
 
-ROUNDED_FUNCTION struct row_term row_term(double x, double m, double h)
+COMMON_FUNCTION struct row_term row_term(double x, double m, double h)
 {
     const int known = row_term_known(x);
     return row_term_of(known ? x : 0, known ? 1 : 0, m, h);
@@ -112,8 +112,8 @@ struct component_term {
     double explained, lost;
 };
 
-ROUNDED_FUNCTION struct component_term component_term_of(double x, double m, double y, double h,
-                                                         int rates)
+COMMON_FUNCTION struct component_term component_term_of(double x, double m, double y, double h,
+                                                        int rates)
 {
     const int known = row_term_known(x);
     const double xy = known ? x * y : 0, w = known ? 1 - h : -h;

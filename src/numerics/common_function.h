@@ -3,13 +3,13 @@
 #pragma once
 
 #ifdef __CUDACC__
-#define ROUNDED_FUNCTION static __host__ __device__ __forceinline__
+#define COMMON_FUNCTION static __host__ __device__ __forceinline__
 #else
-#define ROUNDED_FUNCTION static inline
+#define COMMON_FUNCTION static inline
 #endif
 
 /* a b, rounded by itself. */
-ROUNDED_FUNCTION double rounded_product(double a, double b)
+COMMON_FUNCTION double rounded_product(double a, double b)
 {
 #ifdef __CUDA_ARCH__
     return __dmul_rn(a, b);
