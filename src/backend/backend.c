@@ -3,31 +3,30 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/seam.h"
 #include "backend/value_scale.h"
 #include "base/memory.h"
 
 const struct operation_times *backend_times(const struct backend *b)
 {
-    return &b->seam->clock.times;
+    return &b->clock.times;
 }
 
 void backend_clear_times(struct backend *b)
 {
-    b->seam->clock.times = (struct operation_times){0};
+    b->clock.times = (struct operation_times){0};
 }
 
 static void note(struct backend *b, enum operation op, int mode)
 {
-    b->seam->last.op = op;
-    b->seam->last.mode = mode;
+    b->last.op = op;
+    b->last.mode = mode;
 }
 
 /* Fails unless the last operation was `op` (in messages `what`) on this mode. */
 static enum status need(const struct backend *b, enum operation op, int mode, const char *what,
                         struct error *error)
 {
-    const struct last_operation *last = &b->seam->last;
+    const struct last_operation *last = &b->last;
     if (last->op != op)
         return error_set(error, STATUS_INTERNAL, "mode %d: there is no %s", mode + 1, what);
     if (last->mode != mode)
@@ -38,33 +37,31 @@ static enum status need(const struct backend *b, enum operation op, int mode, co
 
 enum status backend_mttkrp(struct backend *b, int mode, struct error *error)
 {
-    struct seam *s = b->seam;
     note(b, OP_MTTKRP, mode);
-    TRY(operation_begin(&s->clock, OP_MTTKRP, error));
-    TRY(s->ops->mttkrp(s->state, mode, error));
-    return operation_end(&s->clock, OP_MTTKRP, mode, error);
+    TRY(operation_begin(&b->clock, OP_MTTKRP, error));
+    TRY(b->kind->ops->mttkrp(b->state, mode, error));
+    return operation_end(&b->clock, OP_MTTKRP, mode, error);
 }
 
 enum status backend_update(struct backend *b, int mode, struct error *error)
 {
-    struct seam *s = b->seam;
     if (b->options.problem.rules.fixed[mode])
         return error_set(error, STATUS_INTERNAL, "mode %d is fixed", mode + 1);
     TRY(need(b, OP_MTTKRP, mode, "MTTKRP", error));
-    if (s->last.rotated)
+    if (b->last.rotated)
         return error_set(error, STATUS_INTERNAL, "mode %d: an update of rotated columns", mode + 1);
     note(b, OP_UPDATE, mode);
-    s->floors.may[mode] =
+    b->floors.may[mode] =
         b->options.problem.rules.nonneg[mode] && !problem_by_rows(&b->options.problem);
-    s->floors.precision[mode] = b->precision;
-    TRY(operation_begin(&s->clock, OP_UPDATE, error));
-    TRY(s->ops->update(s->state, mode, error));
-    return operation_end(&s->clock, OP_UPDATE, mode, error);
+    b->floors.precision[mode] = b->precision;
+    TRY(operation_begin(&b->clock, OP_UPDATE, error));
+    TRY(b->kind->ops->update(b->state, mode, error));
+    return operation_end(&b->clock, OP_UPDATE, mode, error);
 }
 
 void backend_weigh(struct backend *b, const struct unlisted_count *count)
 {
-    b->seam->problem.count = *count;
+    b->problem.count = *count;
 }
 
 void backend_take_ridge(struct backend *b, double ridge)
@@ -76,114 +73,107 @@ void backend_take_ridge(struct backend *b, double ridge)
 enum status backend_fit(struct backend *b, int mode, const struct momentum *m,
                         struct backend_fit *fit, struct error *error)
 {
-    struct seam *s = b->seam;
     TRY(need(b, OP_UPDATE, mode, "update", error));
     if (m && !b->plan.request.momentum)
         return error_set(error, STATUS_INTERNAL, "momentum, but no previous factor matrices");
-    TRY(operation_begin(&s->clock, OP_FIT, error));
-    TRY(s->ops->fit(s->state, mode, m, fit, error));
-    return operation_end(&s->clock, OP_FIT, mode, error);
+    TRY(operation_begin(&b->clock, OP_FIT, error));
+    TRY(b->kind->ops->fit(b->state, mode, m, fit, error));
+    return operation_end(&b->clock, OP_FIT, mode, error);
 }
 
 enum status backend_values(struct backend *b, const struct coo *at, double *value,
                            struct error *error)
 {
-    struct seam *s = b->seam;
-    TRY(operation_begin(&s->clock, OP_FIT, error));
-    TRY(s->ops->values(s->state, at, value, error));
-    for (uint64_t i = 0; s->problem.exponent != 0 && i < at->nnz; i++)
-        value[i] = ldexp(value[i], s->problem.exponent);
-    operation_add(&s->clock, OP_FIT, s->last.mode);
+    TRY(operation_begin(&b->clock, OP_FIT, error));
+    TRY(b->kind->ops->values(b->state, at, value, error));
+    for (uint64_t i = 0; b->problem.exponent != 0 && i < at->nnz; i++)
+        value[i] = ldexp(value[i], b->problem.exponent);
+    operation_add(&b->clock, OP_FIT, b->last.mode);
     return STATUS_OK;
 }
 
 enum status backend_hold_terms(struct backend *b, int mode, bool *held, struct error *error)
 {
-    struct seam *s = b->seam;
-    TRY(operation_begin(&s->clock, OP_FIT, error));
-    TRY(s->ops->hold(s->state, mode, held, error));
+    TRY(operation_begin(&b->clock, OP_FIT, error));
+    TRY(b->kind->ops->hold(b->state, mode, held, error));
     int lacks = !*held;
     TRY(comm_allreduce_max(b->ranks->all, &lacks, error));
     *held = !lacks;
-    operation_add(&s->clock, OP_FIT, s->last.mode);
-    return lacks ? s->ops->drop(s->state, error) : STATUS_OK;
+    operation_add(&b->clock, OP_FIT, b->last.mode);
+    return lacks ? b->kind->ops->drop(b->state, error) : STATUS_OK;
 }
 
 enum status backend_drop_terms(struct backend *b, struct error *error)
 {
-    return b->seam->ops->drop(b->seam->state, error);
+    return b->kind->ops->drop(b->state, error);
 }
 
 enum status backend_extrapolate(struct backend *b, const struct momentum_step *step,
                                 struct error *error)
 {
-    struct seam *s = b->seam;
-    const int mode = s->last.mode;
-    if (!b->plan.request.momentum || s->last.op != OP_UPDATE)
+    const int mode = b->last.mode;
+    if (!b->plan.request.momentum || b->last.op != OP_UPDATE)
         return error_set(error, STATUS_INTERNAL, "an extrapolation without a sweep before");
     note(b, OP_LOAD, 0);
-    TRY(operation_begin(&s->clock, OP_FIT, error));
-    TRY(s->ops->extrapolate(s->state, step, error));
-    operation_add(&s->clock, OP_FIT, mode);
+    TRY(operation_begin(&b->clock, OP_FIT, error));
+    TRY(b->kind->ops->extrapolate(b->state, step, error));
+    operation_add(&b->clock, OP_FIT, mode);
     return STATUS_OK;
 }
 
 void backend_swap(struct backend *b)
 {
     note(b, OP_LOAD, 0);
-    b->seam->ops->swap(b->seam->state);
+    b->kind->ops->swap(b->state);
 }
 
 double backend_unknown(const struct backend *b)
 {
-    return b->seam->problem.unknown;
+    return b->problem.unknown;
 }
 
 double backend_mean_count(const struct backend *b)
 {
-    return ldexp(b->seam->problem.null.mean, b->seam->problem.exponent);
+    return ldexp(b->problem.null.mean, b->problem.exponent);
 }
 
 void backend_likelihood(const struct backend *b, double fit, double *deviance,
                         double *log_likelihood)
 {
-    const struct seam *s = b->seam;
-    const double half = ldexp((1 - fit) * s->problem.null.deviance, s->problem.exponent);
+    const double half = ldexp((1 - fit) * b->problem.null.deviance, b->problem.exponent);
     const bool counts = problem_has_rates(&b->options.problem);
     *deviance = counts ? 2 * half : 0;
-    *log_likelihood = counts ? s->problem.null.perfect - half : 0;
+    *log_likelihood = counts ? b->problem.null.perfect - half : 0;
 }
 
 enum status backend_residual(struct backend *b, struct backend_fit *fit, struct error *error)
 {
-    struct seam *s = b->seam;
     const struct problem *problem = &b->options.problem;
-    TRY(operation_begin(&s->clock, OP_RESIDUAL, error));
+    TRY(operation_begin(&b->clock, OP_RESIDUAL, error));
     if (problem_has_rates(problem)) { /* every fit is from a pass over the nonzeros */
         struct backend_fit of_counts;
-        TRY(s->ops->fit(s->state, mode_rules_last(&problem->rules, b->order), NULL, &of_counts,
-                        error));
+        TRY(b->kind->ops->fit(b->state, mode_rules_last(&problem->rules, b->order), NULL,
+                              &of_counts, error));
         *fit = backend_fit_exact(fit, of_counts.value, 0, b->precision);
         fit->written = of_counts.noise;
     } else {
         struct backend_residual r;
         TRY(backend_residual_create(&r, b->order, problem->rank, error));
-        if (s->ops->residual(s->state, &r, error) == STATUS_OK)
+        if (b->kind->ops->residual(b->state, &r, error) == STATUS_OK)
             backend_residual_fit(&r, b->ranks->all, b->precision, fit, error);
         backend_residual_free(&r);
         TRY(error->status);
     }
-    return operation_end(&s->clock, OP_RESIDUAL, 0, error);
+    return operation_end(&b->clock, OP_RESIDUAL, 0, error);
 }
 
 /* *sum and the Grams count the same scaled columns, so that the scale of the values cancels. */
 enum status backend_components(struct backend *b, double *explained, double *lost,
                                struct error *error)
 {
-    struct seam *s = b->seam;
     const uint64_t rank = b->options.problem.rank;
     const bool rates = problem_has_rates(&b->options.problem);
-    const double unlisted = s->problem.count.weight;
+    const double unlisted = b->problem.count.weight;
     struct backend_built built;
     double total = 0;
     double *sum = memory_zeros(2, rank * sizeof *sum, error);
@@ -191,16 +181,16 @@ enum status backend_components(struct backend *b, double *explained, double *los
     double *gram = memory_array(rank, rank * sizeof *gram, error);    /* of a mode       */
     double *product = memory_array(rank, rank * sizeof *gram, error); /* of all of these */
     TRY_OR(done, error->status);
-    TRY_OR(done, operation_begin(&s->clock, OP_COMPONENTS, error));
-    TRY_OR(done, s->ops->components(s->state, sum, error));
+    TRY_OR(done, operation_begin(&b->clock, OP_COMPONENTS, error));
+    TRY_OR(done, b->kind->ops->components(b->state, sum, error));
     TRY_OR(done, comm_allreduce_sum(b->ranks->all, sum, 2 * rank, error));
-    TRY_OR(done, s->ops->weights(s->state, lambda, error));
+    TRY_OR(done, b->kind->ops->weights(b->state, lambda, error));
     for (int n = 0; n < b->order; n++) {
-        TRY_OR(done, s->ops->gram(s->state, n, gram, error));
+        TRY_OR(done, b->kind->ops->gram(b->state, n, gram, error));
         for (uint64_t i = 0; i < rank * rank; i++)
             product[i] = gram[i] * (n > 0 ? product[i] : 1);
     }
-    s->ops->built(s->state, &built);
+    b->kind->ops->built(b->state, &built);
     for (uint64_t r = 0; r < rank; r++)
         total += sum[r];
     for (uint64_t r = 0; r < rank; r++) {
@@ -211,7 +201,7 @@ enum status backend_components(struct backend *b, double *explained, double *los
         explained[r] = rates ? sum[r] / total : (sum[r] - unlisted * own) / built.norm_sq;
         lost[r] = rates ? NAN : (sum[rank + r] - unlisted * (2 * inner - own)) / built.norm_sq;
     }
-    operation_end(&s->clock, OP_COMPONENTS, 0, error);
+    operation_end(&b->clock, OP_COMPONENTS, 0, error);
 done:
     memory_free(sum, lambda, gram, product);
     return error->status;
@@ -219,31 +209,29 @@ done:
 
 enum status backend_fetch(struct backend *b, int mode, double *m, struct error *error)
 {
-    const struct seam *s = b->seam;
     TRY(need(b, OP_MTTKRP, mode, "MTTKRP", error));
-    TRY(s->ops->fetch(s->state, mode, m, error));
+    TRY(b->kind->ops->fetch(b->state, mode, m, error));
     const uint64_t entries = b->plan.request.tensor.shape.dims[mode] * b->options.problem.rank;
-    return value_scale_undo(m, entries, s->problem.exponent, error);
+    return value_scale_undo(m, entries, b->problem.exponent, error);
 }
 
 /* ops->rotate has waited for the queue, so that its events can be read. */
 enum status backend_rotate(struct backend *b, int mode, struct error *error)
 {
-    struct seam *s = b->seam;
-    s->last = (struct last_operation){.op = OP_LOAD, .rotated = true};
-    TRY(s->ops->rotate(s->state, mode, error));
-    return s->clock.queued > 0 ? operation_wait(&s->clock, error) : STATUS_OK;
+    b->last = (struct last_operation){.op = OP_LOAD, .rotated = true};
+    TRY(b->kind->ops->rotate(b->state, mode, error));
+    return b->clock.queued > 0 ? operation_wait(&b->clock, error) : STATUS_OK;
 }
 
 void backend_built(struct backend *b, struct backend_built *built)
 {
-    b->seam->ops->built(b->seam->state, built);
+    b->kind->ops->built(b->state, built);
 }
 
 enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, double *seconds,
                                 struct error *error)
 {
-    struct operation_clock *clock = &b->seam->clock;
+    struct operation_clock *clock = &b->clock;
     TRY(operation_wait(clock, error));
     clock->sample = seconds;
     for (uint64_t i = 0; i < count && error->status == STATUS_OK; i++)
@@ -256,9 +244,8 @@ enum status backend_time_mttkrp(struct backend *b, int mode, uint64_t count, dou
 
 void backend_close(struct backend *b)
 {
-    if (b->seam && b->seam->state)
-        b->seam->ops->close(b->seam->state);
-    memory_free(b->seam);
+    if (b->state)
+        b->kind->ops->close(b->state);
     if (b->own)
         rank_tensor_close(b->own);
     memory_free(b->own);

@@ -11,9 +11,22 @@
 #include "backend/operation_times.h"
 #include "ranks/rank_tensor.h"
 
-struct seam;
+/* The last operation: after OP_MTTKRP the backend has M of `mode`, after OP_UPDATE the new factor
+ * matrix of `mode`, otherwise neither. */
+struct last_operation {
+    enum operation op;
+    int mode;
+    bool rotated; /* since the last load: the Grams are those of other columns */
+};
 
-/* An open backend; callers only read it. It stays where it is: the kind reads options.problem. */
+/* In which modes entries may be at the floor of an update (numerics/nonneg.h), and the precision of
+ * that update. */
+struct floors {
+    bool may[MAX_ORDER];
+    enum precision precision[MAX_ORDER];
+};
+
+/* An open backend; callers only read it. It stays where it is: the kind reads `problem`. */
 struct backend {
     const struct backend_kind *kind;
     struct plan plan; /* made before opening; backend_built gives the one that was followed */
@@ -24,7 +37,13 @@ struct backend {
     struct rank_tensor *own;        /* that tensor, where backend_open made it; owned, or NULL */
     struct comm *self;              /* of `own`; owned, or NULL                             */
     enum precision precision;       /* of the factor matrices as they stand                 */
-    struct seam *seam;              /* only backend*.c uses it; owned                       */
+
+    /* Only backend*.c uses the rest. */
+    void *state; /* made by `open` of the kind; owned */
+    struct backend_problem problem;
+    struct operation_clock clock;
+    struct last_operation last;
+    struct floors floors;
 };
 
 /* The times booked so far. A GPU's operations are booked by the next fit, load, residual or store

@@ -112,90 +112,51 @@ struct model_source {
     enum precision precision;      /* of the factor matrices from now on          */
 };
 
-/* The operations on the `state` that open has made. The functions that return a status fill *error;
- * backend.h says what each operation does, at the function that calls it. */
+/* The operations on the `state` that `open` has made, as X(result, name, parameters). Those that
+ * return a status fill *error; backend.h says what each does, at the function that calls it. In
+ * addition:
+ *   store       copies the factor matrices' rows that are here into k in this form, but not lambda
+ *   columns     column (R) = the statistics of the columns in this form, over the rows of `mode`
+ *               that this rank solves; may overwrite M
+ *   components  sum (2 x R), which is zero: of each component_term of the entries that are here
+ *   drop        does nothing where no terms are held
+ *   widen       is only called in a run with POLICY_AUTO, in single precision; overwrites M */
+#define BACKEND_OPERATIONS(X)                                                                      \
+    X(enum status, load, (void *state, const struct model_source *from, struct error *error))      \
+    X(enum status, save,                                                                           \
+      (void *state, struct ktensor *k, struct carried *carried, struct error *error))              \
+    X(enum status, store,                                                                          \
+      (void *state, const struct model_form *form, struct ktensor *k, struct error *error))        \
+    X(enum status, columns,                                                                        \
+      (void *state, int mode, const struct model_form *form, struct column *column,                \
+       struct error *error))                                                                       \
+    X(enum status, mttkrp, (void *state, int mode, struct error *error))                           \
+    X(enum status, update, (void *state, int mode, struct error *error))                           \
+    X(enum status, fit,                                                                            \
+      (void *state, int mode, const struct momentum *m, struct backend_fit *fit,                   \
+       struct error *error))                                                                       \
+    X(enum status, residual, (void *state, struct backend_residual *r, struct error *error))       \
+    X(enum status, values,                                                                         \
+      (void *state, const struct coo *at, double *value, struct error *error))                     \
+    X(enum status, components, (void *state, double *sum, struct error *error))                    \
+    X(enum status, hold, (void *state, int mode, bool *held, struct error *error))                 \
+    X(enum status, drop, (void *state, struct error *error))                                       \
+    X(enum status, extrapolate,                                                                    \
+      (void *state, const struct momentum_step *step, struct error *error))                        \
+    X(void, swap, (void *state))                                                                   \
+    X(enum status, gram, (void *state, int mode, double *gram, struct error *error))               \
+    X(enum status, weights, (void *state, double *lambda, struct error *error))                    \
+    X(enum status, fetch, (void *state, int mode, double *m, struct error *error))                 \
+    X(enum status, rotate, (void *state, int mode, struct error *error))                           \
+    X(enum status, widen, (void *state, struct error *error))                                      \
+    X(void, built, (void *state, struct backend_built *built))                                     \
+    X(void, close, (void *state))
+
+#define BACKEND_OPERATION(result, name, parameters) result(*name) parameters;
 struct backend_ops {
-    enum status (*load)(void *state, const struct model_source *from, struct error *error);
-    enum status (*save)(void *state, struct ktensor *k, struct carried *carried,
-                        struct error *error);
-
-    /* store: copies the factor matrices' rows that are here into k in this form, but not lambda.
-     * columns: column (R) = the statistics of the columns in this form, over the rows of `mode`
-     * that this rank solves; may overwrite M. */
-    enum status (*store)(void *state, const struct model_form *form, struct ktensor *k,
-                         struct error *error);
-    enum status (*columns)(void *state, int mode, const struct model_form *form,
-                           struct column *column, struct error *error);
-
-    enum status (*mttkrp)(void *state, int mode, struct error *error);
-    enum status (*update)(void *state, int mode, struct error *error);
-    enum status (*fit)(void *state, int mode, const struct momentum *m, struct backend_fit *fit,
-                       struct error *error);
-    enum status (*residual)(void *state, struct backend_residual *r, struct error *error);
-    enum status (*values)(void *state, const struct coo *at, double *value, struct error *error);
-
-    /* sum (2 x R), which is zero: of each component_term of the entries that are here. */
-    enum status (*components)(void *state, double *sum, struct error *error);
-
-    /* drop: does nothing where no terms are held. */
-    enum status (*hold)(void *state, int mode, bool *held, struct error *error);
-    enum status (*drop)(void *state, struct error *error);
-
-    enum status (*extrapolate)(void *state, const struct momentum_step *step, struct error *error);
-    void (*swap)(void *state);
-    enum status (*gram)(void *state, int mode, double *gram, struct error *error);
-    enum status (*weights)(void *state, double *lambda, struct error *error);
-    enum status (*fetch)(void *state, int mode, double *m, struct error *error);
-    enum status (*rotate)(void *state, int mode, struct error *error);
-
-    /* Only called in a run with POLICY_AUTO, in single precision. Overwrites M. */
-    enum status (*widen)(void *state, struct error *error);
-
-    void (*built)(void *state, struct backend_built *built);
-    void (*close)(void *state);
-
+    BACKEND_OPERATIONS(BACKEND_OPERATION)
     const struct event_ops *events; /* on the state; NULL: operations are done when calls return */
 };
-
-/* Declares the operations of a kind: prefix_load, ... */
-#define BACKEND_OPERATIONS(prefix)                                                                 \
-    enum status prefix##_load(void *state, const struct model_source *from, struct error *error);  \
-    enum status prefix##_save(void *state, struct ktensor *k, struct carried *carried,             \
-                              struct error *error);                                                \
-    enum status prefix##_store(void *state, const struct model_form *form, struct ktensor *k,      \
-                               struct error *error);                                               \
-    enum status prefix##_columns(void *state, int mode, const struct model_form *form,             \
-                                 struct column *column, struct error *error);                      \
-    enum status prefix##_mttkrp(void *state, int mode, struct error *error);                       \
-    enum status prefix##_update(void *state, int mode, struct error *error);                       \
-    enum status prefix##_fit(void *state, int mode, const struct momentum *m,                      \
-                             struct backend_fit *fit, struct error *error);                        \
-    enum status prefix##_residual(void *state, struct backend_residual *r, struct error *error);   \
-    enum status prefix##_values(void *state, const struct coo *at, double *value,                  \
-                                struct error *error);                                              \
-    enum status prefix##_components(void *state, double *sum, struct error *error);                \
-    enum status prefix##_hold(void *state, int mode, bool *held, struct error *error);             \
-    enum status prefix##_drop(void *state, struct error *error);                                   \
-    enum status prefix##_extrapolate(void *state, const struct momentum_step *step,                \
-                                     struct error *error);                                         \
-    void prefix##_swap(void *state);                                                               \
-    enum status prefix##_gram(void *state, int mode, double *gram, struct error *error);           \
-    enum status prefix##_weights(void *state, double *lambda, struct error *error);                \
-    enum status prefix##_fetch(void *state, int mode, double *m, struct error *error);             \
-    enum status prefix##_rotate(void *state, int mode, struct error *error);                       \
-    enum status prefix##_widen(void *state, struct error *error);                                  \
-    void prefix##_built(void *state, struct backend_built *built);                                 \
-    void prefix##_close(void *state);
-
-/* The members of struct backend_ops, but for the events. */
-#define BACKEND_OPERATIONS_OF(prefix)                                                              \
-    .load = prefix##_load, .save = prefix##_save, .store = prefix##_store,                         \
-    .columns = prefix##_columns, .mttkrp = prefix##_mttkrp, .update = prefix##_update,             \
-    .fit = prefix##_fit, .residual = prefix##_residual, .values = prefix##_values,                 \
-    .components = prefix##_components, .hold = prefix##_hold, .drop = prefix##_drop,               \
-    .extrapolate = prefix##_extrapolate, .swap = prefix##_swap, .gram = prefix##_gram,             \
-    .weights = prefix##_weights, .fetch = prefix##_fetch, .rotate = prefix##_rotate,               \
-    .widen = prefix##_widen, .built = prefix##_built, .close = prefix##_close
 
 /* What the options ask of every kind's plan: the conflict resolution (rows that have systems of
  * their own need an ordering of each mode), and whether modes may be grouped. */

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/seam.h"
 #include "backend/value_scale.h"
 #include "base/memory.h"
 #include "numerics/nonneg.h"
@@ -20,9 +19,8 @@ static enum status load(struct backend *b, struct model_source from, bool starts
                         struct error *error)
 {
     const struct problem *p = &b->options.problem;
-    struct seam *s = b->seam;
     double *lambda = memory_array(p->rank, sizeof *lambda, error), most = 0;
-    int exponent = -s->problem.exponent;
+    int exponent = -b->problem.exponent;
     TRY(error->status);
     for (uint64_t r = 0; r < p->rank; r++) {
         lambda[r] = from.k ? from.k->lambda[r] : 1;
@@ -32,22 +30,22 @@ static enum status load(struct backend *b, struct model_source from, bool starts
         /* the largest is about ||X||: what a run does with zeros (numerics/nonneg.h) then does not
          * depend on the unit of the values */
         struct backend_built built;
-        s->ops->built(s->state, &built);
+        b->kind->ops->built(b->state, &built);
         exponent = most > 0 && isfinite(most) ? ilogb(sqrt(built.norm_sq)) - ilogb(most) : 0;
     }
     for (uint64_t r = 0; r < p->rank; r++)
         lambda[r] = ldexp(lambda[r], exponent);
     from.lambda = lambda;
-    s->last = (struct last_operation){.op = OP_LOAD};
+    b->last = (struct last_operation){.op = OP_LOAD};
     for (int n = 0; n < b->order; n++) {
-        s->floors.may[n] =
+        b->floors.may[n] =
             from.carried && p->rules.nonneg[n] && !p->rules.fixed[n] && !problem_by_rows(p);
-        s->floors.precision[n] = from.precision;
+        b->floors.precision[n] = from.precision;
     }
     b->precision = from.precision;
-    TRY_OR(done, operation_begin(&s->clock, OP_LOAD, error));
-    TRY_OR(done, s->ops->load(s->state, &from, error));
-    operation_end(&s->clock, OP_LOAD, 0, error);
+    TRY_OR(done, operation_begin(&b->clock, OP_LOAD, error));
+    TRY_OR(done, b->kind->ops->load(b->state, &from, error));
+    operation_end(&b->clock, OP_LOAD, 0, error);
 done:
     memory_free(lambda);
     return error->status;
@@ -88,35 +86,33 @@ enum status backend_resume(struct backend *b, const struct ktensor *k,
 
 enum status backend_widen(struct backend *b, struct error *error)
 {
-    struct seam *s = b->seam;
     if (b->precision == PRECISION_DOUBLE)
         return STATUS_OK;
-    s->last.op = OP_LOAD;
-    TRY(operation_begin(&s->clock, OP_LOAD, error));
-    TRY(s->ops->widen(s->state, error));
+    b->last.op = OP_LOAD;
+    TRY(operation_begin(&b->clock, OP_LOAD, error));
+    TRY(b->kind->ops->widen(b->state, error));
     b->precision = PRECISION_DOUBLE;
-    return operation_end(&s->clock, OP_LOAD, 0, error);
+    return operation_end(&b->clock, OP_LOAD, 0, error);
 }
 
 enum status backend_gram(struct backend *b, int mode, double *gram, struct error *error)
 {
-    return b->seam->ops->gram(b->seam->state, mode, gram, error);
+    return b->kind->ops->gram(b->state, mode, gram, error);
 }
 
 enum status backend_weights(struct backend *b, double *lambda, struct error *error)
 {
-    return b->seam->ops->weights(b->seam->state, lambda, error);
+    return b->kind->ops->weights(b->state, lambda, error);
 }
 
 enum status backend_save(struct backend *b, struct ktensor *k, struct carried *carried,
                          struct error *error)
 {
-    struct seam *s = b->seam;
-    TRY(operation_begin(&s->clock, OP_STORE, error));
-    TRY(s->ops->save(s->state, k, carried, error));
+    TRY(operation_begin(&b->clock, OP_STORE, error));
+    TRY(b->kind->ops->save(b->state, k, carried, error));
     carried->precision = b->precision;
-    TRY(value_scale_undo(k->lambda, k->rank, s->problem.exponent, error));
-    return operation_end(&s->clock, OP_STORE, 0, error);
+    TRY(value_scale_undo(k->lambda, k->rank, b->problem.exponent, error));
+    return operation_end(&b->clock, OP_STORE, 0, error);
 }
 
 /* diagonal (R) = the diagonal of V in an update of mode n, with the ridge. Only columns of fixed
@@ -143,12 +139,11 @@ static enum status find_diagonal(struct backend *b, int n, double *diagonal, dou
 /* Copies the model into k, in the standard form where `arranged`. */
 static enum status store(struct backend *b, struct ktensor *k, bool arranged, struct error *error)
 {
-    struct seam *s = b->seam;
     const struct problem *problem = &b->options.problem;
     const uint64_t rank = k->rank, columns = (uint64_t)b->order * rank;
     struct arrangement a = {0};
     struct model_form form = {.lambda = k->lambda, .arrangement = &a};
-    TRY(operation_begin(&s->clock, OP_STORE, error));
+    TRY(operation_begin(&b->clock, OP_STORE, error));
     double *diagonal = memory_array((size_t)b->order + 1 + rank, rank * sizeof *diagonal, error);
     TRY(error->status);
     double *bound = diagonal + rank, *gram = bound + columns; /* (N x R), (R x R) */
@@ -156,16 +151,16 @@ static enum status store(struct backend *b, struct ktensor *k, bool arranged, st
     memcpy(k->nonneg, problem->rules.nonneg, sizeof k->nonneg);
     k->mixture = problem_has_rates(problem);
     memcpy(k->fixed, problem->rules.fixed, sizeof k->fixed);
-    TRY_OR(done, s->ops->weights(s->state, k->lambda, error));
-    TRY_OR(done, value_scale_undo(k->lambda, rank, s->problem.exponent, error));
+    TRY_OR(done, b->kind->ops->weights(b->state, k->lambda, error));
+    TRY_OR(done, value_scale_undo(k->lambda, rank, b->problem.exponent, error));
     for (int n = 0; n < b->order; n++) { /* modes in which entries may be at the floor */
-        if (!s->floors.may[n])
+        if (!b->floors.may[n])
             continue;
         TRY_OR(done, find_diagonal(b, n, diagonal, gram, error));
         const struct nonneg_update update = {.lambda = form.lambda,
                                              .diagonal = diagonal,
                                              .rows = b->ranks->part.whole.dims[n],
-                                             .precision = s->floors.precision[n]};
+                                             .precision = b->floors.precision[n]};
         double *least = bound + (uint64_t)n * rank;
         nonneg_floors(&update, rank, least);
         for (uint64_t r = 0; r < rank; r++)
@@ -174,15 +169,16 @@ static enum status store(struct backend *b, struct ktensor *k, bool arranged, st
     }
     arrangement_keep(&a, k);
     if (arranged) {           /* from the statistics of the columns in all ranks' rows */
-        s->last.op = OP_LOAD; /* M may be lost */
+        b->last.op = OP_LOAD; /* M may be lost */
         for (int n = 0; n < b->order; n++)
-            TRY_OR(done, s->ops->columns(s->state, n, &form, a.column + (uint64_t)n * rank, error));
+            TRY_OR(done,
+                   b->kind->ops->columns(b->state, n, &form, a.column + (uint64_t)n * rank, error));
         TRY_OR(done, model_columns_together(b->ranks->all, a.column, columns, error));
         arrangement_decide(&a, k);
     }
-    TRY_OR(done, s->ops->store(s->state, &form, k, error));
+    TRY_OR(done, b->kind->ops->store(b->state, &form, k, error));
     arrangement_take(&a, k);
-    operation_end(&s->clock, OP_STORE, 0, error);
+    operation_end(&b->clock, OP_STORE, 0, error);
 done:
     arrangement_free(&a);
     memory_free(diagonal);

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "backend/seam.h"
 #include "backend/value_scale.h"
 #include "base/memory.h"
 
@@ -157,16 +156,13 @@ enum status backend_prepare(struct backend *b, const struct backend_kind *kind,
     *b = (struct backend){.kind = kind,
                           .options = *options,
                           .order = t->shape.order,
-                          .precision = precision_last(options->problem.precision)};
-    b->seam = memory_zeros(1, sizeof *b->seam, error);
-    if (b->seam)
-        *b->seam = (struct seam){.ops = kind->ops,
-                                 .problem = {.asked = &b->options.problem,
-                                             .order = t->shape.order,
-                                             .count = problem_count(&options->problem, -1)},
-                                 .last.op = OP_OPEN};
+                          .precision = precision_last(options->problem.precision),
+                          .problem = {.asked = &b->options.problem,
+                                      .order = t->shape.order,
+                                      .count = problem_count(&options->problem, -1)},
+                          .last.op = OP_OPEN};
     /* Unknown entries need systems of rows, which the caller must ask for (struct unlisted). */
-    if (b->seam && unknown > 0 && !options->problem.unlisted.weighed)
+    if (unknown > 0 && !options->problem.unlisted.weighed)
         error_set(error, STATUS_INPUT,
                   "the tensor has %llu unknown entr%s (nan), which only blco cpd takes",
                   (unsigned long long)unknown, unknown == 1 ? "y" : "ies");
@@ -198,7 +194,7 @@ static enum status take_norm(struct backend *b, struct tensor_source *known, str
     if (loss_of(b->options.problem.loss)->kind != POISSON_COUNTS ||
         !value_scale_needed(known->norm_sq, known->x->shape.order, precision))
         return backend_check_norm(known->norm_sq, NULL, error);
-    TRY(value_scale_apply(scaled, &b->seam->problem.exponent, known->x, known->ranks->all, error));
+    TRY(value_scale_apply(scaled, &b->problem.exponent, known->x, known->ranks->all, error));
     known->x = scaled;
     known->spent = NULL;
     TRY(sum_norms(known, error));
@@ -209,7 +205,6 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
                           struct error *error)
 {
     const bool unread = t->input.unread;
-    struct seam *seam = b->seam;
     struct coo scaled = {0};
     struct tensor_source source = {
         .x = &t->input.x,
@@ -218,32 +213,31 @@ enum status backend_build(struct backend *b, struct rank_tensor *t, struct progr
         .file_name = t->input.file.name,
         .parts = unread && t->comm->size > 1,
         .ranks = &t->rows,
-        .problem = &seam->problem};
+        .problem = &b->problem};
     const struct unlisted *u = &b->options.problem.unlisted;
     b->ranks = &t->rows;
-    seam->problem.listed = (double)t->nnz;
+    b->problem.listed = (double)t->nnz;
     double unlisted = (double)t->holdout_set.all_unlisted, unknown = (double)t->listed.unknown;
     for (int n = 0; n < t->shape.order; n++) {
-        seam->problem.listed /= (double)t->shape.dims[n];
+        b->problem.listed /= (double)t->shape.dims[n];
         unlisted /= (double)t->shape.dims[n];
         unknown /= (double)t->shape.dims[n];
     }
-    unlisted = 1 - seam->problem.listed - unlisted;
-    seam->problem.unknown =
-        unknown + (1 - problem_count(&b->options.problem, -1).weight) * unlisted;
-    TRY_OR(done, operation_begin(&seam->clock, OP_OPEN, error));
+    unlisted = 1 - b->problem.listed - unlisted;
+    b->problem.unknown = unknown + (1 - problem_count(&b->options.problem, -1).weight) * unlisted;
+    TRY_OR(done, operation_begin(&b->clock, OP_OPEN, error));
     if (!unread)
         TRY_OR(done, take_norm(b, &source, &scaled, error));
     if (problem_has_rates(&b->options.problem)) {
         const struct count_weights weights = {loss_of(b->options.problem.loss), u->weighed,
-                                              u->weight, seam->problem.exponent};
-        TRY_OR(done, count_null_find(&seam->problem.null, source.x, source.file, &t->rows, &weights,
-                                     error));
+                                              u->weight, b->problem.exponent};
+        TRY_OR(done,
+               count_null_find(&b->problem.null, source.x, source.file, &t->rows, &weights, error));
     }
-    TRY_OR(done, b->kind->open(&seam->state, &source, &b->plan, &b->options, progress, error));
-    TRY_OR(done, operation_end(&seam->clock, OP_OPEN, 0, error));
-    seam->clock.events = seam->ops->events;
-    seam->clock.queue = seam->state;
+    TRY_OR(done, b->kind->open(&b->state, &source, &b->plan, &b->options, progress, error));
+    TRY_OR(done, operation_end(&b->clock, OP_OPEN, 0, error));
+    b->clock.events = b->kind->ops->events;
+    b->clock.queue = b->state;
 done:
     memory_free(scaled.value);
     if (error->status != STATUS_OK)

@@ -1,5 +1,6 @@
-/* What an open backend solves. The seam owns it, and the backend reads it where it stands, so that
- * what changes between sweeps or runs (weights of unlisted entries, ridges) need not be passed on.
+/* What an open backend solves. It stands in struct backend, and the backend reads it where it
+ * stands, so that what changes between sweeps or runs (weights of unlisted entries, ridges) need
+ * not be passed on.
  */
 #pragma once
 

@@ -60,7 +60,7 @@ static void test_bad_norm(void **state)
         naive_random_coo(&x, SHAPE(2, dims), 1, 3, 0);
         x.value[0] = value[i];
         assert_int_equal(backend_open(&b, kind, &x, &options, NULL, &error), expected[i]);
-        assert_null(b.seam);
+        assert_null(b.kind);
         backend_close(&b);
         coo_free(&x);
     }
@@ -80,7 +80,7 @@ static void test_does_not_fit(void **state)
     options.memory = options.host_memory = plan.tensor_bytes / 2;
     assert_int_equal(backend_open(&b, kind, &x, &options, NULL, &error), STATUS_MEMORY);
     assert_non_null(strstr(error.message, "no lower rank would fit"));
-    assert_null(b.seam);
+    assert_null(b.kind);
 
     /* what fits at rank 4 with one ordering is named, and does fit */
     struct backend_options smallest = {.problem.rank = 4, .conflict = CONFLICT_REGISTER};

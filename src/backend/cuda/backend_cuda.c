@@ -263,8 +263,8 @@ static enum status measure_rates(const struct shape *shape, const struct backend
 
 static const struct event_ops events = {record_event, time_elapsed};
 
-static const struct backend_ops operations = {BACKEND_OPERATIONS_OF(device_state),
-                                              .events = &events};
+#define MEMBER(result, name, parameters) .name = device_state_##name,
+static const struct backend_ops operations = {BACKEND_OPERATIONS(MEMBER).events = &events};
 
 const struct backend_kind backend_cuda = {.name = "cuda",
                                           .takes_parts = true,

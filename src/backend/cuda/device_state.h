@@ -161,7 +161,8 @@ struct device_state {
 };
 
 /* On a struct device_state. */
-BACKEND_OPERATIONS(device_state)
+#define DEVICE_OPERATION(result, name, parameters) result device_state_##name parameters;
+BACKEND_OPERATIONS(DEVICE_OPERATION)
 
 /* Where row `row` of an array (rows x ld) of entries in the present precision begins. */
 static inline void *device_state_row(const struct device_state *s, void *array, uint64_t row)

@@ -156,7 +156,8 @@ static enum status measure_rates(const struct shape *shape, const struct backend
                       rates, error);
 }
 
-static const struct backend_ops operations = {BACKEND_OPERATIONS_OF(host_state)};
+#define MEMBER(result, name, parameters) .name = host_state_##name,
+static const struct backend_ops operations = {BACKEND_OPERATIONS(MEMBER)};
 
 const struct backend_kind backend_host = {.name = "host",
                                           .available = available,

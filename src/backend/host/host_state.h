@@ -116,5 +116,6 @@ enum status host_state_make_gram(struct host_state *h, int n, struct error *erro
 enum status host_ranks_reduce_scatter(struct host_state *h, int mode, void *m, struct error *error);
 enum status host_ranks_allgather(struct host_state *h, int mode, void *a, struct error *error);
 
-/* On a struct host_state. */
-BACKEND_OPERATIONS(host_state)
+/* The operations, on a struct host_state. */
+#define HOST_OPERATION(result, name, parameters) result host_state_##name parameters;
+BACKEND_OPERATIONS(HOST_OPERATION)
