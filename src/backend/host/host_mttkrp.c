@@ -1,10 +1,11 @@
 #include "backend/host/host_mttkrp.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "backend/host/host_row_sums.h"
 #include "backend/host/simd_width.h"
-#include "base/clock.h"
 #include "base/least.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -19,9 +20,7 @@
 #define DECODE_NNZ      LIST_ROWS /* nonzeros of alto that are decoded at a time */
 #define WORDS_OF_A_LINE 8         /* of the cache */
 #define NEAR_CACHES     8  /* of a core: as good as a shared cache that the system does not name */
-#define AHEAD           16 /* nonzeros: rows in the shared cache */
-#define FAR_AHEAD       32 /* rows in memory */
-#define TRIALS          4  /* calls that find out whether prefetching pays */
+#define AHEAD           32 /* nonzeros from a row's prefetch to its use */
 #define BOUNDARIES      64 /* first and last rows of runs that a thread adds at a time */
 
 /* Sums of rows of M that wait to be added to M: threads make lists of them at the same time, and
@@ -82,28 +81,11 @@ struct decoded {
     uint64_t end[DECODE_NNZ];
 };
 
-/* Sets p->ahead. Prefetching costs time where all rows are in a core's cache, and pays where they
- * fill more than half of the cache that cores share; in between, that depends on the processor and
- * the rank. Returns the trial that the call is part of, or NULL. */
-static struct host_trial *choose_ahead(struct host_mttkrp *p, const struct host_rows *rows)
-{
-    struct host_trial *t = &p->trial[rows->precision];
-    const uint64_t bytes = p->other_rows * rows->rank * precision_bytes(rows->precision);
-    const bool on_trial = t->calls < TRIALS;
-    p->ahead = 0;
-    if (bytes <= p->near_bytes)
-        return NULL;
-    if (bytes > p->far_bytes)
-        p->ahead = FAR_AHEAD;
-    else if (on_trial ? t->calls % 2 == 1 : t->least[1] < t->least[0])
-        p->ahead = AHEAD;
-    return on_trial && bytes <= p->far_bytes ? t : NULL;
-}
-
+/* Prefetching pays where the other modes' rows fill more than half of the cache that cores share,
+ * and costs time where they are in a core's cache. */
 static void measure_rows(struct host_mttkrp *p)
 {
     const uint64_t shared = machine_shared_cache();
-    p->near_bytes = machine_core_cache();
     p->far_bytes = shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
     for (int n = 0; n < p->shape.order; n++)
         p->other_rows += n == p->mode ? 0 : p->shape.dims[n];
@@ -227,13 +209,87 @@ static struct host_nonzeros nonzeros_of(const struct decoded *d, const double *v
     return x;
 }
 
+/* --- Tiles of columns, by the kernels of host_row_sums_simd.c. --- */
+
+void host_row_sums_zero(const struct host_row_sums *s, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++)
+        host_entries_zero(host_entry(s->m, i * s->rank + s->column, s->precision), s->width,
+                          s->precision);
+}
+
+#define LOCKS 4096
+static atomic_bool lock[LOCKS];
+
+void host_row_lock(uint64_t row)
+{
+    while (atomic_exchange_explicit(&lock[row % LOCKS], 1, memory_order_acquire))
+        sched_yield();
+}
+
+void host_row_unlock(uint64_t row)
+{
+    atomic_store_explicit(&lock[row % LOCKS], 0, memory_order_release);
+}
+
+/* By the logarithm of the SIMD width. */
+static const struct host_row_sums_kernels *const kernels[] = {
+    &host_row_sums_double1,
+    &host_row_sums_double2,
+#if SIMD_X86
+    &host_row_sums_double4,
+    &host_row_sums_double8,
+#endif
+};
+static const struct host_row_sums_kernels *const single_kernels[] = {
+    &host_row_sums_float1, NULL, /* two floats are no vector of their own */
+    &host_row_sums_float4,
+#if SIMD_X86
+    &host_row_sums_float8, &host_row_sums_float16,
+#endif
+};
+
+/* Adds nonzeros [first, last), the first of which is in stretch number `stretch`. */
+static void add_nonzeros(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,
+                         uint64_t first, uint64_t last)
+{
+    int order = s->others >= 2 && s->others <= 4 ? s->others - 2 : 3;
+    uint64_t simd = simd_width(s->width, s->precision), vectors = (s->width + simd - 1) / simd;
+    const struct host_row_sums_kernels *const *kernels_of_entry =
+        s->precision == PRECISION_SINGLE ? single_kernels : kernels;
+    host_row_sums_kernel *kernel = kernels_of_entry[__builtin_ctzll(simd)]
+                                       ->kernel[x->narrow][s->ahead > 0][order][vectors - 1];
+    kernel(s, x, stretch, first, last);
+}
+
+/* A kernel stores or adds a row when the next row begins; the last row is left. */
+static void end_tile(struct host_row_sums *s)
+{
+    if (s->sink == HOST_ROW_STORE) {
+        host_entries_write(host_row_store(s, s->row), s->sum, s->width, s->precision);
+        host_row_sums_zero(s, s->row + 1, s->zero_to);
+        return;
+    }
+    void *to = host_row_added(s, s->row);
+    if (s->sink != HOST_ROW_ADD)
+        host_row_lock(s->row);
+    if (s->precision == PRECISION_SINGLE)
+        for (uint64_t r = 0; r < s->width; r++)
+            ((float *)to)[r] += (float)s->sum[r];
+    else
+        host_entries_add(to, s->sum, s->width, PRECISION_DOUBLE);
+    if (s->sink != HOST_ROW_ADD)
+        host_row_unlock(s->row);
+}
+
 static void begin_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
                         const struct host_rows *rows)
 {
+    const uint64_t bytes = p->other_rows * rows->rank * precision_bytes(rows->precision);
     s->others = p->shape.order - 1;
     s->rank = rows->rank;
     s->precision = rows->precision;
-    s->ahead = p->ahead;
+    s->ahead = bytes > p->far_bytes ? AHEAD : 0;
     s->column = s->width = 0;
 }
 
@@ -248,7 +304,10 @@ static bool next_tile(struct host_row_sums *s, const struct host_mttkrp *p,
     for (int n = 0, k = 0; n < p->shape.order; n++)
         if (n != p->mode)
             s->rows[k++] = host_entry_of(rows->of[n], s->column, s->precision);
-    host_row_sums_begin(s, row);
+    s->row = row;
+    memset(s->sum, 0, sizeof s->sum);
+    if (s->sink == HOST_ROW_STORE)
+        host_row_sums_zero(s, s->zero_from, row);
     return true;
 }
 
@@ -272,15 +331,15 @@ static void sum_run(struct host_row_sums *s, const struct host_mttkrp *p,
     begin_tiles(s, p, rows);
     while (next_tile(s, p, rows, run->low)) {
         if (slices)
-            host_row_sums_add(s, &sliced, run->slice, run->first, run->last);
+            add_nonzeros(s, &sliced, run->slice, run->first, run->last);
         for (uint64_t i = run->first; !slices && i < run->last; i += DECODE_NNZ) {
             struct decoded d;
             const uint64_t count = least_of(DECODE_NNZ, run->last - i);
             decode(p, i, count, &d);
             const struct host_nonzeros x = nonzeros_of(&d, p->x->value + i, s->others);
-            host_row_sums_add(s, &x, 0, 0, count);
+            add_nonzeros(s, &x, 0, 0, count);
         }
-        host_row_sums_end(s);
+        end_tile(s);
     }
 }
 
@@ -379,8 +438,8 @@ static void sum_list(const struct host_mttkrp *p, const struct host_rows *rows, 
     const struct host_nonzeros x = nonzeros_of(&d, p->x->value + first, p->shape.order - 1);
     begin_tiles(&s, p, rows);
     while (next_tile(&s, p, rows, 0)) {
-        host_row_sums_add(&s, &x, 0, 0, count);
-        host_row_sums_end(&s);
+        add_nonzeros(&s, &x, 0, 0, count);
+        end_tile(&s);
     }
 }
 
@@ -422,10 +481,8 @@ static void mttkrp_atomic(const struct host_mttkrp *p, const struct host_rows *r
     }
 }
 
-void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch)
+void host_mttkrp(const struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch)
 {
-    struct host_trial *trial = choose_ahead(p, rows);
-    const double start = clock_now();
     if (p->nnz == 0)
         zero_rows(m, p->shape.dims[p->mode], rows);
     else if (p->conflict == CONFLICT_ORDERED)
@@ -436,11 +493,4 @@ void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, v
         mttkrp_register(p, rows, m, scratch);
     else
         mttkrp_atomic(p, rows, m);
-    if (trial) {
-        const double seconds = clock_now() - start;
-        double *least = &trial->least[trial->calls % 2];
-        if (trial->calls < 2 || seconds < *least)
-            *least = seconds;
-        trial->calls++;
-    }
 }

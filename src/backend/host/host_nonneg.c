@@ -57,10 +57,6 @@ uint64_t host_nonneg_room(uint64_t rank)
 void host_nonneg_rows(const struct host_nonneg *p, const double *m, const double *a, double *x,
                       uint64_t rows, double *scratch)
 {
-    host_nonneg_panel *panel = host_nonneg_double2;
-#if SIMD_X86
-    uint64_t simd = simd_width(8, PRECISION_DOUBLE);
-    panel = simd == 8 ? host_nonneg_double8 : simd == 4 ? host_nonneg_double4 : panel;
-#endif
+    host_nonneg_panel *panel = SIMD_DOUBLES(host_nonneg, simd_width(8, PRECISION_DOUBLE));
     panel(p, m, a, x, rows, scratch);
 }

@@ -1,35 +1,32 @@
-#include "backend/host/host_row_steps.h"
+#include "backend/host/host_row_update.h"
 
 #include <math.h>
 
 #include "backend/host/host_entries.h"
-#include "backend/host/host_inner.h"
 #include "base/vector_clones.h"
 #include "numerics/poisson_term.h"
 
-uint64_t host_row_counts_begin(struct host_state *h, int mode, struct host_row_common *c)
+uint64_t host_row_counts_begin(struct host_state *h, int mode)
 {
     const struct host_model *model = &h->model;
     const struct host_row_systems *s = &h->systems;
-    for (uint64_t r = 0; r < c->rank; r++) {
+    for (uint64_t r = 0; r < s->rank; r++) {
         s->unit[r] = h->solve.row[r];
-        s->linear[r] = c->rules.unlisted / s->unit[r];
+        s->linear[r] = s->rules.unlisted / s->unit[r];
         for (int n = 0; n < model->shape.order; n++)
             s->linear[r] *= n == mode ? 1 : model->factor[n].sum[r];
     }
-    c->linear = s->linear;
-    c->unit = s->unit;
-    return c->rules.matrix ? host_rows_room_size(c->rank) : 0;
+    return s->rules.matrix ? host_rows_room_size(s->rank) : 0;
 }
 
 /* The part of the gradient that does not depend on the row. */
-static inline double common_of(const struct host_row_common *s, const struct host_system *x,
+static inline double common_of(const struct host_row_systems *s, const struct host_system *x,
                                uint64_t r)
 {
     return s->linear[r] + x->q[r];
 }
 
-VECTOR_CLONES static double largest_violation(const struct host_row_common *s,
+VECTOR_CLONES static double largest_violation(const struct host_row_systems *s,
                                               const struct host_system *x, const double *a)
 {
     double most = 0;
@@ -44,7 +41,7 @@ VECTOR_CLONES static double largest_violation(const struct host_row_common *s,
 }
 
 /* By what the multiplicative step multiplies entry r; without a branch. */
-static inline double factor_of(const struct host_row_common *s, const struct host_system *x,
+static inline double factor_of(const struct host_row_systems *s, const struct host_system *x,
                                uint64_t r)
 {
     const double common = common_of(s, x, r);
@@ -52,7 +49,7 @@ static inline double factor_of(const struct host_row_common *s, const struct hos
     return common > 0 ? factor : 1;
 }
 
-VECTOR_CLONES static void multiply(const struct host_row_common *s, const struct host_system *x,
+VECTOR_CLONES static void multiply(const struct host_row_systems *s, const struct host_system *x,
                                    double *a)
 {
 #pragma omp simd
@@ -61,7 +58,7 @@ VECTOR_CLONES static void multiply(const struct host_row_common *s, const struct
 }
 
 /* What the multiplicative step surely gains. */
-static double gain_of_multiplying(const struct host_row_common *s, const struct host_system *x,
+static double gain_of_multiplying(const struct host_row_systems *s, const struct host_system *x,
                                   const double *a)
 {
     double gain = 0;
@@ -73,14 +70,14 @@ static double gain_of_multiplying(const struct host_row_common *s, const struct 
 }
 
 /* For entries that H does not bind: the ridge of entry r, from the trace of H. */
-static double ridge_of(const struct host_row_common *s, double trace, uint64_t r)
+static double ridge_of(const struct host_row_systems *s, double trace, uint64_t r)
 {
     return POISSON_RIDGE * trace / ((double)s->rank * s->unit[r] * s->unit[r]);
 }
 
 /* Fills the part of row l, one of `rows`. */
-static void begin_row(const struct host_row_common *s, const struct host_system *x, const double *a,
-                      const struct host_rows_room *room, uint64_t l, uint64_t rows)
+static void begin_row(const struct host_row_systems *s, const struct host_system *x,
+                      const double *a, const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
     double trace = 0;
     for (uint64_t r = 0; r < s->rank; r++)
@@ -96,7 +93,7 @@ static void begin_row(const struct host_row_common *s, const struct host_system 
 }
 
 /* Row l takes the step d, damped where it is not small, or the multiplicative one. */
-static void end_row(const struct host_row_common *s, const struct host_system *x, double *a,
+static void end_row(const struct host_row_systems *s, const struct host_system *x, double *a,
                     const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
     double square = 0, damped = 1; /* d'Hd */
@@ -114,7 +111,7 @@ static void end_row(const struct host_row_common *s, const struct host_system *x
         a[r] += damped * room->d[r * rows + l];
 }
 
-static void step_newton(const struct host_row_common *s, const struct host_system *x,
+static void step_newton(const struct host_row_systems *s, const struct host_system *x,
                         uint64_t count, double *const *a, double *scratch)
 {
     const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
@@ -146,7 +143,7 @@ VECTOR_CLONES static void fill_diagonal(const struct host_system *x, uint64_t ra
 }
 
 /* d'Gd. */
-VECTOR_CLONES static double square_of(const struct host_row_common *s, const struct host_system *x,
+VECTOR_CLONES static double square_of(const struct host_row_systems *s, const struct host_system *x,
                                       const double *d)
 {
     double sum = 0;
@@ -177,7 +174,7 @@ VECTOR_CLONES static double find_direction(const double *b, const double *linear
 }
 
 /* scratch (2 R). */
-VECTOR_CLONES static void step_diagonal(const struct host_row_common *s,
+VECTOR_CLONES static void step_diagonal(const struct host_row_systems *s,
                                         const struct host_system *x, double *a, double *scratch)
 {
     double *d = scratch, *linear = scratch + s->rank, trace = 0;
@@ -205,7 +202,7 @@ void host_row_counts_improve(void *context, const struct host_system_rows *rows,
                              struct host_row_totals *totals)
 {
     const struct host_row_pass *pass = context;
-    const struct host_row_common *s = &pass->common;
+    const struct host_row_systems *s = &pass->h->systems;
     const struct host_model *model = &pass->h->model;
     const double floor = s->rules.floor;
     struct host_system newton[HOST_ROWS_MOST] = {0};

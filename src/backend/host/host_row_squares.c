@@ -1,18 +1,17 @@
-#include "backend/host/host_row_steps.h"
+#include "backend/host/host_row_update.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "backend/host/host_entries.h"
-#include "backend/host/host_inner.h"
 #include "base/vector_clones.h"
 #include "numerics/row_term.h"
 
-uint64_t host_row_squares_begin(struct host_state *h, int mode, struct host_row_common *c)
+uint64_t host_row_squares_begin(struct host_state *h, int mode)
 {
     const struct host_model *model = &h->model;
-    const struct host_row_systems *s = &h->systems;
-    const uint64_t rank = c->rank, ld = c->ld;
+    struct host_row_systems *s = &h->systems;
+    const uint64_t rank = s->rank, ld = s->ld;
     const double *m_scale = h->solve.row;
     for (uint64_t r = 0; r < rank; r++) {
         double mean = 1; /* of z^2 over all cells */
@@ -21,43 +20,41 @@ uint64_t host_row_squares_begin(struct host_state *h, int mode, struct host_row_
                               : model->factor[n].gram[r * rank + r] /
                                     (double)h->ranks->part.whole.dims[n];
         s->cell[r] = mean / (m_scale[r] * m_scale[r]);
-        s->ridge[r] = row_ridge(&c->rules, model->lambda[r]) / (m_scale[r] * m_scale[r]);
+        s->ridge[r] = row_ridge(&s->rules, model->lambda[r]) / (m_scale[r] * m_scale[r]);
     }
-    c->cell = s->cell;
-    c->ridge = s->ridge;
-    if (c->rules.unlisted != 0) {
+    s->common = s->rules.unlisted != 0 ? s->v : NULL;
+    if (s->common) {
         host_model_hadamard(model, mode, h->solve.v);
         for (uint64_t i = 0; i < rank; i++)
             for (uint64_t j = 0; j < rank; j++)
                 s->v[i * ld + j] =
-                    c->rules.unlisted * h->solve.v[i * rank + j] / (m_scale[i] * m_scale[j]);
-        c->v = s->v;
+                    s->rules.unlisted * h->solve.v[i * rank + j] / (m_scale[i] * m_scale[j]);
     }
     return host_rows_room_size(rank) + ld + ld * ld;
 }
 
 /* By what the common ridge is multiplied for a row. */
-static double ridge_times(const struct host_row_common *s, const struct host_system *x)
+static double ridge_times(const struct host_row_systems *s, const struct host_system *x)
 {
     return s->rules.counted ? x->number[SYSTEM_KNOWN] : 1;
 }
 
 /* h (R x ld) = G + h V + ridge, the upper triangle and the diagonal. */
-static void fill_matrix(const struct host_row_common *s, const struct host_system *x, double *h)
+static void fill_matrix(const struct host_row_systems *s, const struct host_system *x, double *h)
 {
     const uint64_t ld = s->ld;
     const double times = ridge_times(s, x);
     for (uint64_t i = 0; i < s->rank; i++) {
         double *row = h + i * ld;
         memcpy(row + i, x->g + i * ld + i, (ld - i) * sizeof *row);
-        for (uint64_t j = i; s->v && j < ld; j++)
-            row[j] += s->v[i * ld + j];
+        for (uint64_t j = i; s->common && j < ld; j++)
+            row[j] += s->common[i * ld + j];
         row[i] += times * s->ridge[i];
     }
 }
 
 /* q (ld) = b - h V a - ridge a. */
-VECTOR_CLONES static void fill_gradient(const struct host_row_common *s,
+VECTOR_CLONES static void fill_gradient(const struct host_row_systems *s,
                                         const struct host_system *x, const double *a,
                                         double *restrict q)
 {
@@ -66,19 +63,19 @@ VECTOR_CLONES static void fill_gradient(const struct host_row_common *s,
     memcpy(q, x->b, ld * sizeof *q);
     for (uint64_t i = 0; i < s->rank; i++)
         q[i] -= times * s->ridge[i] * a[i];
-    for (uint64_t i = 0; s->v && i < s->rank; i++)
+    for (uint64_t i = 0; s->common && i < s->rank; i++)
         for (uint64_t j = 0; j < ld; j++)
-            q[j] -= a[i] * s->v[i * ld + j];
+            q[j] -= a[i] * s->common[i * ld + j];
 }
 
-static double whole_of(const struct host_row_common *s, const struct host_system *x, uint64_t r)
+static double whole_of(const struct host_row_systems *s, const struct host_system *x, uint64_t r)
 {
-    const double v = s->v ? s->v[r * s->ld + r] : 0;
+    const double v = s->common ? s->common[r * s->ld + r] : 0;
     return row_whole(x->g[r * s->ld + r], v, ridge_times(s, x) * s->ridge[r], s->cell[r]);
 }
 
 /* H = U'U, in place; false where rounding has eaten a pivot. */
-static bool factorise(const struct host_row_common *s, const struct host_system *x, double *h)
+static bool factorise(const struct host_row_systems *s, const struct host_system *x, double *h)
 {
     const uint64_t rank = s->rank, ld = s->ld;
     for (uint64_t k = 0; k < rank; k++) {
@@ -113,7 +110,7 @@ static void substitute(const double *u, uint64_t rank, uint64_t ld, double *q)
 }
 
 /* q becomes the d of H d = q, where H is singular or nearly so; h is scratch. */
-static void solve_alone(const struct host_row_common *s, const struct host_system *x, double *h,
+static void solve_alone(const struct host_row_systems *s, const struct host_system *x, double *h,
                         double *q)
 {
     const uint64_t rank = s->rank, ld = s->ld;
@@ -146,8 +143,8 @@ VECTOR_CLONES static double change_of_misfit(const struct host_system *x, const 
 }
 
 /* Fills the part of row l, one of `rows`. */
-static void begin_row(const struct host_row_common *s, const struct host_system *x, const double *a,
-                      const struct host_rows_room *room, uint64_t l, uint64_t rows)
+static void begin_row(const struct host_row_systems *s, const struct host_system *x,
+                      const double *a, const struct host_rows_room *room, uint64_t l, uint64_t rows)
 {
     fill_gradient(s, x, a, room->rest);
     for (uint64_t r = 0; r < s->rank; r++) {
@@ -163,7 +160,7 @@ static void begin_row(const struct host_row_common *s, const struct host_system 
 static void take_step(const struct host_row_pass *pass, uint64_t row, const struct host_system *x,
                       const double *d, double *a, struct host_row_totals *totals)
 {
-    const struct host_row_common *s = &pass->common;
+    const struct host_row_systems *s = &pass->h->systems;
     const struct host_model *model = &pass->h->model;
     const double change = change_of_misfit(x, d, s->rank, s->ld);
     totals->misfit += x->number[SYSTEM_MISFIT] + change;
@@ -181,11 +178,11 @@ void host_row_squares_solve(void *context, const struct host_system_rows *rows, 
                             struct host_row_totals *totals)
 {
     const struct host_row_pass *pass = context;
-    const struct host_row_common *s = &pass->common;
+    const struct host_row_systems *s = &pass->h->systems;
     const struct host_rows_kernels *kernel = host_rows_kernels(s->rank);
     const struct host_rows_room room = host_rows_room_in(scratch, s->rank);
     struct host_rows_matrices m = {
-        .rank = s->rank, .ld = s->ld, .common = s->v, .diagonal = room.diagonal};
+        .rank = s->rank, .ld = s->ld, .common = s->common, .diagonal = room.diagonal};
     uint64_t known[HOST_ROWS_MOST] = {0}, count = 0;
     unsigned failed = 0; /* bit l is set where the kernel has no step for row l */
     for (uint64_t l = 0; l < rows->count; l++)

@@ -1,7 +1,7 @@
 /* The MTTKRP kernel of the host: goes through consecutive nonzeros, for one tile of columns, sums a
- * row of M in registers, and stores or adds the sum where the next row begins. Implemented in
- * host_row_sums.c and, for each kind of entries and SIMD width, in host_row_sums_simd.c. Entries
- * are doubles or floats. A sum of floats has the errors of about a hundred roundings at most: after
+ * row of M in registers, and stores or adds the sum where the next row begins. host_mttkrp.c calls
+ * it. Implemented in host_row_sums_simd.c, for each kind of entries and SIMD width. Entries are
+ * doubles or floats. A sum of floats has the errors of about a hundred roundings at most: after
  * so many nonzeros of a row, the sum is added to another in double precision. */
 #pragma once
 
@@ -49,25 +49,14 @@ struct host_row_sums {
     double sum[HOST_ROW_SUMS_MAX_TILE]; /* ... and its sum, (width)                         */
 };
 
-/* Starts a tile of a struct host_run, whose first nonzero is in row `row`. */
-void host_row_sums_begin(struct host_row_sums *s, uint64_t row);
-
 /* Adds nonzeros [first, last), the first of which is in stretch number `stretch`. */
-void host_row_sums_add(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,
-                       uint64_t first, uint64_t last);
-
-/* Stores or adds the last row. */
-void host_row_sums_end(struct host_row_sums *s);
-
-/* The rest is only for host_row_sums.c and the kernels of each SIMD width. */
-
 typedef void host_row_sums_kernel(struct host_row_sums *s, const struct host_nonzeros *x,
                                   uint64_t stretch, uint64_t first, uint64_t last);
 
 struct host_row_sums_kernels {
-    /* by whether nonzeros are narrow, whether rows are prefetched, order (3, 4, 5, any), overlap
-     * (NULL for vectors of one column, and for one vector), vectors of a tile - 1 */
-    host_row_sums_kernel *kernel[2][2][4][2][4];
+    /* by whether nonzeros are narrow, whether rows are prefetched, order (3, 4, 5, any), vectors of
+     * a tile - 1 */
+    host_row_sums_kernel *kernel[2][2][4][4];
 };
 
 extern const struct host_row_sums_kernels host_row_sums_double1, host_row_sums_double2,
@@ -75,7 +64,8 @@ extern const struct host_row_sums_kernels host_row_sums_double1, host_row_sums_d
 extern const struct host_row_sums_kernels host_row_sums_float1, host_row_sums_float4,
     host_row_sums_float8, host_row_sums_float16;
 
-/* Zeroes the tile of rows [from, to) of M, which no nonzero has. */
+/* The next three are in host_mttkrp.c. Zeroes the tile of rows [from, to) of M, which no nonzero
+ * has. */
 void host_row_sums_zero(const struct host_row_sums *s, uint64_t from, uint64_t to);
 
 /* One lock for a row is many times cheaper than an atomic addition for each of its entries. Rows

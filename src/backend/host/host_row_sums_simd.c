@@ -3,7 +3,6 @@
 #include "backend/host/host_row_sums.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "backend/host/simd_vector.h"
 
@@ -216,79 +215,44 @@ INLINE void row_sums_body(struct host_row_sums *s, const struct host_nonzeros *x
     s->row = row;
 }
 
-/* The list of specialisations: orders 3 to 5 and any other; tiles of 1 to 4 vectors that do not
- * overlap, and of 2 to 4 that do, of which other orders have one kernel for both; factors' rows in
- * cache and distant, which are prefetched; wide and narrow nonzeros. */
-#define KERNEL(name, others, vectors, exact, near, narrow)                                         \
+/* The list of specialisations: orders 3 to 5 and any other; tiles of 1 to 4 vectors, which overlap
+ * or do not (other orders have one body for both); factors' rows in cache and distant, which are
+ * prefetched; wide and narrow nonzeros. */
+#define KERNEL(name, others, vectors, near, narrow)                                                \
     static void name(struct host_row_sums *s, const struct host_nonzeros *x, uint64_t stretch,     \
                      uint64_t first, uint64_t last)                                                \
     {                                                                                              \
-        row_sums_body(s, x, stretch, first, last, others, vectors, exact, near, narrow);           \
+        if (SIMD_WIDTH == 1 || (vectors) == 1 ||                                                   \
+            (__builtin_constant_p(others) && s->width == SIMD_WIDTH * (vectors)))                  \
+            row_sums_body(s, x, stretch, first, last, others, vectors, true, near, narrow);        \
+        else                                                                                       \
+            row_sums_body(s, x, stretch, first, last, others, vectors, false, near, narrow);       \
     }
-#define EXACT(name, others, near, narrow)                                                          \
-    KERNEL(name##_1, others, 1, true, near, narrow)                                                \
-    KERNEL(name##_2, others, 2, true, near, narrow)                                                \
-    KERNEL(name##_3, others, 3, true, near, narrow)                                                \
-    KERNEL(name##_4, others, 4, true, near, narrow)
-#if SIMD_WIDTH == 1
-#define OVERLAPS(name, others, near, narrow)
-#define OVERLAP_ROW(name) NULL, NULL, NULL, NULL
-#else
-#define OVERLAPS(name, others, near, narrow)                                                       \
-    KERNEL(name##_2_overlap, others, 2, false, near, narrow)                                       \
-    KERNEL(name##_3_overlap, others, 3, false, near, narrow)                                       \
-    KERNEL(name##_4_overlap, others, 4, false, near, narrow)
-#define OVERLAP_ROW(name) NULL, name##_2_overlap, name##_3_overlap, name##_4_overlap
-#endif
-#define EITHER(name, others, near, narrow)                                                         \
-    KERNEL(name##_1, others, 1, true, near, narrow)                                                \
-    KERNEL(name##_2, others, 2, false, near, narrow)                                               \
-    KERNEL(name##_3, others, 3, false, near, narrow)                                               \
-    KERNEL(name##_4, others, 4, false, near, narrow)
-#define ORDERS(name, near, narrow)                                                                 \
-    EXACT(name##_3, 2, near, narrow)                                                               \
-    EXACT(name##_4, 3, near, narrow)                                                               \
-    EXACT(name##_5, 4, near, narrow)                                                               \
-    OVERLAPS(name##_3, 2, near, narrow)                                                            \
-    OVERLAPS(name##_4, 3, near, narrow)                                                            \
-    OVERLAPS(name##_5, 4, near, narrow)                                                            \
-    EITHER(name##_any, s->others, near, narrow)
-
+#define TILES(name, others, near, narrow)                                                          \
+    KERNEL(name##_1, others, 1, near, narrow)                                                      \
+    KERNEL(name##_2, others, 2, near, narrow)                                                      \
+    KERNEL(name##_3, others, 3, near, narrow)                                                      \
+    KERNEL(name##_4, others, 4, near, narrow)
+#define TILE_ROW(name)                                                                             \
+    {                                                                                              \
+        name##_1, name##_2, name##_3, name##_4                                                     \
+    }
 #ifdef ANY_KERNEL /* stands in for all others: its body is theirs */
-EITHER(any, s->others, s->ahead == 0, x->narrow)
+TILES(any, s->others, s->ahead == 0, x->narrow)
+#define ORDERS(name) TILE_ROW(any), TILE_ROW(any), TILE_ROW(any), TILE_ROW(any)
 #else
-ORDERS(near, true, false)
-ORDERS(distant, false, false)
-ORDERS(narrow_near, true, true)
-ORDERS(narrow_distant, false, true)
+#define ALL_TILES(name, near, narrow)                                                              \
+    TILES(name##_3, 2, near, narrow)                                                               \
+    TILES(name##_4, 3, near, narrow)                                                               \
+    TILES(name##_5, 4, near, narrow)                                                               \
+    TILES(name##_any, s->others, near, narrow)
+ALL_TILES(near, true, false)
+ALL_TILES(distant, false, false)
+ALL_TILES(narrow_near, true, true)
+ALL_TILES(narrow_distant, false, true)
+#define ORDERS(name)                                                                               \
+    TILE_ROW(name##_3), TILE_ROW(name##_4), TILE_ROW(name##_5), TILE_ROW(name##_any)
 #endif
 
-#define TILES(name) name##_1, name##_2, name##_3, name##_4
-#define ROW(name)                                                                                  \
-    {                                                                                              \
-        {TILES(name)},                                                                             \
-        {                                                                                          \
-            OVERLAP_ROW(name)                                                                      \
-        }                                                                                          \
-    }
-#define ANY_ROW(name)                                                                              \
-    {                                                                                              \
-        {TILES(name)},                                                                             \
-        {                                                                                          \
-            TILES(name)                                                                            \
-        }                                                                                          \
-    }
-#ifdef ANY_KERNEL
-#define ORDER_ROWS(name)                                                                           \
-    {                                                                                              \
-        ANY_ROW(any), ANY_ROW(any), ANY_ROW(any), ANY_ROW(any)                                     \
-    }
-#else
-#define ORDER_ROWS(name)                                                                           \
-    {                                                                                              \
-        ROW(name##_3), ROW(name##_4), ROW(name##_5), ANY_ROW(name##_any)                           \
-    }
-#endif
 const struct host_row_sums_kernels SIMD_NAME(host_row_sums) = {
-    {{ORDER_ROWS(near), ORDER_ROWS(distant)},
-     {ORDER_ROWS(narrow_near), ORDER_ROWS(narrow_distant)}}};
+    {{{ORDERS(near)}, {ORDERS(distant)}}, {{ORDERS(narrow_near)}, {ORDERS(narrow_distant)}}}};

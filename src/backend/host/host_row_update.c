@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "backend/host/host_entries.h"
-#include "backend/host/host_row_steps.h"
 #include "base/least.h"
 #include "base/memory.h"
 #include "numerics/poisson_term.h"
@@ -15,7 +14,7 @@
 enum status host_row_systems_create(struct host_row_systems *s, const struct host_model *model,
                                     struct error *error)
 {
-    const uint64_t rank = model->rank, ld = host_system_ld(rank);
+    const uint64_t rank = s->rank = model->rank, ld = s->ld = host_system_ld(rank);
     s->v = memory_zeros(rank, ld * sizeof *s->v, error);
     s->ridge = memory_array(rank, sizeof *s->ridge, error);
     s->now = memory_array(rank, sizeof *s->now, error);
@@ -35,30 +34,26 @@ void host_row_systems_free(struct host_row_systems *s)
 static struct host_row_pass begin_pass(struct host_state *h, int mode)
 {
     const struct host_model *model = &h->model;
-    const struct host_row_systems *s = &h->systems;
+    struct host_row_systems *s = &h->systems;
     const double *scale = model->factor[mode].scale;
     double *m_scale = h->solve.row, *column = h->solve.column;
     struct host_row_pass pass = {
-        .h = h,
-        .common = {.rules = backend_row_rules(h->problem, mode, model->precision),
-                   .rank = model->rank,
-                   .ld = host_system_ld(model->rank)},
-        .step = h->rates ? host_row_counts_improve : host_row_squares_solve};
+        .h = h, .step = h->rates ? host_row_counts_improve : host_row_squares_solve};
+    s->rules = backend_row_rules(h->problem, mode, model->precision);
     host_model_scale_of_m(model, mode, m_scale);
     host_model_expected_norms(model, column);
     for (uint64_t r = 0; r < model->rank; r++) {
         s->now[r] = model->lambda[r] * scale[r] * m_scale[r];
         s->out_scale[r] = column[r] / m_scale[r];
     }
-    pass.scratch =
-        (h->rates ? host_row_counts_begin : host_row_squares_begin)(h, mode, &pass.common);
+    pass.scratch = (h->rates ? host_row_counts_begin : host_row_squares_begin)(h, mode);
     return pass;
 }
 
 /* How many rows are solved together. */
 static uint64_t rows_together(const struct host_row_pass *s)
 {
-    return s->common.rules.matrix ? host_rows_kernels(s->common.rank)->rows : 1;
+    return s->h->systems.rules.matrix ? host_rows_kernels(s->h->model.rank)->rows : 1;
 }
 
 /* What the pass is, for host_systems.h. *factors outlives it. Rows that take the diagonal step need
@@ -66,7 +61,7 @@ static uint64_t rows_together(const struct host_row_pass *s)
 static struct host_systems systems_of(struct host_row_pass *s, int mode,
                                       const struct host_rows *factors, host_system_sink *sink)
 {
-    const struct row_rules *rules = &s->common.rules;
+    const struct row_rules *rules = &s->h->systems.rules;
     const bool newton = rules->rates && rules->matrix;
     return (struct host_systems){
         .slices = &s->h->sweep.ordered[mode],
@@ -112,8 +107,8 @@ static enum status sum_systems(struct host_row_pass *s, int mode, host_system_si
  * and for each peer the least value in its part of the row. */
 static uint64_t sent_length(const struct host_row_pass *s, int peers)
 {
-    const struct row_rules *rules = &s->common.rules;
-    const uint64_t rank = s->common.rank;
+    const struct row_rules *rules = &s->h->systems.rules;
+    const uint64_t rank = s->h->model.rank;
     return SYSTEM_NUMBERS + rank + (rules->rates ? rank : 0) +
            (rules->matrix ? rank * (rank + 1) / 2 : 0) + (uint64_t)peers;
 }
@@ -126,7 +121,7 @@ static void copy_part(double *part, double **sent, uint64_t count, bool back)
 
 /* Copies the part of a system that counts to `sent`, or back. Returns where the least values are.
  */
-static double *copy_system(const struct host_row_common *c, const struct host_system *system,
+static double *copy_system(const struct host_row_systems *c, const struct host_system *system,
                            double *sent, bool back)
 {
     const uint64_t rank = c->rank, ld = c->ld;
@@ -149,7 +144,7 @@ static void keep_systems(void *context, const struct host_system_rows *rows, dou
     for (uint64_t l = 0; l < rows->count; l++) {
         const struct host_system *system = &rows->system[l];
         double *sent = s->sent + (rows->row[l] - s->from) * sent_length(s, peers->size);
-        double *least = copy_system(&s->common, system, sent, false);
+        double *least = copy_system(&s->h->systems, system, sent, false);
         least[peers->rank] = system->number[SYSTEM_LEAST];
     }
 }
@@ -160,8 +155,8 @@ static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, u
 {
     struct host_state *h = s->h;
     const struct host_model *model = &h->model;
-    const uint64_t rank = model->rank, ld = s->common.ld, batch = rows_together(s);
-    const uint64_t length = host_system_length(rank, s->common.rules.matrix);
+    const uint64_t rank = model->rank, ld = h->systems.ld, batch = rows_together(s);
+    const uint64_t length = host_system_length(rank, h->systems.rules.matrix);
     const uint64_t room = batch * (length + ld) + s->scratch, times = (count + batch - 1) / batch;
     struct host_row_totals *totals = memory_zeros(times, sizeof *totals, error);
     double *rooms = memory_zeros((size_t)omp_get_max_threads(), room * sizeof *rooms, error);
@@ -180,7 +175,7 @@ static enum status solve_sent(struct host_row_pass *s, int mode, double *sent, u
                 a[r] *= h->systems.now[r];
             rows.system[l] = host_system_at(at, rank);
             double *number = rows.system[l].number;
-            const double *least = copy_system(&s->common, &rows.system[l],
+            const double *least = copy_system(&s->h->systems, &rows.system[l],
                                               sent + i * sent_length(s, s->peers->size), true);
             number[SYSTEM_LEAST] = 0;
             for (int peer = 0; peer < s->peers->size; peer++)

@@ -6,13 +6,8 @@
 
 const struct host_rows_kernels *host_rows_kernels(uint64_t rank)
 {
-#if SIMD_X86
-    const uint64_t simd = simd_width(HOST_ROWS_MOST, PRECISION_DOUBLE);
-    if (simd >= 4 && rank <= WIDE_RANK)
-        return simd == 8 ? &host_rows_double8 : &host_rows_double4;
-#endif
-    (void)rank;
-    return &host_rows_double2;
+    const uint64_t most = rank <= WIDE_RANK ? HOST_ROWS_MOST : 2;
+    return SIMD_DOUBLES(host_rows, simd_width(most, PRECISION_DOUBLE));
 }
 
 uint64_t host_rows_room_size(uint64_t rank)

@@ -7,12 +7,6 @@
 
 #define CHAINS 4 /* entries of a row of U that are summed at a time */
 
-#ifdef __clang__
-#define UNROLLED
-#else
-#define UNROLLED _Pragma("GCC unroll 8")
-#endif
-
 INLINE vec broadcast(double x)
 {
     return x - (vec){0};

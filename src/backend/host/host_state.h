@@ -50,14 +50,18 @@ struct host_solve {
     double reciprocal;        /* struct backend_fit, since the last fit                         */
 };
 
-/* What the systems of rows need (host_row_update.h), where each row has its own. */
+/* What the systems of rows need (host_row_update.h), where each row has its own. Entry r of a row
+ * is unit[r] times that of the factor matrix with its weights. */
 struct host_row_systems {
-    double violation[MAX_ORDER]; /* of rates: as the last update of each mode found it       */
-    double *v;                   /* (R x ld) h V, for products of entries; owned, as all below */
-    double *ridge, *now, *out_scale; /* (R): of each component; of the old rows; of the new      */
-    double *cell;                    /* (R) of row_whole                                         */
-    double *unit, *linear;           /* (R) of rates: struct host_row_common                     */
-    struct host_row_totals totals;   /* of the last pass                                       */
+    struct row_rules rules;        /* of the present pass                                      */
+    uint64_t rank, ld;             /* rows of matrices have ld entries, the last ones 0        */
+    double violation[MAX_ORDER];   /* of rates: as the last update of each mode found it       */
+    double *v;                     /* (R x ld) h V, whole; owned, as all below                 */
+    const double *common;          /* of squares: v; NULL where it is 0                        */
+    double *now, *out_scale;       /* (R): by what the old rows are multiplied, and the new    */
+    double *ridge, *cell;          /* (R) of squares: of each component; of row_whole          */
+    double *unit, *linear;         /* (R) of rates: see above; h s                             */
+    struct host_row_totals totals; /* of the last pass                                       */
 };
 
 /* While terms take the place of the values of a mode's ordering. */

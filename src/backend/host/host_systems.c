@@ -109,18 +109,6 @@ struct pass {
     uint64_t room;
 };
 
-static const struct host_systems_kernels *kernels(uint64_t rank)
-{
-#if SIMD_X86
-    const uint64_t simd = simd_width(rank, PRECISION_DOUBLE);
-    if (simd >= 4)
-        return simd == 8 ? &host_systems_double8 : &host_systems_double4;
-#else
-    (void)rank;
-#endif
-    return &host_systems_double2;
-}
-
 /* Doubles of a block's arrays, which are 0 at first. */
 static uint64_t block_room(uint64_t ld)
 {
@@ -230,7 +218,7 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
     const uint64_t rank = factors->rank, ld = host_system_ld(rank);
     const bool matrix = s->rules->matrix;
     *p = (struct pass){.s = s,
-                       .kernel = kernels(rank),
+                       .kernel = SIMD_DOUBLES(host_systems, simd_width(rank, PRECISION_DOUBLE)),
                        .rank = rank,
                        .ld = ld,
                        .length = host_system_length(rank, matrix),
@@ -276,9 +264,7 @@ static enum status begin_pass(struct pass *p, const struct host_systems *s, uint
 
 static void end_pass(struct pass *p)
 {
-    memory_free(p->run);
-    memory_free(p->ends);
-    memory_free(p->rooms);
+    memory_free(p->run, p->ends, p->rooms);
 }
 
 /* Adds a part of the block to the system of its row, or begins it; with Y where it is `short_row`.

@@ -25,10 +25,8 @@ INLINE vec load_entries(const char *row, uint64_t e, bool single)
 
 #ifdef __clang__
 #define SUM_TREE 0 /* it has no __builtin_shuffle */
-#define EACH_NONZERO
 #else
-#define SUM_TREE     1
-#define EACH_NONZERO _Pragma("GCC unroll 8")
+#define SUM_TREE 1
 #endif
 
 #if SUM_TREE
@@ -165,14 +163,14 @@ INLINE void sum_rates(const struct host_products *p, const struct host_products_
         vec z[SIMD_WIDTH][VECTORS], sum[SIMD_WIDTH];
         double value[SIMD_WIDTH] = {0}, c[SIMD_WIDTH];
         prefetch(p, &r, others, bytes, i);
-        EACH_NONZERO
+        UNROLLED
         for (uint64_t u = 0; u < SIMD_WIDTH; u++)
             sum[u] = product(&r, others, vectors, single, i + u, a, NULL, z[u]);
         sum_each(sum, c);
         if (left < SIMD_WIDTH)
             memcpy(value, x->value + k, left * sizeof *value);
         count_terms(left < SIMD_WIDTH ? value : x->value + k, c);
-        EACH_NONZERO
+        UNROLLED
         for (uint64_t u = 0; u < SIMD_WIDTH; u++)
             EACH_VECTOR(v, vectors)
                 b[u % 2][v] += c[u] * z[u][v];
@@ -198,7 +196,7 @@ INLINE void products_of(const struct host_products *p, const struct host_product
         const uint64_t i = x->first + k;
         vec sum[SIMD_WIDTH], none[VECTORS];
         prefetch(p, &r, others, bytes, i);
-        EACH_NONZERO
+        UNROLLED
         for (uint64_t u = 0; u < SIMD_WIDTH; u++) {
             const vec *a = keep ? kept : (const vec *)x->a[one ? 0 : k + u];
             sum[u] = product(&r, others, vectors, single, i + u, a, z + u * ld, none);

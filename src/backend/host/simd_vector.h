@@ -14,8 +14,10 @@
  * the loop works on in memory. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define EACH_VECTOR(v, vectors) _Pragma("GCC unroll 4") for (int v = 0; v < (vectors); v++)
+#define UNROLLED                _Pragma("GCC unroll 8") /* the loop that follows */
 #else
 #define EACH_VECTOR(v, vectors) for (int v = 0; v < (vectors); v++)
+#define UNROLLED
 #endif
 
 /* The name of a function or table of this entry and width: SIMD_NAME(host_x) = host_x_float16. */

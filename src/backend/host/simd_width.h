@@ -14,6 +14,15 @@
 #define SIMD_X86 0
 #endif
 
+/* The table or function of a name for vectors of 8, 4 or 2 doubles, whichever is the most of these
+ * that `simd` is not below: SIMD_DOUBLES(host_rows, 4) = host_rows_double4. */
+#if SIMD_X86
+#define SIMD_DOUBLES(name, simd)                                                                   \
+    ((simd) >= 8 ? &name##_double8 : (simd) >= 4 ? &name##_double4 : &name##_double2)
+#else
+#define SIMD_DOUBLES(name, simd) ((void)(simd), &name##_double2)
+#endif
+
 /* Vectors of a tile, at most. */
 #define SIMD_TILE_VECTORS 4
 
