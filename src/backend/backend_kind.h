@@ -158,11 +158,6 @@ struct backend_ops {
     const struct event_ops *events; /* on the state; NULL: operations are done when calls return */
 };
 
-/* What the options ask of every kind's plan: the conflict resolution (rows that have systems of
- * their own need an ordering of each mode), and whether modes may be grouped. */
-enum conflict backend_conflict(const struct backend_options *options);
-bool backend_may_group(const struct backend_options *options);
-
 /* A kind of backend. Functions that return a status fill *error. A kind that the
  * build left out has only `available`, which fails. */
 struct backend_kind {
@@ -179,10 +174,10 @@ struct backend_kind {
 
     bool takes_parts; /* `open` takes a rank's part of the tensor from a .blco file             */
 
-    /* *request = what the user wants and what the machine has; nothing is forced. STATUS_INPUT if
-     * the kind cannot do what the user wants. */
-    enum status (*request)(struct plan_request *request, const struct plan_tensor *tensor,
-                           const struct backend_options *options, struct error *error);
+    /* Adds to *request, which has the tensor and what the user wants, what the machine has.
+     * STATUS_INPUT if the kind cannot do what the user wants. */
+    enum status (*request)(struct plan_request *request, const struct backend_options *options,
+                           struct error *error);
 
     /* Builds the orderings of the plan. The source is only read and may be freed afterwards, except
      * members whose comments say that they outlive the backend; it is a file only where

@@ -24,23 +24,20 @@ static void plan_with(bool momentum, struct plan *plan, const struct plan_reques
     }
 }
 
-enum conflict backend_conflict(const struct backend_options *options)
-{
-    return problem_by_rows(&options->problem) ? CONFLICT_ORDERED : options->conflict;
-}
-
-bool backend_may_group(const struct backend_options *options)
-{
-    return backend_conflict(options) == CONFLICT_AUTO && !options->no_sharing;
-}
-
 enum status backend_plan(struct plan *plan, const struct backend_kind *kind,
                          const struct plan_tensor *tensor, const struct backend_options *options,
                          struct error *error)
 {
-    struct plan_request request;
-    TRY(kind->request(&request, tensor, options, error));
-    request.forced = options->forced;
+    struct plan_request request = {.tensor = *tensor,
+                                   .rank = options->problem.rank,
+                                   .precision = precision_last(options->problem.precision),
+                                   .conflict = options->conflict,
+                                   .iterations = options->iterations,
+                                   .forced = options->forced};
+    if (problem_by_rows(&options->problem)) /* each row's nonzeros have to be neighbours */
+        request.conflict = CONFLICT_ORDERED;
+    request.group = request.conflict == CONFLICT_AUTO && !options->no_sharing;
+    TRY(kind->request(&request, options, error));
     plan_with(options->problem.acceleration != ACCELERATE_OFF, plan, &request, options);
     if (options->problem.acceleration == ACCELERATE_AUTO) {
         struct plan plain;

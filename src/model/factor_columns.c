@@ -109,8 +109,7 @@ enum status factor_columns_measure(const struct factor_rows *rows, struct column
         }
     }
 done:
-    memory_free(partials);
-    memory_free(firsts);
+    memory_free(partials, firsts);
     return error->status;
 }
 

@@ -269,7 +269,6 @@ void carried_copy(struct carried *to, const struct carried *from, int order, uin
 
 void carried_free(struct carried *c)
 {
-    memory_free(c->scale);
-    memory_free(c->gram);
+    memory_free(c->scale, c->gram);
     *c = (struct carried){0};
 }

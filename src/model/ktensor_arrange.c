@@ -71,12 +71,7 @@ enum status arrangement_create(struct arrangement *a, int order, uint64_t rank, 
 
 void arrangement_free(struct arrangement *a)
 {
-    memory_free(a->column);
-    memory_free(a->signed_norm);
-    memory_free(a->divisor);
-    memory_free(a->component);
-    memory_free(a->from);
-    memory_free(a->lambda);
+    memory_free(a->column, a->signed_norm, a->divisor, a->component, a->from, a->lambda);
     *a = (struct arrangement){0};
 }
 

@@ -34,10 +34,7 @@ static enum status side_create(struct side *s, const struct ktensor *k, struct e
 
 static void side_free(struct side *s)
 {
-    memory_free(s->column);
-    memory_free(s->norm);
-    memory_free(s->weight);
-    memory_free(s->scaled);
+    memory_free(s->column, s->norm, s->weight, s->scaled);
 }
 
 /* s->factor = a copy of the factor matrix, with columns of norm 1 or 0. */
@@ -59,9 +56,7 @@ static enum status scale_columns(struct side *s, int n, struct error *error)
     factor_columns_rearrange(s->scaled, k->shape.dims[n], rank, same, divisor, buffer);
     s->factor = s->scaled;
 done:
-    memory_free(same);
-    memory_free(divisor);
-    memory_free(buffer);
+    memory_free(same, divisor, buffer);
     return error->status;
 }
 
@@ -206,8 +201,7 @@ enum status ktensor_match(struct ktensor_match *match, const struct ktensor *a,
 done:
     side_free(&sa);
     side_free(&sb);
-    memory_free(score);
-    memory_free(cosine);
+    memory_free(score, cosine);
     if (error->status != STATUS_OK)
         ktensor_match_free(match);
     return error->status;
@@ -215,12 +209,8 @@ done:
 
 void ktensor_match_free(struct ktensor_match *match)
 {
-    memory_free(match->pair);
-    memory_free(match->cosine);
-    memory_free(match->weight_a);
-    memory_free(match->weight_b);
-    memory_free(match->partner_a);
-    memory_free(match->partner_b);
+    memory_free(match->pair, match->cosine, match->weight_a, match->weight_b, match->partner_a,
+                match->partner_b);
     *match = (struct ktensor_match){0};
 }
 
@@ -323,11 +313,6 @@ enum status assignment_solve(const double *score, uint64_t rows, uint64_t column
         if (s.row[c] != NOBODY)
             column[s.row[c]] = c;
 done:
-    memory_free(s.row_price);
-    memory_free(s.column_price);
-    memory_free(s.row);
-    memory_free(s.distance);
-    memory_free(s.previous);
-    memory_free(s.reached);
+    memory_free(s.row_price, s.column_price, s.row, s.distance, s.previous, s.reached);
     return error->status;
 }

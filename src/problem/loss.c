@@ -35,6 +35,16 @@ double loss_expected(const struct loss *loss, double m)
     return loss->expected ? loss->expected(m) : m;
 }
 
+/* A rate that is not positive, or too small, counts as in poisson_term.h. */
+double loss_residual(const struct loss *loss, double value, double model)
+{
+    const double rate = poisson_rate(model);
+    if (!loss->rates || isnan(value - model))
+        return value - model;
+    return copysign(sqrt(2 * fmax(loss->misfit(value, rate), 0)),
+                    value - loss_expected(loss, rate));
+}
+
 const char *const loss_residual_name[RESIDUAL_NUMBERS] = {"residual", "pearson", "p"};
 
 int loss_residuals(const struct loss *loss)
@@ -45,7 +55,7 @@ int loss_residuals(const struct loss *loss)
 void loss_residual_numbers(const struct loss *loss, double value, double model, double *number)
 {
     for (int k = 0; k < loss_residuals(loss); k++)
-        number[k] = loss->residual(value, model);
+        number[k] = loss_residual(loss, value, model);
     if (!loss->pearson || isnan(number[0]))
         return;
     number[1] = loss->pearson(value, poisson_rate(model));

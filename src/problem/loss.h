@@ -106,10 +106,6 @@ struct loss {
      * as the model has it and v is uniform. NULL where it would tell nothing. */
     double (*place)(double value, double model, double least, double v);
 
-    /* The residual of an entry, how far its value is from that of the model: NaN where the value
-     * is unknown. */
-    double (*residual)(double value, double model);
-
     /* Of rates, and of a known value: its difference from what is expected where the rate is m,
      * over the standard deviation (Pearson's residual). */
     double (*pearson)(double value, double m);
@@ -143,6 +139,11 @@ double loss_log_lower(double x, double m);
 
 /* What a model with the value m at an entry says of it: a probability where values are binary. */
 double loss_expected(const struct loss *loss, double m);
+
+/* The residual of an entry, how far its value is from that of the model: their difference; with
+ * rates that of the deviance, the root of what the entry adds to it with the sign of the
+ * difference. NaN where the value is unknown. */
+double loss_residual(const struct loss *loss, double value, double model);
 
 /* The numbers that are shown of a residual, and how they are called in tables and records: the
  * residual; with rates also that of Pearson and the p-value. All are NaN where the value is

@@ -73,14 +73,6 @@ static double null_deviance(double total, double saturated, double entries)
     return zeros > 0 ? -total * log(total / entries) - zeros * log1p(-total / entries) : 0;
 }
 
-/* That of the deviance: the root of what the entry adds to it, with the sign of the difference. */
-static double residual(double value, double model)
-{
-    if (isnan(value - model))
-        return value - model;
-    return copysign(sqrt(2 * poisson_clipped_misfit(value, poisson_rate(model))), value - .5);
-}
-
 /* Its own probability where the other value is likelier, else 1. */
 static double log_p(double value, double model)
 {
@@ -115,6 +107,5 @@ const struct loss loss_binary = {.rates = true,
                                  .saturated = perfect,
                                  .null_deviance = null_deviance,
                                  .null_model = "all entries have the same probability",
-                                 .residual = residual,
                                  .log_p = log_p,
                                  .pearson = pearson};

@@ -72,16 +72,6 @@ static double null_deviance(double total, double saturated, double entries)
     return saturated - total * log(total / entries);
 }
 
-/* That of the deviance: the root of what the entry adds to it, with the sign of the difference. A
- * rate that is not positive, or too small, counts as in poisson_term.h. */
-static double residual(double value, double model)
-{
-    if (isnan(value - model))
-        return value - model;
-    const double rate = poisson_rate(model);
-    return copysign(sqrt(2 * poisson_count_misfit(value, rate)), value - rate);
-}
-
 /* log(exp(-m) m^a / gamma(a + 1)), from the misfit, so that nothing cancels where a is near m. */
 static double log_density(double a, double m)
 {
@@ -217,7 +207,6 @@ const struct loss loss_poisson = {
     .margins = true,
     .null_model = "the modes are independent (or, where some entries "
                   "are unknown or weigh less, all rates are equal)",
-    .residual = residual,
     .log_p = log_p,
     .place = place,
     .pearson = pearson};

@@ -44,12 +44,5 @@ VECTOR_CLONES static void sum_values(const struct loss_terms *t, const double *v
     sums->model_sq += sum;
 }
 
-static double residual(double value, double model)
-{
-    return value - model;
-}
-
-const struct loss loss_squares = {.terms = make_terms,
-                                  .add_numbers = add_numbers,
-                                  .sum_values = sum_values,
-                                  .residual = residual};
+const struct loss loss_squares = {
+    .terms = make_terms, .add_numbers = add_numbers, .sum_values = sum_values};

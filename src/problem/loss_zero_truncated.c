@@ -62,15 +62,6 @@ static double null_deviance(double total, double saturated, double entries)
     return saturated + entries * (m + log(poisson_chance(m).one)) - total * log(m);
 }
 
-/* That of the deviance: the root of what the entry adds to it, with the sign of the difference. */
-static double residual(double value, double model)
-{
-    if (isnan(value - model))
-        return value - model;
-    const double m = poisson_rate(model), misfit = poisson_truncated_misfit(value, m);
-    return copysign(sqrt(2 * fmax(misfit, 0)), value - expected(m));
-}
-
 /* Twice the probability of such a count or a larger one, among those of 1 or more, or of such a
  * count or a smaller one, whichever is less. The latter is what the counts above it leave, or,
  * where that is little, what the count 0 leaves of the counts below it. */
@@ -117,7 +108,6 @@ const struct loss loss_zero_truncated = {
     .saturated = saturated,
     .null_deviance = null_deviance,
     .null_model = "all rates are equal",
-    .residual = residual,
     .log_p = log_p,
     .place = place,
     .pearson = pearson};

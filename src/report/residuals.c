@@ -54,7 +54,7 @@ static void add_slices(struct residuals *r, int n, const struct coo *x, const do
     struct slice_residuals *s = &r->slice[n];
     const uint32_t *index = x->index[n];
     for (uint64_t i = 0; i < x->nnz; i++) {
-        const double residual = r->loss->residual(x->value[i], model[i]);
+        const double residual = loss_residual(r->loss, x->value[i], model[i]);
         if (!isnan(residual)) {
             s->squares[index[i]] += residual * residual;
             s->known[index[i]]++;
@@ -65,7 +65,7 @@ static void add_slices(struct residuals *r, int n, const struct coo *x, const do
 static void add_all(struct residuals *r, const struct coo *x, const double *model)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
-        const double residual = r->loss->residual(x->value[i], model[i]);
+        const double residual = loss_residual(r->loss, x->value[i], model[i]);
         if (!isnan(residual)) {
             r->squares += residual * residual;
             r->absolutes += fabs(residual);
@@ -136,7 +136,7 @@ static enum status find_strange(struct residuals *r, const struct coo *x, const 
                 const double value = x->value[i];
                 r->strangeness[i - begin] = r->loss->log_p
                                                 ? -r->loss->log_p(value, model[i])
-                                                : fabs(r->loss->residual(value, model[i]));
+                                                : fabs(loss_residual(r->loss, value, model[i]));
                 any |= r->strangeness[i - begin] > r->weakest;
             }
             strange[(first - begin) / PART] = any;

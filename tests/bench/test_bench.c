@@ -228,10 +228,10 @@ static void test_wrong_results(void **state)
 }
 
 /* One alto ordering, streamed, even if there is room for more. */
-static enum status streaming_request(struct plan_request *request, const struct plan_tensor *tensor,
+static enum status streaming_request(struct plan_request *request,
                                      const struct backend_options *options, struct error *error)
 {
-    enum status status = backend_host.request(request, tensor, options, error);
+    enum status status = backend_host.request(request, options, error);
     request->can_stream = request->must_stream = true;
     request->tensor.segment_nnz = 1;        /* shorter than any batch */
     if (request->conflict == CONFLICT_AUTO) /* no orderings later */

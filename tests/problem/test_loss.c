@@ -306,9 +306,9 @@ static void test_residuals(void **state)
     loss_residual_numbers(&loss_poisson, 0, 4, number);
     assert_true(fabs(number[0] + sqrt(8)) < 1e-14);
     assert_true(fabs(number[1] + 2) < 1e-15 && fabs(number[2] - 2 * exp(-4)) < 1e-16);
-    assert_true(loss_poisson.residual(4, 4) == 0);
-    assert_true(loss_squares.residual(7, 4) == 3);
-    assert_true(isnan(loss_poisson.residual(NAN, 4)));
+    assert_true(loss_residual(&loss_poisson, 4, 4) == 0);
+    assert_true(loss_residual(&loss_squares, 7, 4) == 3);
+    assert_true(isnan(loss_residual(&loss_poisson, NAN, 4)));
 }
 
 /* A rate of 0 or less counts as the least rate, 1e-100. */

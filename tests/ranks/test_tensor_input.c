@@ -124,18 +124,15 @@ static struct {
     const struct blco_file *file;
 } given;
 
-static enum status fake_request(struct plan_request *request, const struct plan_tensor *tensor,
-                                const struct backend_options *options, struct error *error)
+static enum status fake_request(struct plan_request *request, const struct backend_options *options,
+                                struct error *error)
 {
     (void)error;
-    *request = (struct plan_request){.tensor = *tensor,
-                                     .rank = options->problem.rank,
-                                     .row_bytes = options->problem.rank * sizeof(double),
-                                     .budget = options->memory,
-                                     .copies = 1,
-                                     .conflict = options->conflict,
-                                     .can_stream = true,
-                                     .host_budget = options->host_memory};
+    request->row_bytes = request->rank * sizeof(double);
+    request->budget = options->memory;
+    request->copies = 1;
+    request->can_stream = true;
+    request->host_budget = options->host_memory;
     return STATUS_OK;
 }
 

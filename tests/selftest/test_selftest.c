@@ -194,12 +194,12 @@ static void test_errors(void **state)
     assert_failed(text, "rank 1", "no MTTKRP of mode 1 today");
 }
 
-static enum status no_counts(struct plan_request *request, const struct plan_tensor *tensor,
-                             const struct backend_options *options, struct error *error)
+static enum status no_counts(struct plan_request *request, const struct backend_options *options,
+                             struct error *error)
 {
     if (options->problem.loss == LOSS_POISSON)
         return error_set(error, STATUS_INPUT, "no counts today");
-    return backend_host.request(request, tensor, options, error);
+    return backend_host.request(request, options, error);
 }
 
 /* A backend that refuses the loss is no failure, alone and on ranks that work together. */

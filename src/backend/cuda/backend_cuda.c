@@ -74,8 +74,8 @@ static enum status device_wake(int device, const atomic_bool *unwanted, struct e
  * tensor stays packed. */
 #define BUILDING_BYTES 32
 
-static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
-                                const struct backend_options *options, struct error *error)
+static enum status make_request(struct plan_request *request, const struct backend_options *options,
+                                struct error *error)
 {
     uint64_t available, all;
     int processors, shared, cache;
@@ -84,23 +84,15 @@ static enum status make_request(struct plan_request *request, const struct plan_
     TRY(device_attribute(device, cudaDevAttrMultiProcessorCount, &processors, error));
     TRY(device_attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared, error));
     TRY(device_attribute(device, cudaDevAttrL2CacheSize, &cache, error));
-    *request = (struct plan_request){
-        .tensor = *tensor,
-        .rank = options->problem.rank,
-        .precision = precision_last(options->problem.precision),
-        .conflict = backend_conflict(options),
-        .group = backend_may_group(options),
-        .iterations = options->iterations,
-        .row_bytes =
-            device_row_bytes(options->problem.rank, precision_last(options->problem.precision)),
-        .budget = available - available / 16,
-        .copies = OUTPUT_COPIES,
-        .short_mode = (uint64_t)processors,
-        .tiles = shared >= TILE_BYTES,
-        .cache_bytes = (uint64_t)cache,
-        .can_stream = true,
-        .must_stream = tensor->nnz > available / BUILDING_BYTES,
-        .host_budget = machine_memory_budget(options->host_memory)};
+    request->row_bytes = device_row_bytes(request->rank, request->precision);
+    request->budget = available - available / 16;
+    request->copies = OUTPUT_COPIES;
+    request->short_mode = (uint64_t)processors;
+    request->tiles = shared >= TILE_BYTES;
+    request->cache_bytes = (uint64_t)cache;
+    request->can_stream = true;
+    request->must_stream = request->tensor.nnz > available / BUILDING_BYTES;
+    request->host_budget = machine_memory_budget(options->host_memory);
     if (options->memory && options->memory < request->budget)
         request->budget = options->memory;
     return problem_by_rows(&options->problem) ? device_row_update_plan(request, options, error)

@@ -25,34 +25,25 @@ static bool in_single(const struct backend_options *options)
     return precision_first(options->problem.precision) == PRECISION_SINGLE;
 }
 
-static enum status make_request(struct plan_request *request, const struct plan_tensor *tensor,
-                                const struct backend_options *options, struct error *error)
+static enum status make_request(struct plan_request *request, const struct backend_options *options,
+                                struct error *error)
 {
-    const enum precision last = precision_last(options->problem.precision);
-    const bool by_rows = problem_by_rows(&options->problem), dealt = by_rows && tensor->is_part;
+    const struct plan_tensor *x = &request->tensor;
+    const bool by_rows = problem_by_rows(&options->problem), dealt = by_rows && x->is_part;
     (void)error;
-    *request = (struct plan_request){
-        .tensor = *tensor,
-        .rank = options->problem.rank,
-        .precision = last,
-        .conflict = backend_conflict(options),
-        .group = backend_may_group(options),
-        .iterations = options->iterations,
-        .row_bytes = options->problem.rank * precision_bytes(last),
-        .slice_bytes =
-            host_slices_bytes(tensor->shape.order, tensor->nnz, shape_longest(&tensor->shape)),
-        .narrow = !by_rows,
-        .spends = options->spends && !dealt,
-        .nonzero_bytes = (dealt ? 2 : 1) * coo_bytes(tensor->shape.order, tensor->nnz),
-        .model_bytes = options->models * ktensor_bytes(&tensor->shape, options->problem.rank) +
-                       holdout_set_bytes(tensor->shape.order, tensor->holdout_entries),
-        .budget = machine_memory_budget(options->host_memory),
-        .copies = COPIES,
-        .waiting_rows = host_mttkrp_waiting_rows(tensor->nnz)};
-    if (tensor->is_part && in_single(options))
-        request->sent_bytes = options->problem.rank * sizeof(double);
+    request->row_bytes = request->rank * precision_bytes(request->precision);
+    request->slice_bytes = host_slices_bytes(x->shape.order, x->nnz, shape_longest(&x->shape));
+    request->narrow = !by_rows;
+    request->spends = options->spends && !dealt;
+    request->nonzero_bytes = (dealt ? 2 : 1) * coo_bytes(x->shape.order, x->nnz);
+    request->model_bytes = options->models * ktensor_bytes(&x->shape, request->rank) +
+                           holdout_set_bytes(x->shape.order, x->holdout_entries);
+    request->budget = machine_memory_budget(options->host_memory);
+    request->copies = COPIES;
+    request->waiting_rows = host_mttkrp_waiting_rows(x->nnz);
+    request->sent_bytes = x->is_part && in_single(options) ? request->rank * sizeof(double) : 0;
     /* Private copies of M pay while merging them costs less than the nonzeros themselves. */
-    request->short_mode = tensor->nnz / request->copies;
+    request->short_mode = x->nnz / COPIES;
     return STATUS_OK;
 }
 

@@ -202,9 +202,7 @@ enum status host_state_widen(void *state, struct error *error)
         for (uint64_t i = 0; i < rows; i++)
             host_entries_read(room + i * rank, host_entry_of(to, i * rank, PRECISION_SINGLE), rank,
                               PRECISION_SINGLE);
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-        for (uint64_t i = 0; i < rows; i++)
-            memcpy(to + i * rank, room + i * rank, rank * sizeof *to);
+        memory_copy(to, room, rows * rank * sizeof *to);
         sweep_changed(&h->sweep.sweep, n);
     }
     h->model.precision = PRECISION_DOUBLE;

@@ -37,7 +37,8 @@ struct host_system host_system_at(double *at, uint64_t rank)
     return (struct host_system){.number = at, .b = b, .q = b + ld, .g = b + 2 * ld};
 }
 
-void host_system_join(double *to, const double *from, uint64_t length)
+/* Adds `from` to `to`, systems of parts of one row; their lengths are `length`. */
+static void join_systems(double *to, const double *from, uint64_t length)
 {
     const double least = loss_least(to[SYSTEM_LEAST], from[SYSTEM_LEAST]);
     for (uint64_t i = 0; i < length; i++)
@@ -379,7 +380,7 @@ static void join_tails(const struct pass *p, uint64_t first, struct thread_room 
         if (!p->run[k].tail)
             continue;
         do {
-            host_system_join(sum, end_of(p, ++end, 0), p->length);
+            join_systems(sum, end_of(p, ++end, 0), p->length);
         } while (x->end[p->run[end].slice] > p->run[end].last);
         w->rows.system[w->rows.count] = host_system_at(sum, p->rank);
         end_row(p, x->row[p->run[end].slice], w, totals);

@@ -46,9 +46,6 @@ uint64_t host_system_length(uint64_t rank, bool matrix);
 /* The system at `at` (host_system_length). */
 struct host_system host_system_at(double *at, uint64_t rank);
 
-/* Adds `from` to `to`, systems of parts of one row; their lengths are `length`. */
-void host_system_join(double *to, const double *from, uint64_t length);
-
 /* Rows with their systems, and the rows as they are, a (ld). */
 struct host_system_rows {
     uint64_t count;
