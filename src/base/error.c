@@ -14,6 +14,24 @@ enum status error_set(struct error *error, enum status status, const char *forma
     return error->status = status;
 }
 
+void error_take(struct error *error, const struct error *own)
+{
+    if (own->status != STATUS_OK)
+#pragma omp critical(error)
+        error_set(error, own->status, "%s", own->message);
+}
+
+void error_take_first(struct error *error, uint64_t *first, uint64_t i, const struct error *own)
+{
+    if (own->status == STATUS_OK)
+        return;
+#pragma omp critical(error)
+    if (i < *first) {
+        *first = i;
+        *error = *own;
+    }
+}
+
 enum status error_prefix(struct error *error, const char *format, ...)
 {
     char cause[sizeof error->message];

@@ -1,6 +1,8 @@
 /* What went wrong: a status, which is also the exit status, and one sentence for the user. */
 #pragma once
 
+#include <stdint.h>
+
 enum status {
     STATUS_OK = 0,
     STATUS_INTERNAL = 1,    /* a fault in blco, or a library that failed         */
@@ -32,6 +34,14 @@ enum status error_prefix(struct error *error, const char *format, ...)
  * that *error holds. */
 enum status error_append(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The same by one of several threads: takes over the failure *own of the calling thread, if it is
+ * one. */
+void error_take(struct error *error, const struct error *own);
+
+/* The same where the failure that comes first in the work counts, whichever thread meets it: *own
+ * is of item i, and *first, which begins as UINT64_MAX, is the item that *error is of. */
+void error_take_first(struct error *error, uint64_t *first, uint64_t i, const struct error *own);
 
 /* Ends the calling function where a call fails. The call has described the failure in the
  * function's parameter `error`, whose status is returned. */

@@ -172,16 +172,13 @@ static enum status take(void *context, struct coo *piece, struct error *error)
                         (uintmax_t)g->passes);
     else
         progress_update(g->progress, passes, "%.0f million nonzeros", seen / 1e6);
-    struct error first = {0};
 #pragma omp parallel for schedule(dynamic)
     for (uint64_t i = 0; i < g->count; i++) {
         struct error own = {0};
-        if (add_indices(&g->counter[i], piece, &own) != STATUS_OK) {
-#pragma omp critical(coo_statistics_error)
-            first = own;
-        }
+        add_indices(&g->counter[i], piece, &own);
+        error_take(error, &own);
     }
-    return first.status ? error_set(error, first.status, "%s", first.message) : STATUS_OK;
+    return error->status;
 }
 
 static enum status run_pass(struct gatherer *g, uint64_t memory, struct error *error)

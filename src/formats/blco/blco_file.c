@@ -297,7 +297,6 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
                              struct error *error)
 {
     uint64_t bad = UINT64_MAX;
-    struct error worst = {0};
     struct ordering alto;
     struct linear_decoder decoder = {0};
     uint8_t *room = blco_file_room(f, error);
@@ -308,16 +307,9 @@ enum status blco_file_decode(const struct blco_file *f, uint64_t begin, uint64_t
     for (uint64_t s = begin; s < end; s++) {
         struct error own = {0};
         uint8_t *bytes = room + (uint64_t)omp_get_thread_num() * f->most_bytes;
-        if (decode_segment(f, s, &decoder, bytes, x, blco_file_nnz(f, begin, s), &own) == STATUS_OK)
-            continue;
-#pragma omp critical(blco_file_error)
-        if (s < bad) {
-            bad = s;
-            worst = own;
-        }
+        decode_segment(f, s, &decoder, bytes, x, blco_file_nnz(f, begin, s), &own);
+        error_take_first(error, &bad, s, &own);
     }
-    if (bad < UINT64_MAX)
-        error_set(error, worst.status, "%s", worst.message);
 done:
     linear_decoder_free(&decoder);
     memory_free(room);

@@ -52,7 +52,6 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
         TRY(memory_resize(&w->segment, needed + needed / 2, sizeof *w->segment, error));
         w->segment_room = needed + needed / 2;
     }
-    struct error first = {0};
     const struct coo_listed listed =
         coo_count_listed(&(struct coo){.nnz = nnz, .value = x->value + from});
 #pragma omp parallel for ordered schedule(dynamic) num_threads(w->threads)
@@ -69,13 +68,10 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
             segment->offset = w->position;
             w->position += segment->bytes;
         }
-        if (outfile_write_at(&w->file, bytes, segment->bytes, segment->offset, &own) != STATUS_OK) {
-#pragma omp critical(blco_writer_error)
-            error_set(&first, own.status, "%s", own.message);
-        }
+        outfile_write_at(&w->file, bytes, segment->bytes, segment->offset, &own);
+        error_take(error, &own);
     }
-    if (first.status != STATUS_OK)
-        return error_set(error, first.status, "%s", first.message);
+    TRY(error->status);
     w->nsegments += count;
     w->nnz += nnz;
     w->listed.unknown += listed.unknown;

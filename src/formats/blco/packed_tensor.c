@@ -112,10 +112,8 @@ enum status packed_tensor_load_lines(struct packed_tensor *p, const struct blco_
     for (uint64_t s = 0; s < p->nsegments; s++) {
         struct error own = {0};
         p->segment[s] = (struct blco_file_segment){.offset = s * stride};
-        if (infile_read(&f->in, p->bytes + s * stride, stride, f->segment[s].offset, &own) !=
-            STATUS_OK)
-#pragma omp critical(packed_tensor_error)
-            *error = own;
+        infile_read(&f->in, p->bytes + s * stride, stride, f->segment[s].offset, &own);
+        error_take(error, &own);
     }
 done:
     if (error->status != STATUS_OK)
@@ -128,7 +126,7 @@ enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *
 {
     const int line_bits = ordering_line_bits(&f->shape);
     *p = without_segments(f);
-    uint64_t bad = p->nsegments; /* the first damaged one; the error is about it */
+    uint64_t bad = UINT64_MAX; /* the first damaged one; the error is about it */
     progress_update(progress, -1, "loading %s", f->name);
     p->segment = memory_array(p->nsegments, sizeof *p->segment, error);
     p->bytes = memory_pages(p->size, error);
@@ -139,13 +137,8 @@ enum status packed_tensor_load(struct packed_tensor *p, const struct blco_file *
         struct blco_file_segment *segment = &p->segment[s];
         *segment = f->segment[s];
         segment->offset -= f->header->data_offset;
-        if (blco_file_segment(f, s, line_bits, p->bytes + segment->offset, &own) == STATUS_OK)
-            continue;
-#pragma omp critical(packed_tensor_error)
-        if (s < bad) {
-            bad = s;
-            *error = own;
-        }
+        blco_file_segment(f, s, line_bits, p->bytes + segment->offset, &own);
+        error_take_first(error, &bad, s, &own);
     }
 done:
     if (error->status != STATUS_OK)
@@ -188,9 +181,7 @@ static enum status norm_sq(const struct packed_tensor *p, const struct blco_file
             if (!f || blco_file_segment(f, s, line_bits, (uint8_t *)bytes, &own) == STATUS_OK)
                 partial[chunk] += segment_norm_sq(bytes, p->segment[s].ngroups, line_bits);
         }
-        if (own.status != STATUS_OK)
-#pragma omp critical(packed_tensor_error)
-            *error = own;
+        error_take(error, &own);
     }
     *sum = 0;
     for (int chunk = 0; chunk < NORM_CHUNKS; chunk++)

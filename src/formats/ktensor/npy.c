@@ -70,9 +70,8 @@ enum status npy_matrix(const struct npy_file *a, uint64_t rows, double *matrix, 
 #pragma omp parallel for schedule(dynamic) if (a->column_major)
     for (uint64_t i = 0; i < (a->column_major ? rows : 0); i += SOME_ROWS) {
         struct error own = {0};
-        if (read_rows(a, i, rows - i < SOME_ROWS ? rows - i : SOME_ROWS, matrix, &own) != STATUS_OK)
-#pragma omp critical(npy_error)
-            *error = own;
+        read_rows(a, i, rows - i < SOME_ROWS ? rows - i : SOME_ROWS, matrix, &own);
+        error_take(error, &own);
     }
     TRY(error->status);
 #pragma omp parallel for schedule(static) reduction(min : wrong)

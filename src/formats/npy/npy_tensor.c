@@ -306,11 +306,10 @@ static enum status read_entries(struct npy_tensor *t, uint64_t first, uint64_t c
         s.first += i;
         s.at += i;
         s.count = least_of(count - i, most);
-        const enum status status = read_span(&s, &own);
+        read_span(&s, &own);
+        error_take(error, &own);
 #pragma omp critical(npy_tensor)
         {
-            if (status != STATUS_OK)
-                *error = own;
             all.wrong = least_of(all.wrong, s.wrong);
             for (int n = 0; n < s.t->order; n++)
                 if (s.largest[n] > all.largest[n])

@@ -102,8 +102,7 @@ enum status line_writer_append(struct line_writer *w, const struct line_piece *p
         if (!w->to_stdout && !skip && own.status == STATUS_OK)
             outfile_write_at(&w->file, bytes, size, position, &own);
         if (own.status != STATUS_OK) {
-#pragma omp critical(line_writer_error)
-            error_set(error, own.status, "%s", own.message);
+            error_take(error, &own);
 #pragma omp atomic write
             failed = true;
         }
