@@ -161,7 +161,8 @@ static enum status next_item(struct ktns *f, struct text_line *line, const char 
         return error_set(error, STATUS_INPUT, "%s: is empty, expected %s", f->text.path, expected);
     if (f->next >= f->text.items)
         return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the file ends, expected %s",
-                         f->text.path, f->text.lines, expected);
+                         f->text.path, model_text_lines(&f->text, f->text.bytes + f->text.size),
+                         expected);
     *line = model_text_item(&f->text, f->next++);
     return STATUS_OK;
 }
@@ -187,9 +188,9 @@ static enum status take_sizes(struct ktns *f, uint64_t *size, uint64_t count, ui
     for (uint64_t i = 0; i < count; i++) {
         TRY(model_text_unsigned(&f->text, &line, &size[i], error));
         if (size[i] < 1 || size[i] > most)
-            return error_set(error, STATUS_INPUT,
-                             "%s:%" PRIu64 ": %" PRIu64 ", expected %s from 1 to %" PRIu64,
-                             f->text.path, line.number, size[i], expected, most);
+            return error_set(
+                error, STATUS_INPUT, "%s:%" PRIu64 ": %" PRIu64 ", expected %s from 1 to %" PRIu64,
+                f->text.path, model_text_lines(&f->text, line.begin) + 1, size[i], expected, most);
     }
     return model_text_line_end(&f->text, &line, count, error);
 }
@@ -231,12 +232,13 @@ static enum status take_matrix(struct ktns *f, double *matrix, uint64_t rows, ui
     if (dimensions != 2)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": the matrix before has 1 dimension, expected 2",
-                         f->text.path, line.number);
+                         f->text.path, model_text_lines(&f->text, line.begin) + 1);
     if (shape[0] != rows || shape[1] != rank)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": a matrix of %" PRIu64 " x %" PRIu64 ", expected %" PRIu64
                          " x %" PRIu64,
-                         f->text.path, line.number, shape[0], shape[1], rows, rank);
+                         f->text.path, model_text_lines(&f->text, line.begin) + 1, shape[0],
+                         shape[1], rows, rank);
     uint64_t first = f->next;
     f->next += rows;
     return model_text_matrix(&f->text, first, rows, rank, matrix, error);

@@ -42,7 +42,7 @@ enum status matrix_file_csv(struct matrix_file *f, struct error *error)
         if (!blank_name(begin, begin + (line.end - line.begin)))
             return error_set(error, STATUS_INPUT,
                              "%s:%ju: expected a name and numbers, separated by commas", f->path,
-                             (uintmax_t)line.number);
+                             (uintmax_t)model_text_lines(&f->text, line.begin) + 1);
     }
     f->rows = f->text.items - 1;
     if (f->rows == 0)

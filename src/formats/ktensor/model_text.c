@@ -6,17 +6,12 @@
 #include <string.h>
 
 #include "base/infile.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/number.h"
 
-#define SECTION_BYTES ((size_t)1 << 18)
-
-/* The text lines that begin within the same SECTION_BYTES bytes of the file. */
-struct text_section {
-    size_t begin;  /* position in the file                      */
-    uint64_t line; /* text lines of the file before the section */
-    uint64_t item; /* items of the file before the section      */
-};
+#define PARTS 256 /* of the file; a thread looks for items in one at a time */
+#define ROWS  256 /* of a matrix that a thread parses at a time             */
 
 static bool is_blank(char c)
 {
@@ -49,39 +44,40 @@ static size_t line_start(const struct model_text *t, size_t near)
     return newline ? (size_t)(newline - t->bytes) + 1 : t->size;
 }
 
-static enum status index_lines(struct model_text *t, struct error *error)
+/* Counts the items of part `part` of the file; item[0..) = where they begin, unless it is NULL. */
+static uint64_t list_items(const struct model_text *t, int part, size_t *item)
 {
-    t->nsections = (t->size + SECTION_BYTES - 1) / SECTION_BYTES;
-    t->section = memory_array(t->nsections + 1, sizeof *t->section, error);
+    const char *at = t->bytes + line_start(t, even_cut(t->size, part, PARTS));
+    const char *end = t->bytes + line_start(t, even_cut(t->size, part + 1, PARTS));
+    uint64_t count = 0;
+    struct text_line line;
+    while (at < end) {
+        at = cut_line(at, end, &line);
+        if (line.begin == line.end)
+            continue;
+        if (item)
+            item[count] = (size_t)(line.begin - t->bytes);
+        count++;
+    }
+    return count;
+}
+
+static enum status index_items(struct model_text *t, struct error *error)
+{
+    uint64_t first[PARTS];
+#pragma omp parallel for schedule(dynamic)
+    for (int p = 0; p < PARTS; p++)
+        first[p] = list_items(t, p, NULL);
+    for (int p = 0; p < PARTS; p++) {
+        const uint64_t count = first[p];
+        first[p] = t->items;
+        t->items += count;
+    }
+    t->item = memory_array(t->items, sizeof *t->item, error);
     TRY(error->status);
-#pragma omp parallel
-    {
-#pragma omp for schedule(static)
-        for (uint64_t c = 0; c <= t->nsections; c++)
-            t->section[c].begin = line_start(t, c * SECTION_BYTES);
-#pragma omp for schedule(static)
-        for (uint64_t c = 0; c < t->nsections; c++) {
-            const char *at = t->bytes + t->section[c].begin;
-            const char *end = t->bytes + t->section[c + 1].begin;
-            uint64_t lines = 0, items = 0;
-            struct text_line line;
-            for (; at < end; lines++) {
-                at = cut_line(at, end, &line);
-                items += line.begin < line.end;
-            }
-            t->section[c].line = lines;
-            t->section[c].item = items;
-        }
-    }
-    for (uint64_t c = 0; c < t->nsections; c++) {
-        uint64_t lines = t->section[c].line, items = t->section[c].item;
-        t->section[c].line = t->lines;
-        t->section[c].item = t->items;
-        t->lines += lines;
-        t->items += items;
-    }
-    t->section[t->nsections].line = t->lines;
-    t->section[t->nsections].item = t->items;
+#pragma omp parallel for schedule(dynamic)
+    for (int p = 0; p < PARTS; p++)
+        list_items(t, p, t->item + first[p]);
     return STATUS_OK;
 }
 
@@ -97,7 +93,7 @@ enum status model_text_open(struct model_text *t, const char *path, struct error
     else if (t->size > 0 && t->bytes[t->size - 1] != '\n')
         error_set(error, STATUS_INPUT, "%s: the last line has no end: the file was cut off", path);
     else
-        index_lines(t, error);
+        index_items(t, error);
     if (error->status != STATUS_OK)
         model_text_close(t);
     return error->status;
@@ -105,36 +101,23 @@ enum status model_text_open(struct model_text *t, const char *path, struct error
 
 void model_text_close(struct model_text *t)
 {
-    memory_free(t->bytes, t->section);
+    memory_free(t->bytes, t->item);
     *t = (struct model_text){0};
-}
-
-/* The section that has item number `item`. */
-static uint64_t section_of(const struct model_text *t, uint64_t item)
-{
-    uint64_t low = 0, high = t->nsections;
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        if (t->section[middle].item <= item)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 struct text_line model_text_item(const struct model_text *t, uint64_t item)
 {
-    const struct text_section *section = &t->section[section_of(t, item)];
-    const char *at = t->bytes + section->begin, *end = t->bytes + t->size;
-    uint64_t passed = section->item;
-    struct text_line line = {.number = section->line};
-    do {
-        at = cut_line(at, end, &line);
-        line.number++;
-        passed += line.begin < line.end;
-    } while (passed <= item);
+    struct text_line line;
+    cut_line(t->bytes + t->item[item], t->bytes + t->size, &line);
     return line;
+}
+
+uint64_t model_text_lines(const struct model_text *t, const char *at)
+{
+    uint64_t lines = 0;
+    for (const char *c = t->bytes; c < at; c++)
+        lines += *c == '\n';
+    return lines;
 }
 
 uint64_t model_text_count(const struct text_line *line)
@@ -160,9 +143,10 @@ enum status model_text_refuse(const struct model_text *t, const struct text_line
     }
     if (length == 0)
         return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the line ends, expected %s", t->path,
-                         line->number, expected);
+                         model_text_lines(t, line->begin) + 1, expected);
     return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": read \"%s%s\", expected %s", t->path,
-                     line->number, word, length > SHOWN ? "..." : "", expected);
+                     model_text_lines(t, line->begin) + 1, word, length > SHOWN ? "..." : "",
+                     expected);
 }
 
 /* Whether the word that begins the line ends at `next`, which may be NULL; if so, line->begin moves
@@ -198,7 +182,8 @@ enum status model_text_line_end(const struct model_text *t, const struct text_li
     if (line->begin == line->end)
         return STATUS_OK;
     return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": %" PRIu64 " numbers, expected %" PRIu64,
-                     t->path, line->number, numbers + model_text_count(line), numbers);
+                     t->path, model_text_lines(t, line->begin) + 1,
+                     numbers + model_text_count(line), numbers);
 }
 
 /* Explains what is wrong with the text line of a row. */
@@ -209,65 +194,27 @@ static enum status refuse_row(const struct model_text *t, struct text_line line,
     if (count != cols)
         return error_set(error, STATUS_INPUT,
                          "%s:%" PRIu64 ": %" PRIu64 " numbers, expected %" PRIu64, t->path,
-                         line.number, count, cols);
+                         model_text_lines(t, line.begin) + 1, count, cols);
     double value;
     while (take_number(&line, &value)) {
     }
     return model_text_refuse(t, &line, "a finite number", error);
 }
 
-struct matrix {
-    uint64_t first, rows, cols;
-    double *entry; /* (rows x cols) */
-};
-
-/* Parses the items of the section that belong to the matrix. */
-static enum status read_section(const struct model_text *t, uint64_t c, const struct matrix *m,
-                                struct error *error)
-{
-    const char *at = t->bytes + t->section[c].begin;
-    const char *end = t->bytes + t->section[c + 1].begin;
-    uint64_t item = t->section[c].item;
-    struct text_line line = {.number = t->section[c].line};
-    while (at < end && item < m->first + m->rows) {
-        at = cut_line(at, end, &line);
-        line.number++;
-        if (line.begin == line.end)
-            continue;
-        if (item >= m->first) {
-            double *row = m->entry + (item - m->first) * m->cols;
-            struct text_line rest = line;
-            uint64_t col = 0;
-            while (col < m->cols && take_number(&rest, &row[col]))
-                col++;
-            if (col < m->cols || rest.begin < rest.end)
-                return refuse_row(t, line, m->cols, error);
-        }
-        item++;
-    }
-    return STATUS_OK;
-}
-
 enum status model_text_matrix(const struct model_text *t, uint64_t first, uint64_t rows,
                               uint64_t cols, double *matrix, struct error *error)
 {
-    const struct matrix m = {first, rows, cols, matrix};
-    uint64_t begin = section_of(t, first), end = section_of(t, first + rows - 1) + 1;
-    uint64_t wrong = end; /* the first section with an error */
-#pragma omp parallel for schedule(dynamic, 1)
-    for (uint64_t c = begin; c < end; c++) {
-        uint64_t known;
-#pragma omp atomic read
-        known = wrong;
-        struct error found = {0};
-        if (c < known && read_section(t, c, &m, &found) != STATUS_OK) {
-#pragma omp critical(model_text_matrix)
-            if (c < wrong) {
-                *error = found;
-#pragma omp atomic write
-                wrong = c;
-            }
-        }
+    uint64_t wrong = UINT64_MAX; /* the first row that is */
+#pragma omp parallel for schedule(dynamic, ROWS) reduction(min : wrong)
+    for (uint64_t i = 0; i < rows; i++) {
+        struct text_line line = model_text_item(t, first + i);
+        uint64_t col = 0;
+        while (col < cols && take_number(&line, &matrix[i * cols + col]))
+            col++;
+        if (col < cols || line.begin < line.end)
+            wrong = least_of(wrong, i);
     }
-    return error->status;
+    if (wrong == UINT64_MAX)
+        return STATUS_OK;
+    return refuse_row(t, model_text_item(t, first + wrong), cols, error);
 }

@@ -11,18 +11,15 @@ struct model_text {
     const char *path; /* for messages; not owned */
     char *bytes;      /* (size) of the whole file; owned */
     size_t size;
-    uint64_t items;               /* number of text lines that are not blank    */
-    uint64_t lines;               /* number of text lines                       */
-    uint64_t nsections;           /* of whole text lines; a thread reads one    */
-    struct text_section *section; /* (nsections + 1), the last is empty; owned  */
+    uint64_t items; /* number of text lines that are not blank             */
+    size_t *item;   /* (items) where each begins, after its blanks; owned  */
 };
 
 struct text_line {
     const char *begin, *end; /* without the blanks at both ends */
-    uint64_t number;         /* of the text line in the file, from 1 */
 };
 
-/* Reads the file and counts its text lines. The caller closes *t, which is empty on failure; `path`
+/* Reads the file and finds its items. The caller closes *t, which is empty on failure; `path`
  * outlives *t. STATUS_INPUT, also if the file is compressed, or if the last text line has no
  * newline: then the file was cut off, perhaps within a number. STATUS_MEMORY. */
 enum status model_text_open(struct model_text *t, const char *path, struct error *error);
@@ -32,6 +29,9 @@ void model_text_close(struct model_text *t);
 
 /* Returns item number `item`, from 0, less than t->items. It points into t->bytes. */
 struct text_line model_text_item(const struct model_text *t, uint64_t item);
+
+/* The number of text lines before the one that has `at`; at the end of the file, of all. */
+uint64_t model_text_lines(const struct model_text *t, const char *at);
 
 /* *value = the next number of the line, a whole one of 0 or more; line->begin moves to what
  * follows. STATUS_INPUT if there is none. */
