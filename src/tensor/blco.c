@@ -52,9 +52,9 @@ static bool changes_key(const struct ordering *o, const struct sorted *s, uint64
     return false;
 }
 
-/* Counts the block keys that begin in a part; writes their first nonzeros to start, unless NULL. */
+/* Counts the block keys that begin in a part; writes their first nonzeros to block, unless NULL. */
 static uint64_t scan_part(const struct ordering *o, const struct sorted *s, uint64_t part,
-                          uint64_t *start)
+                          struct blco_block *block)
 {
     uint64_t nnz = s->nnz, length = nnz / PARTS + 1, keys = 0;
     if (o->cut == o->line_bits && part > 0) /* one key */
@@ -64,8 +64,8 @@ static uint64_t scan_part(const struct ordering *o, const struct sorted *s, uint
     for (uint64_t i = part * length; i < (part + 1) * length && i < nnz; i++) {
         if (i > 0 && !changes_key(o, s, i))
             continue;
-        if (start)
-            start[keys] = i;
+        if (block)
+            block[keys].first = i;
         keys++;
     }
     return keys;
@@ -87,33 +87,22 @@ static uint64_t count_keys(const struct ordering *o, const struct sorted *s, uin
     return keys;
 }
 
-/* Fills the block table: one block a key, or several where a key has more than `most` nonzeros. */
-static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t most,
-                              struct error *error)
+/* Fills the block table: one block a key. */
+static enum status cut_blocks(struct blco *b, const struct sorted *s, struct error *error)
 {
-    uint64_t before[PARTS], keys = count_keys(&b->ordering, s, before);
-    uint64_t filled = 0, *start = memory_array(keys + 1, sizeof *start, error);
+    uint64_t before[PARTS];
+    b->nblocks = count_keys(&b->ordering, s, before);
+    b->block = memory_array(b->nblocks, sizeof *b->block, error);
     TRY(error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t part = 0; part < PARTS; part++)
-        scan_part(&b->ordering, s, part, start + before[part]);
-    start[keys] = b->nnz;
-
-    for (uint64_t k = 0; k < keys; k++)
-        b->nblocks += (start[k + 1] - start[k] - 1) / most + 1;
-    b->block = memory_array(b->nblocks, sizeof *b->block, error);
-    TRY_OR(done, error->status);
-    for (uint64_t k = 0; k < keys; k++)
-        for (uint64_t i = start[k]; i < start[k + 1]; i += most) {
-            uint64_t left = start[k + 1] - i;
-            b->block[filled].first = i;
-            b->block[filled++].count = left < most ? left : most;
-        }
+        scan_part(&b->ordering, s, part, b->block + before[part]);
 #pragma omp parallel for schedule(static)
     for (uint64_t k = 0; k < b->nblocks; k++) { /* the coordinate bits above the cut */
         struct blco_block *block = &b->block[k];
         uint32_t coordinate[MAX_ORDER];
         uint64_t index[2];
+        block->count = (k + 1 < b->nblocks ? b->block[k + 1].first : b->nnz) - block->first;
         memset(block->base, 0, sizeof block->base);
         if (s->line) {
             ordering_base(&b->ordering, &s->line[block->first], block->base);
@@ -122,9 +111,7 @@ static enum status cut_blocks(struct blco *b, const struct sorted *s, uint64_t m
             ordering_split(&b->ordering, coordinate, index, block->base);
         }
     }
-done:
-    memory_free(start);
-    return error->status;
+    return STATUS_OK;
 }
 
 /* Turns lines of one word into index[0], in place, by gathering the bits of each mode. In `mode n`
@@ -185,10 +172,9 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
                     options->index_bits ? options->index_bits : 64);
 
     struct sorted s = {.x = x, .nnz = x->nnz};
-    uint64_t most = options->max_block_nnz ? options->max_block_nnz : BLCO_MAX_BLOCK_NNZ;
     if (b->ordering.line_bits <= 64) {
         TRY_OR(done, sort_short_lines(b, &s, options->spent, error));
-        TRY_OR(done, cut_blocks(b, &s, most, error));
+        TRY_OR(done, cut_blocks(b, &s, error));
         store_short_lines(b, &s);
     } else {
         s.position = ordering_positions(b->nnz, error);
@@ -203,7 +189,7 @@ enum status blco_build(struct blco *b, const struct coo *x, const struct blco_op
             if (keys > 1 && b->nnz / keys < BLCO_FEW_NONZEROS)
                 ordering_create(&b->ordering, b->ordering.kind, &b->shape, 128);
         }
-        TRY_OR(done, cut_blocks(b, &s, most, error));
+        TRY_OR(done, cut_blocks(b, &s, error));
         store_long_lines(b, &s, error);
     }
 done:
@@ -296,7 +282,7 @@ static enum status build_moved(struct blco *b, const struct ordering *from, stru
     TRY(radix_sort_moved(&keys, lines, (struct pairs){b->index[0], (uint64_t *)(void *)b->value},
                          b->nnz, error));
     const struct sorted s = {.nnz = b->nnz, .line = b->index[0]};
-    return cut_blocks(b, &s, BLCO_MAX_BLOCK_NNZ, error);
+    return cut_blocks(b, &s, error);
 }
 
 enum status blco_build_common(struct blco *b, const struct coo *x, struct coo *spent,

@@ -26,15 +26,13 @@ struct blco {
 };
 
 struct blco_options {
-    int kind;               /* ORDERING_ALTO or a mode                                          */
-    int index_bits;         /* 0: 64, or 128 where 64 would leave blocks of only a few nonzeros */
-    uint64_t max_block_nnz; /* 0: BLCO_MAX_BLOCK_NNZ                                            */
-    struct coo *spent;      /* NULL, or the tensor itself: its arrays are taken or freed as soon as
-                             * they are not needed, to save memory; its shape and nnz stay           */
+    int kind;          /* ORDERING_ALTO or a mode                                          */
+    int index_bits;    /* 0: 64, or 128 where 64 would leave blocks of only a few nonzeros */
+    struct coo *spent; /* NULL, or the tensor itself: its arrays are taken or freed as soon as
+                        * they are not needed, to save memory; its shape and nnz stay           */
 };
 
-#define BLCO_MAX_BLOCK_NNZ (UINT64_C(1) << 27)
-#define BLCO_FEW_NONZEROS  4096 /* blocks with fewer on average are worth another index word */
+#define BLCO_FEW_NONZEROS 4096 /* blocks with fewer on average are worth another index word */
 
 /* Builds *b from x, whose coordinates are distinct (coo_clean); x is only read. By all OpenMP
  * threads. The caller frees *b with blco_free. STATUS_MEMORY leaves *b empty. */

@@ -86,8 +86,7 @@ static void check_build(const struct coo *x, struct device_coo *d, int kind, int
     struct error error = {0};
     struct blco expected;
     struct device_blco b;
-    struct blco_options options = {
-        .kind = kind, .index_bits = index_bits, .max_block_nnz = MAX_NNZ};
+    struct blco_options options = {.kind = kind, .index_bits = index_bits};
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
     const struct device_blco_options wanted = {
         .kind = kind, .index_bits = index_bits, .precision = precision, .last = last};

@@ -30,7 +30,7 @@ static void check_ordering(const struct device_tensor *t, const struct coo *x, i
 {
     struct error error = {0};
     struct blco expected;
-    struct blco_options options = {.kind = kind, .max_block_nnz = MAX_NNZ};
+    struct blco_options options = {.kind = kind};
     assert_int_equal(blco_build(&expected, x, &options, &error), STATUS_OK);
     assert_int_equal(t->blco.nnz, x->nnz);
     compare(t->blco.index[0], expected.index[0], x->nnz * sizeof(uint64_t));

@@ -144,14 +144,8 @@ static void test_blocks(void **state)
 {
     (void)state;
     static const struct blco_options cuts[] = {
-        {.index_bits = 0},
-        {.max_block_nnz = 1},
-        {.max_block_nnz = 7},
-        {.max_block_nnz = 3000},
-        {.index_bits = 1},
-        {.index_bits = 6},
-        {.index_bits = 11, .max_block_nnz = 100},
-        {.index_bits = 128},
+        {.index_bits = 0},  {.index_bits = 1},   {.index_bits = 6},
+        {.index_bits = 11}, {.index_bits = 128},
     };
     const uint64_t dims[] = {40, 300, 7, 25};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
@@ -316,7 +310,7 @@ static void test_gaps(void **state)
     for (uint64_t i = 0; i < x.nnz; i++)
         x.index[1][i] = (uint32_t)(i / 3000);
     check(&x, 2, (struct blco_options){0});
-    check(&x, 9, (struct blco_options){.max_block_nnz = 500});
+    check(&x, 9, (struct blco_options){.index_bits = 6});
     coo_free(&x);
 }
 

@@ -59,10 +59,7 @@ static void check_mode(const struct coo *x, int mode, struct blco_options cut)
 static void check(const struct coo *x)
 {
     static const struct blco_options cuts[] = {
-        {.index_bits = 0},   {.max_block_nnz = 7},
-        {.index_bits = 6},   {.index_bits = 11, .max_block_nnz = 100},
-        {.index_bits = 128},
-    };
+        {.index_bits = 0}, {.index_bits = 6}, {.index_bits = 11}, {.index_bits = 128}};
     for (int n = 0; n < x->shape.order; n++)
         for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++)
             check_mode(x, n, cuts[i]);

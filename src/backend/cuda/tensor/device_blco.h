@@ -16,8 +16,7 @@ struct device_blco {
     uint64_t *index[2]; /* (nnz) each; [1] NULL where ordering.words is 1; device, owned     */
     void *value;        /* (nnz), double or float; device, owned                             */
     uint64_t nblocks;
-    struct blco_block *block; /* (nblocks), as in struct blco, without a limit on a block's size;
-                               * host, owned */
+    struct blco_block *block; /* (nblocks), as in struct blco; host, owned */
 };
 
 struct device_blco_options {
@@ -28,11 +27,10 @@ struct device_blco_options {
     const int *lowest;        /* as in ordering_create_lowest; NULL: -1                */
 };
 
-/* Builds the ordering options->kind with the layout, nonzeros and blocks that blco_build
- * (max_block_nnz unlimited) gives on the host, unless options->lowest says otherwise. The arrays
- * come from x's pool and are filled when its stream gets there. Device memory beyond the result: at
- * most 32 bytes a nonzero while it runs, which go back to the pool. STATUS_MEMORY where the device
- * has no room; *b is then empty. */
+/* Builds the ordering options->kind with the layout, nonzeros and blocks that blco_build gives on
+ * the host, unless options->lowest says otherwise. The arrays come from x's pool and are filled
+ * when its stream gets there. Device memory beyond the result: at most 32 bytes a nonzero while it
+ * runs, which go back to the pool. STATUS_MEMORY where the device has no room; *b is then empty. */
 enum status device_blco_build(struct device_blco *b, struct device_coo *x,
                               const struct device_blco_options *options, struct error *error);
 
