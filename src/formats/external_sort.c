@@ -17,116 +17,6 @@ struct entry_sums {
     struct coo_cleaning cleaning; /* so far */
 };
 
-/* The sum of entries with the same coordinates, which are added in input order. */
-struct entry_sum {
-    double value;   /* of the terms; 0 where there are none         */
-    uint64_t terms; /* zeros that are to be dropped are no terms    */
-    uint64_t zeros; /* these zeros                                  */
-};
-
-#define CHUNKS 256 /* of the entries; each is one thread's work */
-
-/* The value of an entry that is in the sum of an earlier one, or in no sum; no entry has it before.
- */
-#define GONE INFINITY
-
-/* Entries of x in line order. */
-struct sorted {
-    struct coo *x;
-    enum coo_zeros zeros;
-    uint64_t *position, *key; /* (count); equal coordinates have equal keys */
-    uint64_t count;
-    uint64_t length; /* of a chunk */
-};
-
-static bool repeats(const struct sorted *s, uint64_t i)
-{
-    return s->key[i] == s->key[i - 1] && coo_compare(s->x, s->position[i], s->position[i - 1]) == 0;
-}
-
-static void entry_sum_add(struct entry_sum *sum, double value, enum coo_zeros zeros)
-{
-    if (value == 0 && zeros == COO_DROP_ZEROS)
-        sum->zeros++;
-    else
-        sum->value = sum->terms++ ? sum->value + value : value;
-}
-
-/* Counts the entries of the sum that will not be in the file. Returns whether the sum will. */
-static bool entry_sum_count(const struct entry_sum *sum, enum coo_zeros zeros,
-                            struct coo_cleaning *cleaning)
-{
-    const bool cancels = sum->terms > 0 && sum->value == 0 && zeros == COO_DROP_ZEROS;
-    cleaning->zeros += sum->zeros + cancels;
-    cleaning->duplicates += sum->terms > 1 ? sum->terms - 1 : 0;
-    return sum->terms > 0 && !cancels;
-}
-
-/* Makes entry i, the first of its coordinates, the sum of all entries with these, and the others
- * GONE; a nonzero that is alone stays untouched. Returns whether the sum is infinite. */
-static bool sum_repeats(const struct sorted *s, uint64_t i, struct coo_cleaning *cleaning)
-{
-    double *value = s->x->value;
-    struct entry_sum sum = {0};
-    uint64_t j = i;
-    if (value[s->position[i]] != 0 && (i + 1 == s->count || !repeats(s, i + 1)))
-        return false;
-    do {
-        double *term = &value[s->position[j]];
-        entry_sum_add(&sum, *term, s->zeros);
-        *term = GONE;
-    } while (++j < s->count && repeats(s, j));
-    if (entry_sum_count(&sum, s->zeros, cleaning))
-        value[s->position[i]] = sum.value;
-    return isinf(sum.value);
-}
-
-/* STATUS_INPUT where a sum is infinite. */
-static enum status sum_all_repeats(const struct sorted *s, struct coo_cleaning *cleaning,
-                                   struct error *error)
-{
-    uint64_t zeros = 0, duplicates = 0, bad = s->count;
-#pragma omp parallel for schedule(static) reduction(+ : zeros, duplicates) reduction(min : bad)
-    for (uint64_t chunk = 0; chunk < CHUNKS; chunk++) {
-        struct coo_cleaning own = {0};
-        uint64_t end = (chunk + 1) * s->length;
-        for (uint64_t i = chunk * s->length; i < (end < s->count ? end : s->count); i++) {
-            if (i > 0 && repeats(s, i))
-                continue;
-            if (sum_repeats(s, i, &own) && i < bad)
-                bad = i;
-        }
-        zeros += own.zeros;
-        duplicates += own.duplicates;
-    }
-    cleaning->zeros += zeros;
-    cleaning->duplicates += duplicates;
-    return bad < s->count ? coo_overflow(s->x, NULL, s->position[bad], error) : STATUS_OK;
-}
-
-/* Keeps the positions of entries that are not GONE. */
-static void drop_gone(struct sorted *s)
-{
-    uint64_t kept[CHUNKS];
-#pragma omp parallel for schedule(static)
-    for (uint64_t chunk = 0; chunk < CHUNKS; chunk++) {
-        uint64_t begin = chunk * s->length, end = begin + s->length, to = begin;
-        for (uint64_t i = begin; i < (end < s->count ? end : s->count); i++) {
-            s->position[to] = s->position[i];
-            to += s->x->value[s->position[i]] != GONE;
-        }
-        kept[chunk] = to - begin;
-    }
-    uint64_t count = 0;
-    for (uint64_t chunk = 0; chunk < CHUNKS; chunk++) {
-        if (kept[chunk] > 0)
-            memmove(s->position + count, s->position + chunk * s->length,
-                    kept[chunk] * sizeof *s->position);
-        count += kept[chunk];
-    }
-    s->count = count;
-}
-
 /* Sorts position[0..count), which names entries of x in input order, along the writer's line, sums
  * the values of entries with the same coordinates in input order, and appends the sums to the file;
  * those that are zero only where zeros are kept. Summed values of x and position[] are overwritten.
@@ -134,21 +24,13 @@ static void drop_gone(struct sorted *s)
 static enum status entry_sums_append(struct entry_sums *s, struct coo *x, uint64_t *position,
                                      uint64_t count, struct error *error)
 {
-    uint64_t *key = memory_array(count, sizeof *key, error);
-    struct sorted sorted = {.x = x,
-                            .zeros = s->zeros,
-                            .position = position,
-                            .key = key,
-                            .count = count,
-                            .length = count / CHUNKS + 1};
-    const struct coo_cleaning before = s->cleaning;
-    if (!key)
-        return error->status;
+    uint64_t infinite = x->nnz, *key = memory_array(count, sizeof *key, error);
+    TRY(error->status);
     TRY_OR(done, ordering_sort(&s->writer->alto.ordering, x, position, count, key, error));
-    TRY_OR(done, sum_all_repeats(&sorted, &s->cleaning, error));
-    if (memcmp(&s->cleaning, &before, sizeof before) != 0)
-        drop_gone(&sorted);
-    blco_writer_append(s->writer, x, position, sorted.count, error);
+    coo_sum_repeats(x, position, key, &count, s->zeros, &s->cleaning, &infinite);
+    if (infinite < x->nnz)
+        TRY_OR(done, coo_overflow(x, NULL, infinite, error));
+    blco_writer_append(s->writer, x, position, count, error);
 done:
     memory_free(key);
     return error->status;
@@ -266,7 +148,7 @@ static bool is_at(const struct merger *m, uint64_t k, uint64_t i, const uint32_t
 static enum status emit_equals(struct merger *m, uint64_t *count, struct error *error)
 {
     uint32_t limit[MAX_ORDER] = {0};
-    struct entry_sum sum = {0};
+    struct coo_sum sum = {0};
     struct coo one = {.shape = m->window.shape, .nnz = 1, .value = &sum.value};
     for (int n = 0; n < one.shape.order; n++)
         one.index[n] = &limit[n];
@@ -275,14 +157,14 @@ static enum status emit_equals(struct merger *m, uint64_t *count, struct error *
         uint64_t equal;
         do {
             for (equal = 0; is_at(m, k, equal, limit); equal++)
-                entry_sum_add(&sum, m->window.value[k * m->length + equal], m->sums->zeros);
+                coo_sum_add(&sum, m->window.value[k * m->length + equal], m->sums->zeros);
             drop_first(m, k, equal);
             *count += equal;
             if (goes_on(m, k))
                 TRY(refill(m, k, error));
         } while (equal > 0 && m->filled[k] > 0);
     }
-    const bool stays = entry_sum_count(&sum, m->sums->zeros, &m->sums->cleaning);
+    const bool stays = coo_sum_count(&sum, m->sums->zeros, &m->sums->cleaning);
     if (isinf(sum.value))
         return coo_overflow(&one, NULL, 0, error);
     return stays ? blco_writer_append(m->sums->writer, &one, NULL, 1, error) : STATUS_OK;

@@ -200,14 +200,11 @@ enum status place_sort(struct coo *x, const struct ordering *o, struct error *er
     if (!key)
         goto done;
     TRY_OR(done, ordering_sort(o, x, position, x->nnz, key, error));
-    TRY_OR(done, coo_permute(x, position, error));
     uint64_t kept = 0;
-    for (uint64_t i = 0; i < x->nnz; i++) { /* drops places that repeat the one before them */
-        const bool same = kept > 0 && coo_compare(x, i, kept - 1) == 0;
-        for (int n = 0; !same && n < x->shape.order; n++)
-            x->index[n][kept] = x->index[n][i];
-        kept += !same;
-    }
+    for (uint64_t i = 0; i < x->nnz; i++) /* drops places that repeat the one before them */
+        if (kept == 0 || coo_compare(x, position[i], position[kept - 1]) != 0)
+            position[kept++] = position[i];
+    TRY_OR(done, coo_permute(x, position, kept, error));
     x->nnz = kept;
 done:
     memory_free(key, position);

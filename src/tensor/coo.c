@@ -72,14 +72,15 @@ void coo_gather(void *to, const struct coo *x, int k, const uint64_t *position, 
     }
 }
 
-enum status coo_permute(struct coo *x, const uint64_t *position, struct error *error)
+enum status coo_permute(struct coo *x, const uint64_t *position, uint64_t count,
+                        struct error *error)
 {
-    void *scratch = memory_array(x->nnz, sizeof *x->value, error);
+    void *scratch = memory_array(count, sizeof *x->value, error);
     for (int k = 0; k < COO_COLUMNS && scratch; k++) {
         if (!x->column[k])
             continue;
-        coo_gather(scratch, x, k, position, x->nnz);
-        memcpy(x->column[k], scratch, x->nnz * coo_column_bytes(k));
+        coo_gather(scratch, x, k, position, count);
+        memcpy(x->column[k], scratch, count * coo_column_bytes(k));
     }
     memory_free(scratch);
     return error->status;

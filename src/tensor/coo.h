@@ -3,6 +3,7 @@
 #pragma once
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -89,8 +90,10 @@ struct coo coo_slice(const struct coo *x, uint64_t from, uint64_t count);
 /* to[0..count) = the numbers of column k of entries position[0..count), by all OpenMP threads. */
 void coo_gather(void *to, const struct coo *x, int k, const uint64_t *position, uint64_t count);
 
-/* Moves entry position[i] to place i, for all i, by all OpenMP threads. STATUS_MEMORY. */
-enum status coo_permute(struct coo *x, const uint64_t *position, struct error *error);
+/* Moves entry position[i] to place i, for i < count, by all OpenMP threads; what other entries are
+ * then is undefined, and nnz stays. STATUS_MEMORY. */
+enum status coo_permute(struct coo *x, const uint64_t *position, uint64_t count,
+                        struct error *error);
 
 /* Frees the arrays of coordinates; shape, nnz and values stay. */
 void coo_free_indices(struct coo *x);
@@ -117,6 +120,27 @@ struct coo_cleaning {
     uint64_t zeros;      /* entries dropped because their value is zero */
     uint64_t duplicates; /* entries added to an earlier entry           */
 };
+
+/* The sum of entries with the same coordinates. */
+struct coo_sum {
+    double value;   /* of the terms; 0 where there are none         */
+    uint64_t terms; /* zeros that are to be dropped are no terms    */
+    uint64_t zeros; /* these zeros                                  */
+};
+
+/* Adds the value of the next entry. */
+void coo_sum_add(struct coo_sum *sum, double value, enum coo_zeros zeros);
+
+/* Counts the entries of the sum that will be no more. Returns whether the sum will be an entry. */
+bool coo_sum_count(const struct coo_sum *sum, enum coo_zeros zeros, struct coo_cleaning *cleaning);
+
+/* Sums entries position[0..*count) of x that have the same coordinates, in their order, and adds to
+ * *cleaning. They are sorted along a line, and key (*count) has a word of each line, so that equal
+ * coordinates have equal keys. position[0..*count) then names the entries that stay; the values of
+ * others are lost. *infinite becomes the first entry whose sum is infinite, if there is one before
+ * it. By all OpenMP threads. */
+void coo_sum_repeats(struct coo *x, uint64_t *position, const uint64_t *key, uint64_t *count,
+                     enum coo_zeros zeros, struct coo_cleaning *cleaning, uint64_t *infinite);
 
 /* Drops explicit zeros, sums entries with the same coordinates (in their order in x, whatever the
  * number of threads), and drops sums that are zero; with COO_KEEP_ZEROS it drops neither. The sum

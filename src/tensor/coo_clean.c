@@ -11,10 +11,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "tensor/ordering.h"
 
@@ -26,38 +26,25 @@
 #define MANY    (UINT64_C(1) << 17) /* fewer entries are sorted in no time worth saving */
 #define AT_ONCE (UINT64_C(1) << 27) /* entries that are compared at a time: 1 GB        */
 
-/* The value of an entry that was added to an earlier one; no entry has it before. */
-#define MERGED INFINITY
+/* The value of an entry that is in the sum of an earlier one, or in no sum; no entry has it before.
+ */
+#define GONE INFINITY
 
-static bool is_dropped(double value, enum coo_zeros zeros)
-{
-    return value == MERGED || (value == 0 && zeros == COO_DROP_ZEROS);
-}
-
-static uint64_t count_dropped(const struct coo *x, enum coo_zeros zeros)
-{
-    uint64_t count = 0;
-#pragma omp parallel for schedule(static) reduction(+ : count)
-    for (uint64_t i = 0; i < x->nnz; i++)
-        count += is_dropped(x->value[i], zeros);
-    return count;
-}
-
-/* One thread compacts an array; the values come last: they say which entries go. */
-static void drop(struct coo *x, enum coo_zeros zeros)
+/* One thread compacts an array; the values come last: they say which entries are zeros. */
+static void drop_zeros(struct coo *x)
 {
 #pragma omp parallel for schedule(dynamic)
     for (int n = 0; n < x->shape.order; n++) {
         uint64_t kept = 0;
         for (uint64_t i = 0; i < x->nnz; i++) {
             x->index[n][kept] = x->index[n][i];
-            kept += !is_dropped(x->value[i], zeros);
+            kept += x->value[i] != 0;
         }
     }
     uint64_t kept = 0;
     for (uint64_t i = 0; i < x->nnz; i++) {
         x->value[kept] = x->value[i];
-        kept += !is_dropped(x->value[kept], zeros);
+        kept += x->value[kept] != 0;
     }
     struct error unused = {0}; /* a smaller nnz never fails */
     coo_resize(x, kept, &unused);
@@ -81,41 +68,98 @@ static int longest_mode(const struct coo *x)
     return longest;
 }
 
-/* Whether entry i of a sorted slab has the coordinates of entry i - 1. */
-static bool repeats(const struct coo *x, const uint64_t *position, const uint64_t *key, uint64_t i)
+void coo_sum_add(struct coo_sum *sum, double value, enum coo_zeros zeros)
 {
-    return key[i] == key[i - 1] && coo_compare(x, position[i], position[i - 1]) == 0;
+    if (value == 0 && zeros == COO_DROP_ZEROS)
+        sum->zeros++;
+    else
+        sum->value = sum->terms++ ? sum->value + value : value;
 }
 
-/* Adds the values of entries of a sorted slab that have the same coordinates to the first of these
- * entries and makes the others MERGED. Returns their number; *worst becomes the first entry whose
- * sum is infinite, if there is one before. */
-static uint64_t merge_duplicates(struct coo *x, const uint64_t *position, const uint64_t *key,
-                                 uint64_t count, uint64_t *worst)
+bool coo_sum_count(const struct coo_sum *sum, enum coo_zeros zeros, struct coo_cleaning *cleaning)
 {
-    uint64_t duplicates = 0, bad = *worst;
-#pragma omp parallel for schedule(static) reduction(+ : duplicates) reduction(min : bad)
-    for (uint64_t i = 0; i < count; i++) {
-        if (i > 0 && repeats(x, position, key, i))
-            continue;
-        double *sum = &x->value[position[i]];
-        uint64_t j = i + 1;
-        for (; j < count && repeats(x, position, key, j); j++) {
-            *sum += x->value[position[j]];
-            x->value[position[j]] = MERGED;
-        }
-        duplicates += j - i - 1;
-        if (j > i + 1 && isinf(*sum) && position[i] < bad)
-            bad = position[i];
+    const bool cancels = sum->terms > 0 && sum->value == 0 && zeros == COO_DROP_ZEROS;
+    cleaning->zeros += sum->zeros + cancels;
+    cleaning->duplicates += sum->terms > 1 ? sum->terms - 1 : 0;
+    return sum->terms > 0 && !cancels;
+}
+
+/* Entries of x in the order of a line. */
+struct sorted {
+    struct coo *x;
+    const uint64_t *position, *key;
+    uint64_t count;
+};
+
+/* Whether entry i of the line has the coordinates of entry i - 1. */
+static bool repeats(const struct sorted *s, uint64_t i)
+{
+    return s->key[i] == s->key[i - 1] && coo_compare(s->x, s->position[i], s->position[i - 1]) == 0;
+}
+
+/* Makes entry i, the first of its coordinates, the sum of all entries with these, and the others
+ * GONE; a nonzero that is alone stays untouched. Returns whether the sum is infinite. */
+static bool sum_repeats(const struct sorted *s, uint64_t i, enum coo_zeros zeros,
+                        struct coo_cleaning *cleaning)
+{
+    double *value = s->x->value;
+    struct coo_sum sum = {0};
+    uint64_t j = i;
+    if (value[s->position[i]] != 0 && (i + 1 == s->count || !repeats(s, i + 1)))
+        return false;
+    do {
+        double *term = &value[s->position[j]];
+        coo_sum_add(&sum, *term, zeros);
+        *term = GONE;
+    } while (++j < s->count && repeats(s, j));
+    if (coo_sum_count(&sum, zeros, cleaning))
+        value[s->position[i]] = sum.value;
+    return isinf(sum.value);
+}
+
+void coo_sum_repeats(struct coo *x, uint64_t *position, const uint64_t *key, uint64_t *count,
+                     enum coo_zeros zeros, struct coo_cleaning *cleaning, uint64_t *infinite)
+{
+    const struct sorted s = {x, position, key, *count};
+    const uint64_t length = s.count / PARTS + 1;
+    uint64_t kept[PARTS], dropped = 0, duplicates = 0, bad = *infinite;
+#pragma omp parallel for schedule(static) reduction(+ : dropped, duplicates) reduction(min : bad)
+    for (uint64_t part = 0; part < PARTS; part++) {
+        struct coo_cleaning own = {0};
+        for (uint64_t i = part * length; i < least_of((part + 1) * length, s.count); i++)
+            if ((i == 0 || !repeats(&s, i)) && sum_repeats(&s, i, zeros, &own))
+                bad = least_of(bad, position[i]);
+        dropped += own.zeros;
+        duplicates += own.duplicates;
     }
-    *worst = bad;
-    return duplicates;
+    cleaning->zeros += dropped;
+    cleaning->duplicates += duplicates;
+    *infinite = bad;
+    if (dropped + duplicates == 0)
+        return;
+#pragma omp parallel for schedule(static)
+    for (uint64_t part = 0; part < PARTS; part++) {
+        const uint64_t begin = part * length;
+        uint64_t to = begin;
+        for (uint64_t i = begin; i < least_of(begin + length, s.count); i++) {
+            position[to] = position[i];
+            to += x->value[position[i]] != GONE;
+        }
+        kept[part] = to - begin;
+    }
+    *count = 0;
+    for (uint64_t part = 0; part < PARTS; part++) {
+        if (kept[part] > 0)
+            memmove(position + *count, position + part * length, kept[part] * sizeof *position);
+        *count += kept[part];
+    }
 }
 
-/* Sorts position (nnz) along the line and merges duplicates, slab by slab. *bad: as `worst` above.
- */
-static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *duplicates,
-                                  uint64_t *bad, struct error *error)
+/* position[0..*kept) = the entries of x that stay, along the line, with the sums of duplicates; slab
+ * by slab. *infinite as of coo_sum_repeats. */
+static enum status sort_and_sum(struct coo *x, uint64_t *position, uint64_t *kept,
+                                enum coo_zeros zeros, struct coo_cleaning *report,
+                                uint64_t *infinite, struct error *error)
 {
     int mode = longest_mode(x);
     struct ordering o;
@@ -164,10 +208,13 @@ static enum status sort_and_merge(struct coo *x, uint64_t *position, uint64_t *d
     TRY(error->status);
     for (int s = 0; s < SLABS; s++) {
         uint64_t count = first[s + 1] - first[s];
-        if (ordering_sort(&o, x, position + first[s], count, key, error) != STATUS_OK)
-            break;
-        *duplicates += merge_duplicates(x, position + first[s], key, count, bad);
+        uint64_t *own = position + first[s];
+        TRY_OR(done, ordering_sort(&o, x, own, count, key, error));
+        coo_sum_repeats(x, own, key, &count, zeros, report, infinite);
+        memmove(position + *kept, own, count * sizeof *own);
+        *kept += count;
     }
+done:
     memory_free(key);
     return error->status;
 }
@@ -189,27 +236,27 @@ enum status coo_overflow(const struct coo *x, const uint64_t *first, uint64_t i,
 enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros,
                       struct coo_cleaning *report, struct error *error)
 {
-    *report = (struct coo_cleaning){.zeros = count_dropped(x, zeros)};
+    uint64_t kept = 0, infinite = x->nnz, *position;
+    *report = (struct coo_cleaning){0};
+    if (zeros == COO_DROP_ZEROS)
+        report->zeros = coo_count_listed(x).zeros;
     if (report->zeros > 0)
-        drop(x, zeros);
+        drop_zeros(x);
     bool distinct = strictly_ascending(x);
     if (!distinct && x->nnz >= MANY)
         coo_distinct(x, AT_ONCE, &distinct, error);
     if (distinct || error->status != STATUS_OK)
         return error->status;
 
-    uint64_t duplicates = 0, bad = x->nnz;
-    uint64_t *position = memory_array(x->nnz, sizeof *position, error);
+    position = memory_array(x->nnz, sizeof *position, error);
     TRY(error->status);
-    TRY_OR(done, sort_and_merge(x, position, &duplicates, &bad, error));
-    if (duplicates == 0)
+    TRY_OR(done, sort_and_sum(x, position, &kept, zeros, report, &infinite, error));
+    if (infinite < x->nnz)
+        TRY_OR(done, coo_overflow(x, first, infinite, error));
+    if (kept == x->nnz)
         goto done;
-    if (bad < x->nnz)
-        TRY_OR(done, coo_overflow(x, first, bad, error));
-    TRY_OR(done, coo_permute(x, position, error));
-    report->duplicates = duplicates;
-    report->zeros += count_dropped(x, zeros) - duplicates;
-    drop(x, zeros);
+    TRY_OR(done, coo_permute(x, position, kept, error));
+    coo_resize(x, kept, error); /* a smaller nnz never fails */
 done:
     memory_free(position);
     return error->status;
