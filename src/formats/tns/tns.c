@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -30,8 +31,11 @@ struct tns_section {
 struct tns_reading {
     struct tns_options options;
     struct line_reader reader;
-    struct tns_head head;
-    size_t head_bytes;           /* before the first text line that may be an entry         */
+    enum tns_header header;
+    struct shape shape;          /* of the header                                           */
+    uint64_t declared;           /* entries that an `sptensor` header declares              */
+    struct tns_format format;    /* of the entries; its order is 0 until the header is read */
+    size_t head_bytes;           /* before the first entry                                  */
     uint64_t lines;              /* text lines of the file, or the share, before the window */
     struct line_window window;   /* that is read, but not parsed, if `waits`                */
     uint64_t window_lines;       /* text lines of the window                                */
@@ -60,40 +64,185 @@ static uint64_t first_line(const struct tns_reading *t)
     return line_reader_lines_before(&t->reader) + t->lines + 1;
 }
 
-/* Takes the text lines before the first entry from the window. */
-static enum status read_head(struct tns_reading *t, struct error *error)
+/* Gets the next window, which is empty at the end, unless one waits. */
+static enum status next_window(struct tns_reading *t, struct error *error)
+{
+    if (t->waits)
+        return STATUS_OK;
+    TRY(line_reader_next(&t->reader, &t->window, error));
+    if (t->window.overlong)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
+                         "value",
+                         t->reader.name, first_line(t), t->reader.window_bytes);
+    t->waits = true;
+    return STATUS_OK;
+}
+
+/* --- the header --- */
+
+/* A text line that is not blank. */
+struct head_line {
+    struct tns_column column[TNS_COLUMNS];
+    uint64_t columns; /* 0: the file ends */
+};
+
+/* Takes a text line from the window. */
+static void take_line(struct tns_reading *t)
 {
     struct line_window *w = &t->window;
-    bool is_entry = false;
-    while (w->begin < w->end && t->head.awaited != TNS_READY) {
-        const char *line = w->begin, *stop = line_end(line, w->end);
-        TRY(tns_head_line(&t->head, line, stop, t->lines + 1, &is_entry, error));
-        if (is_entry)
+    const char *next = line_end(w->begin, w->end) + 1;
+    t->head_bytes += (size_t)(next - w->begin) - (w->unterminated && next == w->end);
+    t->lines++;
+    w->begin = next;
+}
+
+/* *l = the next text line that is not blank, which is not taken; those before it are. */
+static enum status see_line(struct tns_reading *t, struct head_line *l, struct error *error)
+{
+    for (;; take_line(t)) {
+        t->waits = t->waits && t->window.begin < t->window.end;
+        TRY(next_window(t, error));
+        l->columns = 0;
+        if (t->window.begin < t->window.end)
+            l->columns =
+                tns_columns(t->window.begin, line_end(t->window.begin, t->window.end), l->column);
+        if (l->columns > 0 || t->window.begin == t->window.end)
             return STATUS_OK;
-        t->head_bytes += (size_t)(stop + 1 - line) - (w->unterminated && stop + 1 == w->end);
-        t->lines++;
-        w->begin = stop + 1;
+    }
+}
+
+/* Takes the text line that was seen, and sees the next one of the header, which has `what`. */
+static enum status next_line(struct tns_reading *t, struct head_line *l, const char *what,
+                             struct error *error)
+{
+    take_line(t);
+    TRY(see_line(t, l, error));
+    if (l->columns > 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_INPUT, "%s: ends within the header, expected its %s",
+                     t->reader.name, what);
+}
+
+/* Sets the form of the entries: `order` indices, which is known from `origin`. */
+static enum status set_format(struct tns_reading *t, int order, const char *origin,
+                              struct error *error)
+{
+    const struct tns_options *o = &t->options;
+    struct tns_format *f = &t->format;
+    const bool header = t->header != TNS_HEADER_NONE;
+    if (o->ndims && o->ndims != order)
+        return error_set(error, STATUS_INPUT, "%s: %d mode%s, as %s says, but %s gives %d",
+                         t->reader.name, order, order == 1 ? "" : "s", origin, tns_order_origin(o),
+                         o->ndims);
+    *f = (struct tns_format){
+        .name = t->reader.name, .order = order, .index_base = (uint32_t)o->index_base};
+    snprintf(f->order_origin, sizeof f->order_origin, "%s", origin);
+    for (int n = 0; n < order; n++) {
+        f->limit[n] = o->dims[n] ? o->dims[n] : header ? t->shape.dims[n] : MAX_LENGTH;
+        f->limit_origin[n] = o->dims[n] ? tns_dims_origin(o, n) : header ? "the header" : NULL;
     }
     return STATUS_OK;
 }
 
-/* Gets the next window that has text lines after the header, or an empty one at the end, unless a
- * window waits. */
-static enum status next_window(struct tns_reading *t, struct error *error)
+/* Reads a header from its text line *l on, which has the number of modes. */
+static enum status read_header(struct tns_reading *t, struct head_line *l, struct error *error)
 {
-    while (!t->waits) {
-        TRY(line_reader_next(&t->reader, &t->window, error));
-        if (t->window.overlong)
+    const char *name = t->reader.name;
+    char quoted[TNS_QUOTED];
+    uint64_t order;
+    if (l->columns != 1 || !tns_unsigned(l->column[0], &order) || order < 1 || order > MAX_ORDER)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %s, expected the header's number of modes, 1 to %d", name,
+                         first_line(t), tns_quote(l->column[0], quoted), MAX_ORDER);
+    t->shape.order = (int)order;
+    TRY(next_line(t, l, "lengths", error));
+    if (l->columns != order)
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %" PRIu64 " column%s, expected the header's %d length%s",
+                         name, first_line(t), l->columns, l->columns == 1 ? "" : "s", (int)order,
+                         order == 1 ? "" : "s");
+    for (int n = 0; n < t->shape.order; n++)
+        if (!tns_unsigned(l->column[n], &t->shape.dims[n]) || t->shape.dims[n] < 1 ||
+            t->shape.dims[n] > MAX_LENGTH)
             return error_set(error, STATUS_INPUT,
-                             "%s:%" PRIu64 ": line of more than %zu bytes, expected indices and a "
-                             "value",
-                             t->reader.name, first_line(t), t->reader.window_bytes);
-        const bool over = t->window.begin == t->window.end;
-        TRY(read_head(t, error));
-        t->waits = over || t->window.begin < t->window.end;
+                             "%s:%" PRIu64 ": mode %d: length %s, expected 1 to %" PRIu32, name,
+                             first_line(t), n + 1, tns_quote(l->column[n], quoted), MAX_LENGTH);
+    if (t->header == TNS_HEADER_SPTENSOR) {
+        TRY(next_line(t, l, "number of entries", error));
+        if (l->columns != 1 || !tns_unsigned(l->column[0], &t->declared) || t->declared > MAX_NNZ)
+            return error_set(error, STATUS_INPUT,
+                             "%s:%" PRIu64
+                             ": %s, expected the header's number of entries, 0 to %" PRIu64,
+                             name, first_line(t), tns_quote(l->column[0], quoted), MAX_NNZ);
     }
-    return STATUS_OK;
+    TRY(set_format(t, t->shape.order, "the header", error));
+    take_line(t);
+    return see_line(t, l, error);
 }
+
+/* Finds out from the first entry whether entries have values, where the order is known before. */
+static enum status check_first(struct tns_reading *t, uint64_t columns, struct error *error)
+{
+    const struct tns_options *o = &t->options;
+    const int order = t->format.order;
+    char either[24] = "";
+    t->format.valueless = o->values_optional && columns == (uint64_t)order;
+    if (t->format.valueless || columns == (uint64_t)order + 1)
+        return STATUS_OK;
+    if (o->values_optional)
+        snprintf(either, sizeof either, "%d or ", order);
+    return error_set(error, STATUS_INPUT,
+                     "%s:%" PRIu64 ": %" PRIu64
+                     " column%s, expected %s%d: %d ind%s %s value, as %s "
+                     "says",
+                     t->reader.name, first_line(t), columns, columns == 1 ? "" : "s", either,
+                     order + 1, order, order == 1 ? "ex" : "ices",
+                     o->values_optional ? "with or without a" : "and a", o->order_origin);
+}
+
+/* Reads the text lines before the first entry. One of one column cannot be an entry, so it begins a
+ * header, unless it can be an index without a value. */
+static enum status read_head(struct tns_reading *t, struct error *error)
+{
+    const struct tns_options *o = &t->options;
+    const char *name = t->reader.name;
+    struct head_line l;
+    char text[TNS_QUOTED];
+    uint64_t order;
+    TRY(see_line(t, &l, error));
+    if (l.columns == 0)
+        return error_set(error, STATUS_INPUT, "%s: %s", name,
+                         t->reader.text_bytes == 0
+                             ? "is empty"
+                             : "no entries: nothing but comments and blank lines");
+    const bool alone = l.columns == 1 && !(o->values_optional && o->ndims == 1);
+    if (tns_is_sptensor(t->window.begin, line_end(t->window.begin, t->window.end))) {
+        t->header = TNS_HEADER_SPTENSOR;
+        TRY(next_line(t, &l, "number of modes", error));
+    } else if (alone && tns_unsigned(l.column[0], &order)) {
+        t->header = TNS_HEADER_DIMS;
+    } else if (alone) {
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %s, expected indices and a value with blanks between "
+                         "them, or a header",
+                         name, first_line(t), tns_quote(l.column[0], text));
+    } else if (l.columns > TNS_COLUMNS) {
+        return error_set(error, STATUS_INPUT,
+                         "%s:%" PRIu64 ": %" PRIu64 " columns, expected at most %d: %d indices and "
+                         "a value",
+                         name, first_line(t), l.columns, TNS_COLUMNS, MAX_ORDER);
+    }
+    if (t->header != TNS_HEADER_NONE) {
+        TRY(read_header(t, &l, error));
+    } else {
+        snprintf(text, sizeof text, "line %" PRIu64, first_line(t));
+        TRY(set_format(t, o->order_origin ? o->ndims : (int)l.columns - 1, text, error));
+    }
+    return o->order_origin && l.columns > 0 ? check_first(t, l.columns, error) : STATUS_OK;
+}
+
+/* --- entries --- */
 
 static enum status tns_open(struct tensor_reader *r, struct error *error)
 {
@@ -111,12 +260,11 @@ static enum status tns_open(struct tensor_reader *r, struct error *error)
     sizes->section = sizes->section ? sizes->section : LINE_SECTION;
     TRY(line_reader_open(&t->reader, r->path, sizes->window, error));
     t->reader.is_tensor = true;
-    t->head = (struct tns_head){.name = t->reader.name, .options = &t->options};
     r->gzip = t->reader.gzip;
     r->has_shares = !t->reader.ahead && strcmp(r->path, "-") != 0;
     if (!r->has_shares)
         return STATUS_OK;
-    TRY(next_window(t, error)); /* after the header */
+    TRY(read_head(t, error));
     r->identity[0] = t->reader.file_bytes;
     r->identity[1] = t->reader.mark_bytes + t->head_bytes;
     return STATUS_OK;
@@ -194,8 +342,7 @@ static void count_refused(struct tns_reading *t, const struct coo *x, uint64_t f
             if (isnan(value) || t->options.check->takes(value))
                 continue;
             if (t->refused++ == 0)
-                t->refused_line =
-                    first_line(t) + c->first_line + lines_before(c, &t->head.format, e);
+                t->refused_line = first_line(t) + c->first_line + lines_before(c, &t->format, e);
         }
         from += c->entries;
     }
@@ -211,7 +358,7 @@ static enum status parse_window(struct tensor_reader *r, uint64_t *used, struct 
     const uint64_t from = *used;
 #pragma omp parallel for schedule(dynamic) num_threads(t->reader.threads)
     for (size_t i = 0; i < t->count; i++)
-        parse_section(&t->section[i], &t->head.format, t->window.end, x, from);
+        parse_section(&t->section[i], &t->format, t->window.end, x, from);
     for (size_t i = 0; i < t->count; i++) {
         const struct tns_section *c = &t->section[i];
         if (c->bad == c->end)
@@ -219,7 +366,7 @@ static enum status parse_window(struct tensor_reader *r, uint64_t *used, struct 
         const uint64_t number = first_line(t) + c->first_line + line_count(c->begin, c->bad);
         const char *stop = line_end(c->bad, c->end);
         const bool cut_off = t->window.unterminated && stop + 1 == t->window.end;
-        return tns_line_explain(&t->head.format, c->bad, stop, number, cut_off, error);
+        return tns_line_explain(&t->format, c->bad, stop, number, cut_off, error);
     }
     for (size_t i = 0; i < t->count; i++) {
         const struct tns_section *c = &t->section[i];
@@ -243,6 +390,8 @@ static enum status tns_next(struct tensor_reader *r, struct error *error)
     struct line_reader *reader = &t->reader;
     uint64_t used = 0;
     bool over = false;
+    if (t->format.order == 0)
+        TRY(read_head(t, error));
     if (r->shares > 1 && !t->shared && t->window.begin < t->window.end) {
         TRY(line_reader_take_share(reader, reader->mark_bytes + t->head_bytes, r->share, r->shares,
                                    error));
@@ -256,7 +405,7 @@ static enum status tns_next(struct tensor_reader *r, struct error *error)
         over = t->window.begin == t->window.end;
         if (over || (r->cut == TENSOR_STEPS && used > 0))
             break;
-        const int order = t->head.format.order;
+        const int order = t->format.order;
         const uint64_t most = tensor_reader_most(r, order, 0);
         TRY(cut_window(t, error));
         const uint64_t lines = t->window_lines;
@@ -282,22 +431,18 @@ static enum status tns_next(struct tensor_reader *r, struct error *error)
     return STATUS_OK;
 }
 
-/* Checks that the header was complete, that it gave this number of entries if it gave any, and that
- * there are entries. A process that reads alone refuses values that the options do not allow. */
+/* Checks that there are entries, as many as the header gives if it gives any. A process that reads
+ * alone refuses values that the options do not allow. */
 static enum status tns_end(struct tensor_reader *r, struct error *error)
 {
     const struct tns_reading *t = r->state;
-    const struct tns_head *h = &t->head;
-    const struct tns_format *f = &h->format;
+    const struct tns_format *f = &t->format;
     const char *name = t->reader.name, *entries = r->entries == 1 ? "y" : "ies";
     char size[NUMBER_SIZE_TEXT], how_fast[PACE_TEXT];
-    if (h->awaited != TNS_READY && t->reader.text_bytes == 0)
-        return error_set(error, STATUS_INPUT, "%s: is empty", name);
-    TRY(tns_head_end(h, error));
-    if (h->dialect == TNS_HEADER_SPTENSOR && r->entries != h->count)
+    if (t->header == TNS_HEADER_SPTENSOR && r->entries != t->declared)
         return error_set(error, STATUS_INPUT,
                          "%s: %" PRIu64 " entr%s, expected %" PRIu64 ", as the header says", name,
-                         r->entries, entries, h->count);
+                         r->entries, entries, t->declared);
     if (r->entries == 0)
         return error_set(error, STATUS_INPUT, "%s: no entries after the header", name);
     if (t->refused > 0 && r->shares <= 1)
@@ -308,7 +453,7 @@ static enum status tns_end(struct tensor_reader *r, struct error *error)
     for (int n = 0; n < f->order; n++)
         if (!f->limit_origin[n])
             r->shape.dims[n] = (uint64_t)r->largest[n] + 1;
-    r->header = (int)h->dialect;
+    r->header = (int)t->header;
     progress_done(r->progress, "%" PRIu64 " entr%s, %s of text%s", r->entries, entries,
                   number_size(r->bytes, size),
                   pace_bytes(r->bytes, "", clock_now() - r->start, how_fast));

@@ -37,7 +37,8 @@ struct tns_options {
 enum tns_header { TNS_HEADER_NONE, TNS_HEADER_DIMS, TNS_HEADER_SPTENSOR };
 extern const struct word tns_header_words[];
 
-/* What gives the length of mode n, for messages. */
+/* What gives the order, and what the length of mode n, for messages. */
+const char *tns_order_origin(const struct tns_options *options);
 const char *tns_dims_origin(const struct tns_options *options, int n);
 
 /* STATUS_INPUT if `options` give other lengths than `shape`, which the file `path`, CSV or .blco,

@@ -1,4 +1,4 @@
-/* The text lines of FROSTT text: those of the header, then entries. */
+/* The text lines of FROSTT text: their columns, and entries. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,38 +17,28 @@ struct tns_format {
     char order_origin[48]; /* what sets the number of columns ("line 1")                */
 };
 
-/* What must come in the next text line that is not blank. */
-enum tns_awaited {
-    TNS_AWAIT_FIRST,
-    TNS_AWAIT_ORDER,
-    TNS_AWAIT_LENGTHS,
-    TNS_AWAIT_COUNT,
-    TNS_AWAIT_ENTRY, /* the first entry, which shows whether entries have values */
-    TNS_READY        /* an entry */
+#define TNS_COLUMNS (MAX_ORDER + 1) /* of a text line */
+#define TNS_QUOTED  200
+
+struct tns_column {
+    const char *begin, *end;
 };
 
-/* What is known of the header of a file (see enum tns_header). */
-struct tns_head {
-    const char *name;                  /* of the file, for messages; not owned */
-    const struct tns_options *options; /* not owned                            */
-    enum tns_awaited awaited;
-    enum tns_header dialect;
-    struct shape shape;       /* from the header                            */
-    uint64_t count;           /* entries that an `sptensor` header declares */
-    struct tns_format format; /* of the entries; set once TNS_READY         */
-};
+/* Puts the columns of the text line [line, end), without its comment, into column[0..TNS_COLUMNS).
+ * Returns the number of columns, also of those that do not fit. */
+uint64_t tns_columns(const char *line, const char *end, struct tns_column *column);
+
+/* Whether the column is one whole unsigned number, leading zeros allowed; *value is UINT64_MAX if
+ * the number does not fit. */
+bool tns_unsigned(struct tns_column column, uint64_t *value);
+
+/* text = the column in quotes: a long one is cut, bytes that do not print are escaped. Returns
+ * text.
+ */
+const char *tns_quote(struct tns_column column, char text[TNS_QUOTED]);
 
 /* Whether [line, end) is the first text line of a header with the word `sptensor`. */
 bool tns_is_sptensor(const char *line, const char *end);
-
-/* Takes the next text line of the file, [line, end), number `number`. *is_entry is true if the line
- * is the first entry; then only entries follow. STATUS_INPUT if the line is neither an entry nor
- * part of a header. */
-enum status tns_head_line(struct tns_head *h, const char *line, const char *end, uint64_t number,
-                          bool *is_entry, struct error *error);
-
-/* Takes the end of the file. STATUS_INPUT if the file ends within the header or has no entries. */
-enum status tns_head_end(const struct tns_head *h, struct error *error);
 
 /* Parses whole text lines (end[-1] is a newline) into *place, which has room for an entry a line;
  * *entries is the number of entries. Returns end, or the beginning of the first bad line; entries
