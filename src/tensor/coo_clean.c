@@ -155,8 +155,8 @@ void coo_sum_repeats(struct coo *x, uint64_t *position, const uint64_t *key, uin
     }
 }
 
-/* position[0..*kept) = the entries of x that stay, along the line, with the sums of duplicates; slab
- * by slab. *infinite as of coo_sum_repeats. */
+/* position[0..*kept) = the entries of x that stay, along the line, with the sums of duplicates;
+ * slab by slab. *infinite as of coo_sum_repeats. */
 static enum status sort_and_sum(struct coo *x, uint64_t *position, uint64_t *kept,
                                 enum coo_zeros zeros, struct coo_cleaning *report,
                                 uint64_t *infinite, struct error *error)
