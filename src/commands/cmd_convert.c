@@ -223,15 +223,15 @@ static enum status find_largest(void *largest, struct coo *piece, struct error *
 
 /* What pieces are appended to. */
 struct appended {
-    struct tns_writer *writer;
+    struct tns_writer writer;
     const struct value_change *change;
 };
 
 static enum status append(void *to, struct coo *piece, struct error *error)
 {
-    const struct appended *text = to;
+    struct appended *text = to;
     TRY(value_change_apply(text->change, piece, NULL, error));
-    return tns_writer_append(text->writer, piece, error);
+    return tns_writer_append(&text->writer, piece, error);
 }
 
 /* Writes OUT from pieces whose values s->change changes. */
@@ -257,13 +257,13 @@ static enum status write_text(struct settings *s, const struct coo_pieces *piece
     }
     TRY(tns_writer_open(&text.writer, s->out, &pieces->shape, pieces->nnz, &options, error));
     TRY_OR(done, pieces->each(pieces->pieces, append, &text, error));
-    TRY_OR(done, tns_writer_commit(text.writer, &report, error));
+    TRY_OR(done, line_writer_commit(text.writer.lines, &report, error));
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
     progress_done(&s->common.progress, "%ju nonzeros, %s%s", (uintmax_t)pieces->nnz,
                   NUMBER_SIZE(report.file_bytes),
                   pace_bytes(report.text_bytes, " of text", clock_now() - s->start, how_fast));
 done:
-    tns_writer_free(text.writer);
+    line_writer_free(text.writer.lines);
     return error->status;
 }
 

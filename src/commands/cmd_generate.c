@@ -202,8 +202,8 @@ static enum status write_planted(struct settings *s, struct error *error)
     struct external_sort sort;
     struct external_sort_report written = {0};
     const uint64_t memory = cmd_host_memory(&s->common);
-    struct tns_write_options options = s->text.options;
-    options.progress = &s->common.progress;
+    struct tensor_write_options options = {.text = s->text.options};
+    options.text.progress = &s->common.progress;
     s->plant.shape = s->spec.shape;
     s->plant.nnz = s->spec.nnz;
     s->plant.collinear = s->collinearity_given != NULL;
@@ -216,7 +216,10 @@ static enum status write_planted(struct settings *s, struct error *error)
         external_sort_free(&sort);
         s->report.file_bytes = written.bytes;
     } else {
-        tns_write(&x, s->path, &options, &s->report, error);
+        tensor_writer_open(&s->writer, s->path, &x.shape, x.nnz, &options, error);
+        if (error->status == STATUS_OK && tensor_writer_append(&s->writer, &x, error) == STATUS_OK)
+            tensor_writer_commit(&s->writer, &s->report, error);
+        tensor_writer_free(&s->writer);
     }
     coo_free(&x);
     return error->status;

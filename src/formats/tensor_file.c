@@ -115,7 +115,7 @@ enum status tensor_writer_append(struct tensor_writer *w, const struct coo *x, s
 {
     if (w->format == &tensor_blco)
         return blco_writer_append(&w->blco, x, NULL, x->nnz, error);
-    return tns_writer_append(w->text, x, error);
+    return tns_writer_append(&w->text, x, error);
 }
 
 enum status tensor_writer_commit(struct tensor_writer *w, struct line_writer_report *report,
@@ -124,12 +124,12 @@ enum status tensor_writer_commit(struct tensor_writer *w, struct line_writer_rep
     *report = (struct line_writer_report){0};
     if (w->format == &tensor_blco)
         return blco_writer_commit(&w->blco, &report->file_bytes, error);
-    return tns_writer_commit(w->text, report, error);
+    return line_writer_commit(w->text.lines, report, error);
 }
 
 void tensor_writer_free(struct tensor_writer *w)
 {
     blco_writer_discard(&w->blco);
-    tns_writer_free(w->text);
-    w->text = NULL;
+    line_writer_free(w->text.lines);
+    w->text.lines = NULL;
 }

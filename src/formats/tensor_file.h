@@ -54,7 +54,7 @@ void tensor_note_cleaning(struct progress *progress, const struct coo_cleaning *
 struct tensor_writer {
     const struct tensor_format *format;
     struct blco_writer blco;
-    struct tns_writer *text;
+    struct tns_writer text;
 };
 
 struct tensor_write_options {

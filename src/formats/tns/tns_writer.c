@@ -1,22 +1,12 @@
 #include "formats/tns/tns_writer.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/least.h"
-#include "base/memory.h"
 #include "base/number.h"
 
 #define INDEX_TEXT  11 /* ten digits and a blank */
 #define HEADER_TEXT (64 + MAX_ORDER * INDEX_TEXT)
-
-struct tns_writer {
-    struct coo whole;    /* shape and number of nonzeros of the tensor, without arrays */
-    const struct coo *x; /* the piece that is being written; not owned */
-    bool begun;          /* the header is written                      */
-    struct tns_write_options options;
-    struct line_writer *lines; /* owned */
-};
 
 static char *format_header(const struct tns_writer *w, char *text)
 {
@@ -24,14 +14,14 @@ static char *format_header(const struct tns_writer *w, char *text)
         return text;
     if (w->options.header == TNS_HEADER_SPTENSOR)
         text = stpcpy(text, "sptensor\n");
-    text = number_format_unsigned((uint64_t)w->whole.shape.order, text);
-    for (int n = 0; n < w->whole.shape.order; n++) {
+    text = number_format_unsigned((uint64_t)w->shape.order, text);
+    for (int n = 0; n < w->shape.order; n++) {
         *text++ = n == 0 ? '\n' : ' ';
-        text = number_format_unsigned(w->whole.shape.dims[n], text);
+        text = number_format_unsigned(w->shape.dims[n], text);
     }
     *text++ = '\n';
     if (w->options.header == TNS_HEADER_SPTENSOR) {
-        text = number_format_unsigned(w->whole.nnz, text);
+        text = number_format_unsigned(w->nnz, text);
         *text++ = '\n';
     }
     return text;
@@ -55,15 +45,7 @@ static char *format_nonzeros(const void *writer, uint64_t begin, uint64_t end, c
     return text;
 }
 
-void tns_writer_free(struct tns_writer *w)
-{
-    if (!w)
-        return;
-    line_writer_free(w->lines);
-    memory_free(w);
-}
-
-enum status tns_writer_open(struct tns_writer **writer, const char *path, const struct shape *shape,
+enum status tns_writer_open(struct tns_writer *w, const char *path, const struct shape *shape,
                             uint64_t nnz, const struct tns_write_options *options,
                             struct error *error)
 {
@@ -73,15 +55,8 @@ enum status tns_writer_open(struct tns_writer **writer, const char *path, const 
                                                HEADER_TEXT + least_of(nnz, TNS_WRITE_PIECE) * line,
                                            .whole = nnz,
                                            .progress = options->progress};
-    struct tns_writer *w = *writer = memory_array(1, sizeof *w, error);
-    if (!w)
-        return error->status;
-    *w = (struct tns_writer){.whole = {.shape = *shape, .nnz = nnz}, .options = *options};
-    if (line_writer_open(&w->lines, path, &sections, error) != STATUS_OK) {
-        tns_writer_free(w);
-        *writer = NULL;
-    }
-    return error->status;
+    *w = (struct tns_writer){.shape = *shape, .nnz = nnz, .options = *options};
+    return line_writer_open(&w->lines, path, &sections, error);
 }
 
 enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct error *error)
@@ -91,23 +66,4 @@ enum status tns_writer_append(struct tns_writer *w, const struct coo *x, struct 
     TRY(line_writer_append(w->lines, &piece, error));
     w->begun = true;
     return STATUS_OK;
-}
-
-enum status tns_writer_commit(struct tns_writer *w, struct line_writer_report *report,
-                              struct error *error)
-{
-    return line_writer_commit(w->lines, report, error);
-}
-
-enum status tns_write(const struct coo *x, const char *path,
-                      const struct tns_write_options *options, struct line_writer_report *report,
-                      struct error *error)
-{
-    struct tns_writer *w;
-    TRY(tns_writer_open(&w, path, &x->shape, x->nnz, options, error));
-    TRY_OR(done, tns_writer_append(w, x, error));
-    tns_writer_commit(w, report, error);
-done:
-    tns_writer_free(w);
-    return error->status;
 }

@@ -77,12 +77,24 @@ static char *inflate(const char *path, size_t *size)
     return text;
 }
 
+static enum status write_text(const struct coo *x, const char *path,
+                              const struct tns_write_options *options,
+                              struct line_writer_report *report, struct error *error)
+{
+    struct tns_writer w;
+    if (tns_writer_open(&w, path, &x->shape, x->nnz, options, error) == STATUS_OK &&
+        tns_writer_append(&w, x, error) == STATUS_OK)
+        line_writer_commit(w.lines, report, error);
+    line_writer_free(w.lines);
+    return error->status;
+}
+
 static void write_tensor(const struct coo *x, const char *path, int base, enum tns_header header,
                          struct line_writer_report *report)
 {
     struct error error = {0};
     struct tns_write_options options = {.index_base = base, .header = header};
-    if (tns_write(x, path, &options, report, &error) != STATUS_OK)
+    if (write_text(x, path, &options, report, &error) != STATUS_OK)
         fail_msg("%s", error.message);
 }
 
@@ -206,7 +218,7 @@ static void test_pieces(void **state)
         size_t size, other_size;
         write_tensor(&x, path, 1, TNS_HEADER_SPTENSOR, &report);
         char *bytes = read_file(path, &size);
-        struct tns_writer *w;
+        struct tns_writer w;
         assert_int_equal(tns_writer_open(&w, path, &x.shape, x.nnz, &options, &error), STATUS_OK);
         for (uint64_t begin = 0; begin < x.nnz; begin += 2 * TNS_WRITE_PIECE) {
             struct coo piece = x;
@@ -215,10 +227,10 @@ static void test_pieces(void **state)
             piece.value += begin;
             for (int n = 0; n < x.shape.order; n++)
                 piece.index[n] += begin;
-            assert_int_equal(tns_writer_append(w, &piece, &error), STATUS_OK);
+            assert_int_equal(tns_writer_append(&w, &piece, &error), STATUS_OK);
         }
-        assert_int_equal(tns_writer_commit(w, &other, &error), STATUS_OK);
-        tns_writer_free(w);
+        assert_int_equal(line_writer_commit(w.lines, &other, &error), STATUS_OK);
+        line_writer_free(w.lines);
         char *others = read_file(path, &other_size);
         assert_int_equal(size, other_size);
         assert_memory_equal(bytes, others, size);
@@ -248,7 +260,7 @@ static void test_full_disk(void **state)
         struct tns_write_options options = {.index_base = 1};
         struct error error = {0};
         setrlimit(RLIMIT_FSIZE, &small);
-        enum status status = tns_write(&x, path, &options, NULL, &error);
+        enum status status = write_text(&x, path, &options, NULL, &error);
         setrlimit(RLIMIT_FSIZE, &limit);
         assert_int_equal(status, STATUS_OUTPUT);
         assert_non_null(strstr(error.message, path));
@@ -266,10 +278,10 @@ static void test_refused_paths(void **state)
     char missing[96];
     snprintf(missing, sizeof missing, "%s/none/x.tns", folder);
     struct error error = {0};
-    assert_int_equal(tns_write(&x, missing, &options, NULL, &error), STATUS_OUTPUT);
+    assert_int_equal(write_text(&x, missing, &options, NULL, &error), STATUS_OUTPUT);
     assert_non_null(strstr(error.message, missing));
     error = (struct error){0};
-    assert_int_equal(tns_write(&x, folder, &options, NULL, &error), STATUS_OUTPUT);
+    assert_int_equal(write_text(&x, folder, &options, NULL, &error), STATUS_OUTPUT);
 }
 
 static void test_allocation_failures(void **state)
@@ -286,7 +298,7 @@ static void test_allocation_failures(void **state)
             struct error error = {0};
             unlink(path);
             memory_hook_set(k);
-            enum status status = tns_write(&x, path, &options, NULL, &error);
+            enum status status = write_text(&x, path, &options, NULL, &error);
             fired = memory_hook_fired();
             memory_hook_set(-1);
             assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
