@@ -63,7 +63,7 @@ static enum status check_model_file(const struct selftest_place *p, const struct
                                     const struct ktensor_format *format, struct verdict *f,
                                     struct error *error)
 {
-    struct ktensor read = {0};
+    struct named_model read = {0};
     struct stem_lock lock;
     struct ktensor_files files = {0};
     const char *name = word_of(ktensor_format_words, (int)format->flag);
@@ -75,10 +75,11 @@ static enum status check_model_file(const struct selftest_place *p, const struct
     ktensor_files_free(&files);
     stem_lock_release(&lock);
     TRY_OR(done, error->status);
-    TRY_OR(done, ktensor_read(&read, stem, 3, error));
-    verdict_same_model(f, &read, k, 0, name);
+    read.stem = stem;
+    TRY_OR(done, named_model_read(&read, NULL, error));
+    verdict_same_model(f, &read.k, k, 0, name);
 done:
-    ktensor_free(&read);
+    named_model_free(&read);
     memory_free(stem);
     return error->status;
 }

@@ -58,6 +58,15 @@ static int same_bits(const struct ktensor *a, const struct ktensor *b)
     return same;
 }
 
+static enum status model_read(struct ktensor *k, struct error *error)
+{
+    struct named_model m = {.stem = path_of("m")};
+    const enum status status = named_model_read(&m, NULL, error);
+    *k = m.k;
+    labels_free(&m.names);
+    return status;
+}
+
 static void check_round_trip(const struct ktensor *k, unsigned format)
 {
     struct error error = {0};
@@ -68,8 +77,7 @@ static void check_round_trip(const struct ktensor *k, unsigned format)
     if (outfile_set_lock(&lock, path_of("m"), &error) != STATUS_OK ||
         ktensor_write(&(struct ktensor_source){.k = k}, NULL, NULL, &lock, format, &files,
                       &error) != STATUS_OK ||
-        ktensor_read(&back, path_of("m"), k->shape.order, &error) != STATUS_OK ||
-        !same_bits(k, &back))
+        model_read(&back, &error) != STATUS_OK || !same_bits(k, &back))
         abort();
     stem_lock_release(&lock);
     for (int i = 0; i < files.count; i++)
@@ -105,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct error error = {0};
     struct ktensor k;
-    if (ktensor_read(&k, path_of("m"), 0, &error) == STATUS_OK)
+    if (model_read(&k, &error) == STATUS_OK)
         check_round_trip(&k, format[which]);
     else if (k.lambda || error.message[0] == '\0' || strchr(error.message, '\n'))
         abort();

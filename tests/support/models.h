@@ -50,6 +50,16 @@ static inline struct ktensor model_make(const struct shape *shape, uint64_t rank
     return k;
 }
 
+/* The model without what is beside it; empty on failure. */
+static inline enum status model_read(struct ktensor *k, const char *stem, struct error *error)
+{
+    struct named_model m = {.stem = stem};
+    const enum status status = named_model_read(&m, NULL, error);
+    *k = m.k;
+    labels_free(&m.names);
+    return status;
+}
+
 /* ktensor_write, holding the lock of the stem for this call only. */
 static inline enum status model_write_at(const struct ktensor *k, const char *stem,
                                          unsigned formats, struct ktensor_files *files,

@@ -40,16 +40,6 @@ enum status ktensor_writable(const char *stem, unsigned formats, struct error *e
  * STATUS_OUTPUT with the reason, STATUS_MEMORY. */
 enum status ktensor_openable(const char *stem, int order, unsigned formats, struct error *error);
 
-/* Reads a model, whole: where a run was killed while it replaced the files, all old ones or all new
- * ones (outfile_set_find). Reads STEM.ktns, else STEM.mode1.npy ..., else STEM.mode1.mat ...; files
- * of several formats must agree in shape, weights and the first row of each mode, and there may be
- * none of further modes. A stem that names a file (ktensor_file_format) is read as that file alone.
- * `order` is the
- * expected number of modes; 0: any. lambda is all one if it has no file. The caller frees *k with
- * ktensor_free; *k is empty on failure. STATUS_INPUT, with file and text line in the message;
- * STATUS_MEMORY. */
-enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error);
-
 /* A model and what is beside it. */
 struct named_model {
     const char *stem; /* as given, borrowed */
@@ -58,13 +48,17 @@ struct named_model {
     struct model_facts facts;
 };
 
-/* Reads the model m->stem, of any number of modes, and with it what is beside it
- * (model_facts_read): all as one run has written it, or STATUS_INPUT. m->names may have the files
- * of
- * --labels, and says whether others are looked for. Where `needed` (MAX_ORDER) is not NULL and the
- * matrices have a file each, all but those of the modes `needed` may be missing: a missing mode has
- * length 0 in m->k, whose order is the number of the last mode with a file. The caller frees *m
- * with named_model_free, after a failure too. Everything else as ktensor_read. */
+/* Reads the model m->stem, whole: where a run was killed while it replaced the files, all old ones
+ * or all new ones (outfile_set_find). Reads STEM.ktns, else STEM.mode1.npy ..., else STEM.mode1.mat
+ * ...; files of several formats must agree in shape, weights and the first row of each mode, and
+ * there may be none of further modes. A stem that names a file (ktensor_file_format) is read as
+ * that file alone. lambda is all one if it has no file. With it reads what is beside it
+ * (model_facts_read), all as one run has written it. m->names may have the files of --labels, and
+ * says whether others are looked for. Where `needed` (MAX_ORDER) is not NULL and the matrices have
+ * a file each, all but those of the modes `needed` may be missing: a missing mode has length 0 in
+ * m->k, whose order is the number of the last mode with a file. The caller frees *m with
+ * named_model_free, after a failure too. STATUS_INPUT, with file and text line in the message;
+ * STATUS_MEMORY. */
 enum status named_model_read(struct named_model *m, const bool *needed, struct error *error);
 
 /* Leaves m->k the components that are no means (model_facts_means), for what looks at components;

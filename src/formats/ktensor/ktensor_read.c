@@ -20,12 +20,10 @@
 /* The files of a stem: the log of the stem's lock, and the first of them that was found. */
 struct stem_files {
     const char *stem;
-    int order;          /* the expected number of modes; 0: any                                */
     const bool *needed; /* (MAX_ORDER) the modes that must have a file; NULL: all, with no gap */
-    struct named_model *named; /* gets what is beside the model; NULL: it is not read           */
-    char *log;                 /* owned */
-    char *first;               /* its path, or NULL; owned */
-    struct stat opened;        /* the first file, before the others were opened */
+    char *log;          /* owned */
+    char *first;        /* its path, or NULL; owned */
+    struct stat opened; /* the first file, before the others were opened */
 };
 
 /* *path = the name of STEM.SUFFIX, or NULL where there is no such file. The caller frees *path. */
@@ -74,14 +72,6 @@ static enum status refuse_rest(char *path, const struct stem_files *files, int m
               path, files->stem, missing, format->suffix);
     memory_free(path);
     return error->status;
-}
-
-static enum status check_order(const char *name, int order, int expected, struct error *error)
-{
-    if (expected == 0 || order == 0 || order == expected)
-        return STATUS_OK;
-    return error_set(error, STATUS_INPUT, "%s: a model of %d modes, expected %d", name, order,
-                     expected);
 }
 
 /* Refuses matrices of different numbers of columns; m->rank = the number of all. */
@@ -183,13 +173,6 @@ static enum status check_same(const struct ktensor *k, const struct matrices *m,
     return STATUS_OK;
 }
 
-static enum status read_file(struct ktensor *k, const struct ktensor_format *format,
-                             const char *path, int order, struct error *error)
-{
-    TRY(format->read(k, path, error));
-    return check_order(path, k->shape.order, order, error);
-}
-
 /* Reads the files of one format, unless *k is read already: then they must be of the same model. */
 static enum status read_format(struct ktensor *k, struct stem_files *files,
                                const struct ktensor_format *format, struct error *error)
@@ -199,7 +182,7 @@ static enum status read_format(struct ktensor *k, struct stem_files *files,
     if (format->read) {
         TRY(find_file(&path, files, format->suffix, error));
         if (path)
-            read_file(k, format, path, files->order, error);
+            format->read(k, path, error);
         memory_free(path);
         return error->status;
     }
@@ -265,13 +248,12 @@ static struct timespec folder_time(const char *stem)
 }
 
 /* Reads what is beside the model, which may have been replaced since. */
-static enum status read_beside(struct ktensor *k, const struct stem_files *files,
+static enum status read_beside(struct named_model *m, const struct stem_files *files,
                                struct error *error)
 {
-    struct named_model *m = files->named;
     struct error changed = {0};
     labels_forget(&m->names);
-    model_facts_read(&m->facts, k, &m->names, files->stem, error);
+    model_facts_read(&m->facts, &m->k, &m->names, files->stem, error);
     if (error->status != STATUS_MEMORY && files->first &&
         check_unchanged(files, &changed) != STATUS_OK)
         *error = changed;
@@ -279,58 +261,42 @@ static enum status read_beside(struct ktensor *k, const struct stem_files *files
 }
 
 /* Reads the file, or the files of the stem in the last format that there is. */
-static enum status read_once(struct ktensor *k, struct stem_files *files, struct error *error)
+static enum status read_once(struct named_model *m, const bool *needed, struct error *error)
 {
-    const struct ktensor_format *format = ktensor_file_format(files->stem);
-    *k = (struct ktensor){0};
+    struct stem_files files = {.stem = m->stem, .needed = needed};
+    const struct ktensor_format *format = ktensor_file_format(m->stem);
+    m->k = (struct ktensor){0};
     if (format) {
-        read_file(k, format, files->stem, files->order, error);
-        goto beside;
+        TRY_OR(done, format->read(&m->k, m->stem, error));
+    } else {
+        TRY_OR(done, stem_lock_read(m->stem, &files.log, error));
+        for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
+            TRY_OR(done, read_format(&m->k, &files, &ktensor_formats[i], error));
+        TRY_OR(done, m->k.shape.order == 0 ? refuse_absent(m->stem, error) : STATUS_OK);
     }
-    TRY_OR(done, stem_lock_read(files->stem, &files->log, error));
-    for (int i = KTENSOR_FORMAT_COUNT - 1; i >= 0; i--)
-        TRY_OR(done, read_format(k, files, &ktensor_formats[i], error));
-    if (k->shape.order == 0)
-        refuse_absent(files->stem, error);
-    else
-        check_order(files->stem, k->shape.order, files->order, error);
-beside:
-    if (files->named && error->status == STATUS_OK)
-        read_beside(k, files, error);
+    read_beside(m, &files, error);
 done:
-    memory_free(files->log, files->first);
-    files->log = files->first = NULL;
+    memory_free(files.log, files.first);
     if (error->status != STATUS_OK)
-        ktensor_free(k);
+        ktensor_free(&m->k);
     return error->status;
 }
 
 /* Files that are refused while names in the folder change may be those of a run that replaces them:
  * they are read again. */
-static enum status read_stem(struct ktensor *k, struct stem_files *files, struct error *error)
+enum status named_model_read(struct named_model *m, const bool *needed, struct error *error)
 {
     for (int looks = MOST_LOOKS; looks > 0; looks--) {
-        struct timespec before = folder_time(files->stem);
-        if (read_once(k, files, error) != STATUS_INPUT)
+        struct timespec before = folder_time(m->stem);
+        if (read_once(m, needed, error) != STATUS_INPUT)
             return error->status;
-        struct timespec after = folder_time(files->stem);
+        struct timespec after = folder_time(m->stem);
         if (before.tv_sec == after.tv_sec && before.tv_nsec == after.tv_nsec)
             return error->status;
         if (looks > 1)
             *error = (struct error){0};
     }
     return error->status;
-}
-
-enum status ktensor_read(struct ktensor *k, const char *stem, int order, struct error *error)
-{
-    return read_stem(k, &(struct stem_files){.stem = stem, .order = order}, error);
-}
-
-enum status named_model_read(struct named_model *m, const bool *needed, struct error *error)
-{
-    return read_stem(&m->k, &(struct stem_files){.stem = m->stem, .needed = needed, .named = m},
-                     error);
 }
 
 enum status named_model_drop_means(struct named_model *m, struct error *error)

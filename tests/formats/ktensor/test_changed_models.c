@@ -72,7 +72,7 @@ static void test_text(void **state)
     assert_int_equal(model_text_matrix(&t, 0, LINES, 2, matrix, &error), STATUS_OK);
     for (int i = 0; i < LINES; i++)
         assert_true(matrix[2 * i] == 1 && matrix[2 * i + 1] == 2);
-    assert_int_equal(model_text_item(&t, LINES - 1).number, LINES);
+    assert_int_equal(model_text_lines(&t, model_text_item(&t, LINES - 1).begin), LINES - 1);
     model_text_close(&t);
 }
 

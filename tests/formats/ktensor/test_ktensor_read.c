@@ -18,11 +18,11 @@
 #include "support/models.h"
 #include "support/scratch.h"
 
-static enum status read_model(int order, struct error *error)
+static enum status read_model(struct error *error)
 {
     struct ktensor k, expected = model_small();
     *error = (struct error){0};
-    enum status status = ktensor_read(&k, scratch_path("m"), order, error);
+    enum status status = model_read(&k, scratch_path("m"), error);
     if (status == STATUS_OK)
         assert_true(model_same_bits(&k, &expected));
     else
@@ -41,36 +41,35 @@ static void test_foreign_text(void **state)
     scratch_text("m.mode1.mat", "\n  1.0000000e+00  5e-1\t-2.0 \r\n\r\n0 +1e-7 4.000\r\n \t\n");
     scratch_text("m.mode2.mat", "1.0 -1.0 .25 \n");
     scratch_text("m.lambda.mat", "3.0\r\n\r\n2.5 \n1e-1\n\n");
-    assert_int_equal(read_model(2, &error), STATUS_OK);
-    assert_int_equal(read_model(0, &error), STATUS_OK);
+    assert_int_equal(read_model(&error), STATUS_OK);
     scratch_entries(1);
     scratch_text("m.ktns", "ktensor \r\n2 \n2 1 \n 3\n3.0 2.50 1.0e-1 \nmatrix\n2 \n2 3 \n"
                            "1 5e-1 -2 \n0 1E-7 4 \n\nmatrix \n2\n1 3 \n1 -1 .25 \n\n");
-    assert_int_equal(read_model(2, &error), STATUS_OK);
+    assert_int_equal(read_model(&error), STATUS_OK);
 }
 
 static void test_where_it_looks(void **state)
 {
     (void)state;
     struct error error;
-    assert_int_equal(read_model(0, &error), STATUS_INPUT);
+    assert_int_equal(read_model(&error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "m.ktns"));
 
     struct ktensor k = model_small();
     model_write(&k, ALL_FORMATS);
-    assert_int_equal(read_model(2, &error), STATUS_OK);
+    assert_int_equal(read_model(&error), STATUS_OK);
     scratch_text("m.mode1.npy", "letters\n"); /* every format is looked at */
-    assert_int_equal(read_model(2, &error), STATUS_INPUT);
+    assert_int_equal(read_model(&error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "m.mode1.npy: not a .npy file"));
 
     scratch_entries(1);
     model_write(&k, KTENSOR_KTNS);
     struct ktensor back;
     error = (struct error){0};
-    assert_int_equal(ktensor_read(&back, scratch_path("m.ktns"), 2, &error), STATUS_OK);
+    assert_int_equal(model_read(&back, scratch_path("m.ktns"), &error), STATUS_OK);
     assert_true(model_same_bits(&k, &back));
     ktensor_free(&back);
-    assert_int_equal(ktensor_read(&back, scratch_path("other.ktns"), 2, &error), STATUS_INPUT);
+    assert_int_equal(model_read(&back, scratch_path("other.ktns"), &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "other.ktns: cannot be read: No such file"));
 
     /* lambda without a file is all one */
@@ -78,17 +77,17 @@ static void test_where_it_looks(void **state)
     model_write(&k, KTENSOR_TEXT);
     assert_int_equal(unlink(scratch_path("m.lambda.mat")), 0);
     error = (struct error){0};
-    assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
+    assert_int_equal(model_read(&back, scratch_path("m"), &error), STATUS_OK);
     assert_true(back.lambda[0] == 1 && back.lambda[2] == 1);
     assert_true(back.factor[0][5] == 4);
     ktensor_free(&back);
     ktensor_free(&k);
 }
 
-static void assert_bad(int order, const char *message)
+static void assert_bad(const char *message)
 {
     struct error error;
-    assert_int_equal(read_model(order, &error), STATUS_INPUT);
+    assert_int_equal(read_model(&error), STATUS_INPUT);
     if (!strstr(error.message, message))
         fail_msg("\"%s\" is not in \"%s\"", message, error.message);
 }
@@ -116,23 +115,21 @@ static void test_bad_text(void **state)
         {"m.mode2.mat", "1 2\n", "m.mode2.mat: 2 columns, expected 3 as in"},
         {"m.lambda.mat", "1\n2\n", "m.lambda.mat: 2 x 1 numbers, expected 3 x 1"},
         {"m.lambda.mat", "1 2 3\n", "m.lambda.mat: 1 x 3 numbers, expected 3 x 1"},
-        {"m.mode3.mat", "1 2 3\n", "m: a model of 3 modes, expected 2"},
     };
     struct ktensor k = model_small();
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         model_write(&k, KTENSOR_TEXT);
         scratch_text(bad[i].name, bad[i].text);
-        assert_bad(2, bad[i].message);
+        assert_bad(bad[i].message);
         scratch_entries(1);
     }
     model_write(&k, KTENSOR_TEXT);
     assert_int_equal(unlink(scratch_path("m.mode2.mat")), 0);
-    assert_bad(2, "m: a model of 1 modes, expected 2");
     assert_int_equal(mkdir(scratch_path("m.mode2.mat"), 0777), 0);
-    assert_bad(2, "m.mode2.mat: cannot be read: it is a directory");
+    assert_bad("m.mode2.mat: cannot be read: it is a directory");
     assert_int_equal(rmdir(scratch_path("m.mode2.mat")), 0);
     assert_int_equal(mkfifo(scratch_path("m.mode2.mat"), 0666), 0);
-    assert_bad(2, "m.mode2.mat: cannot be read: it is not a regular file");
+    assert_bad("m.mode2.mat: cannot be read: it is not a regular file");
     ktensor_free(&k);
 }
 
@@ -157,7 +154,7 @@ static void test_first_bad_line(void **state)
     free(bytes);
     char message[64];
     snprintf(message, sizeof message, "m.mode1.mat:%d: ", line);
-    assert_bad(1, message);
+    assert_bad(message);
 }
 
 static void test_bad_ktns(void **state)
@@ -201,12 +198,11 @@ static void test_bad_ktns(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         scratch_text("m.ktns", bad[i].text);
-        assert_bad(2, bad[i].message);
+        assert_bad(bad[i].message);
     }
     scratch_text("m.ktns", HEAD MODE1 MODE2);
-    assert_bad(3, "m.ktns: a model of 2 modes, expected 3");
     struct error error;
-    assert_int_equal(read_model(2, &error), STATUS_OK);
+    assert_int_equal(read_model(&error), STATUS_OK);
 }
 
 /* A .npy file: version, header text padded with blanks, the small model's mode 1. */
@@ -238,12 +234,12 @@ static void test_foreign_npy(void **state)
     model_write(&k, KTENSOR_NPY);
     for (char version = 1; version <= 3; version++) {
         make_npy(version, NPY("<f8", "False", "(2, 3)"), 48, 0);
-        assert_int_equal(read_model(2, &error), STATUS_OK);
+        assert_int_equal(read_model(&error), STATUS_OK);
     }
     make_npy(1, NPY("<f8", "True", "(2, 3)"), 48, 1);
-    assert_int_equal(read_model(2, &error), STATUS_OK);
+    assert_int_equal(read_model(&error), STATUS_OK);
     make_npy(1, "{\"shape\":(2,3,),\"fortran_order\":False,\"descr\":\"<f8\"}", 48, 0);
-    assert_int_equal(read_model(2, &error), STATUS_OK);
+    assert_int_equal(read_model(&error), STATUS_OK);
     ktensor_free(&k);
 }
 
@@ -284,15 +280,15 @@ static void test_bad_npy(void **state)
     model_write(&k, KTENSOR_NPY);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         make_npy(bad[i].version, bad[i].header, bad[i].bytes, 0);
-        assert_bad(2, bad[i].message);
+        assert_bad(bad[i].message);
     }
     scratch_text("m.mode1.npy", "\x93NUMPY\x01");
-    assert_bad(2, "the file ends within the .npy header");
+    assert_bad("the file ends within the .npy header");
     scratch_file("m.mode1.npy", "\x93NUMPY\x01\0\xff\xff{}", 12);
-    assert_bad(2, "the file ends within the .npy header");
+    assert_bad("the file ends within the .npy header");
     k.factor[0][4] = NAN;
     model_write(&k, KTENSOR_NPY);
-    assert_bad(2, "m.mode1.npy: row 2: not a finite number");
+    assert_bad("m.mode1.npy: row 2: not a finite number");
     ktensor_free(&k);
 }
 
@@ -328,7 +324,7 @@ static void test_missing_mode(void **state)
     assert_non_null(strstr(error.message, "m: no file of mode 1: "));
     assert_null(k.lambda);
     error = (struct error){0};
-    assert_int_equal(ktensor_read(&k, scratch_path("m"), 0, &error), STATUS_INPUT);
+    assert_int_equal(model_read(&k, scratch_path("m"), &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "m.mode2.npy: there is no "));
     assert_non_null(
         strstr(error.message, "m.mode1.npy: files of two models are mixed, or some are missing"));
@@ -405,7 +401,7 @@ static void test_two_models(void **state)
                     assert_int_equal(rename(files.path[f], moved), 0);
                 }
                 ktensor_files_free(&files);
-                assert_int_equal(ktensor_read(&back, scratch_path("m"), 0, &error), STATUS_INPUT);
+                assert_int_equal(model_read(&back, scratch_path("m"), &error), STATUS_INPUT);
                 snprintf(named, sizeof named, "m.%s%s are files of two models", other[i].name,
                          ending[b]);
                 if (!strstr(error.message, first[a]) || !strstr(error.message, named))
@@ -431,16 +427,16 @@ static void test_rests(void **state)
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         struct error error;
         scratch_text(rest[i].name, "1 2 3\n");
-        assert_int_equal(read_model(0, &error), STATUS_INPUT);
+        assert_int_equal(read_model(&error), STATUS_INPUT);
         assert_non_null(strstr(error.message, rest[i].name));
         assert_non_null(strstr(error.message, rest[i].missing));
         assert_int_equal(unlink(scratch_path(rest[i].name)), 0);
-        assert_int_equal(read_model(0, &error), STATUS_OK);
+        assert_int_equal(read_model(&error), STATUS_OK);
     }
     /* weights that only one format has */
     model_write(&k, KTENSOR_TEXT | KTENSOR_NPY);
     assert_int_equal(unlink(scratch_path("m.lambda.mat")), 0);
-    assert_bad(0, "m.mode2.mat are files of two models");
+    assert_bad("m.mode2.mat are files of two models");
     ktensor_free(&k);
 }
 
@@ -520,7 +516,7 @@ static void readers_name_them(void **state)
     struct ktensor k;
     struct error error = {0};
     touch("x.r3.ktns");
-    assert_int_equal(ktensor_read(&k, scratch_path("x"), 0, &error), STATUS_INPUT);
+    assert_int_equal(model_read(&k, scratch_path("x"), &error), STATUS_INPUT);
     assert_non_null(strstr(error.message, "no model of that name, but models of several ranks: "));
     assert_non_null(strstr(error.message, "/x.r3"));
 }

@@ -67,7 +67,7 @@ static void test_names_are_found_again(void **state)
                                "an\\x0an,1,0.5,-2\n\"bob \"\"b\"\", c\",0,1e-7,4\n");
     assert_text("m.mode2.csv", "mode2,component1,component2,component3\n1,1,-1,0.25\n");
     assert_int_equal(scratch_entries(0), 5);
-    assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
+    assert_int_equal(model_read(&back, scratch_path("m"), &error), STATUS_OK);
     assert_true(model_same_bits(&k, &back));
     assert_int_equal(labels_find(&found, scratch_path("m"), 2, &error), STATUS_OK);
     assert_int_equal(labels_read(&found, &back.shape, &error), STATUS_OK);
@@ -106,7 +106,7 @@ static void test_facts_are_found_again(void **state)
                   &error);
     stem_lock_release(&lock);
     ktensor_files_free(&files);
-    assert_int_equal(ktensor_read(&back, scratch_path("m"), 2, &error), STATUS_OK);
+    assert_int_equal(model_read(&back, scratch_path("m"), &error), STATUS_OK);
     assert_int_equal(model_facts_read(&read, &back, &found, scratch_path("m"), &error), STATUS_OK);
     assert_true(read.known && read.hashed);
     assert_string_equal(read.loss, "poisson");
@@ -282,7 +282,7 @@ static void test_csv_of_others(void **state)
     struct ktensor k;
     struct error error = {0};
     scratch_text("m.mode1.csv", "\"a \"\"\",b,c\r\n\"x, \"\"1\"\"\", 1 ,2e0\r\n,3,4\r\n");
-    assert_int_equal(ktensor_read(&k, scratch_path("m"), 1, &error), STATUS_OK);
+    assert_int_equal(model_read(&k, scratch_path("m"), &error), STATUS_OK);
     assert_int_equal(k.shape.dims[0], 2);
     assert_int_equal(k.rank, 2);
     for (int i = 0; i < 4; i++)
@@ -291,7 +291,7 @@ static void test_csv_of_others(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         error = (struct error){0};
         scratch_text("m.mode1.csv", bad[i].text);
-        assert_int_equal(ktensor_read(&k, scratch_path("m"), 1, &error), STATUS_INPUT);
+        assert_int_equal(model_read(&k, scratch_path("m"), &error), STATUS_INPUT);
         assert_non_null(strstr(error.message, bad[i].message));
         ktensor_free(&k);
     }
