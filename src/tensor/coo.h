@@ -155,11 +155,9 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
 
 /* Finds out without sorting: *distinct = true: no two entries of x have the same coordinates.
  * false: two entries probably have the same coordinates; all may be distinct nevertheless where
- * coordinates take more than 64 bits, or where a tensor was made to deceive. A pass over x compares
- * about `at_once` entries and takes 8 bytes for each; fewer entries need more passes. 1 MB a thread
- * besides. By all OpenMP threads. STATUS_MEMORY. */
-enum status coo_distinct(const struct coo *x, uint64_t at_once, bool *distinct,
-                         struct error *error);
+ * coordinates take more than 64 bits, or where a tensor was made to deceive. Takes 8 bytes for each
+ * entry, and half a megabyte or more for each thread. By all OpenMP threads. STATUS_MEMORY. */
+enum status coo_distinct(const struct coo *x, bool *distinct, struct error *error);
 
 /* Sets the message that the sum of the entries with the coordinates of entry i is infinite; `first`
  * as in coo_clean. Returns STATUS_INPUT. */

@@ -23,8 +23,7 @@
 #define BUCKETS     (1 << BUCKET_BITS)
 #define PARTS       256 /* of the entries; each is one thread's work */
 
-#define MANY    (UINT64_C(1) << 17) /* fewer entries are sorted in no time worth saving */
-#define AT_ONCE (UINT64_C(1) << 27) /* entries that are compared at a time: 1 GB        */
+#define MANY (UINT64_C(1) << 17) /* fewer entries are sorted in no time worth saving */
 
 /* The value of an entry that is in the sum of an earlier one, or in no sum; no entry has it before.
  */
@@ -244,7 +243,7 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
         drop_zeros(x);
     bool distinct = strictly_ascending(x);
     if (!distinct && x->nnz >= MANY)
-        coo_distinct(x, AT_ONCE, &distinct, error);
+        coo_distinct(x, &distinct, error);
     if (distinct || error->status != STATUS_OK)
         return error->status;
 

@@ -1,5 +1,5 @@
 /* Distinct coordinates are found to be distinct; one entry that stands twice, anywhere, is found:
- * of few entries and of many, in one pass and in several, of lines that fit into 64 bits or not. */
+ * of few entries and of many, of lines that fit into 64 bits or not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +13,6 @@
 #include "base/memory.h"
 #include "support/naive.h"
 #include "tensor/coo.h"
-
-#define ALL UINT64_MAX /* entries at once */
 
 static const struct shape shapes[] = {
     {1, {4000000}},
@@ -46,11 +44,11 @@ static void scattered_coo(struct coo *x, const struct shape *shape, uint64_t nnz
     }
 }
 
-static bool found_distinct(const struct coo *x, uint64_t at_once)
+static bool found_distinct(const struct coo *x)
 {
     struct error error = {0};
     bool distinct = false;
-    assert_int_equal(coo_distinct(x, at_once, &distinct, &error), STATUS_OK);
+    assert_int_equal(coo_distinct(x, &distinct, &error), STATUS_OK);
     return distinct;
 }
 
@@ -61,7 +59,7 @@ static void copy_entry(struct coo *x, uint64_t from, uint64_t to)
 }
 
 /* Entries that are distinct are no longer so after one of them has become another. */
-static void check_twice(struct coo *x, uint64_t at_once)
+static void check_twice(struct coo *x)
 {
     const uint64_t pairs[][2] = {
         {0, x->nnz - 1}, {x->nnz - 1, 0}, {x->nnz / 2, x->nnz / 2 - 1}, {x->nnz / 3, x->nnz / 4}};
@@ -69,7 +67,7 @@ static void check_twice(struct coo *x, uint64_t at_once)
         uint32_t kept[MAX_ORDER];
         coo_coordinates(x, pairs[p][1], kept);
         copy_entry(x, pairs[p][0], pairs[p][1]);
-        assert_false(found_distinct(x, at_once));
+        assert_false(found_distinct(x));
         for (int n = 0; n < x->shape.order; n++)
             x->index[n][pairs[p][1]] = kept[n];
     }
@@ -86,12 +84,10 @@ static void test_finds_what_stands_twice(void **state)
             scattered_coo(&x, &shapes[s], sizes[i]);
             for (int t = 1; t <= 5; t += 2) {
                 omp_set_num_threads(t);
-                assert_true(found_distinct(&x, ALL));
-                assert_true(found_distinct(&x, 20000));
+                assert_true(found_distinct(&x));
             }
             omp_set_num_threads(3);
-            check_twice(&x, ALL);
-            check_twice(&x, 20000);
+            check_twice(&x);
             coo_free(&x);
         }
     omp_set_num_threads(threads);
@@ -109,14 +105,14 @@ static void test_dense_blocks(void **state)
     for (uint64_t i = 0; i < 2 * block; i++)
         for (int n = 0; n < 3; n++)
             x.index[n][i] = (uint32_t)(i >> (6 * n) & 63);
-    assert_false(found_distinct(&x, ALL));
+    assert_false(found_distinct(&x));
     x.nnz = block;
-    assert_true(found_distinct(&x, ALL));
+    assert_true(found_distinct(&x));
     x.nnz = 2 * block;
     coo_free(&x);
 }
 
-/* Every entry the same: more keys alike than there is room for. */
+/* Every entry the same: more keys in a bucket than there is room for. */
 static void test_all_alike(void **state)
 {
     (void)state;
@@ -124,7 +120,7 @@ static void test_all_alike(void **state)
     scattered_coo(&x, &shapes[1], 100000);
     for (uint64_t i = 1; i < x.nnz; i++)
         copy_entry(&x, 0, i);
-    assert_false(found_distinct(&x, ALL));
+    assert_false(found_distinct(&x));
     coo_free(&x);
 }
 
@@ -138,14 +134,14 @@ static void test_allocation_failures(void **state)
         struct error error = {0};
         bool distinct = true;
         memory_hook_set(k);
-        enum status status = coo_distinct(&x, 10000, &distinct, &error);
+        enum status status = coo_distinct(&x, &distinct, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(status, fired ? STATUS_MEMORY : STATUS_OK);
         assert_int_equal(distinct, !fired);
         failures += (int)fired;
     }
-    assert_true(failures >= 4);
+    assert_true(failures >= 3);
     coo_free(&x);
 }
 
