@@ -228,7 +228,7 @@ static void test_failing_allocations(void **state)
         assert_int_equal(tile[1].modes, fired ? 0 : 1);
         failures += fired != 0;
     }
-    assert_int_equal(failures, 6);
+    assert_int_equal(failures, 3);
     device_coo_free(&d);
     coo_free(&x);
 }
