@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 
 #include "base/least.h"
@@ -12,7 +11,7 @@
 #define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
 #define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
 #define SMALL     256             /* counts below it are looked up: logarithms take long      */
-#define PARTS     16              /* of a mode's rows, at most, each summed by one thread         */
+#define PARTS     16 /* of the nonzeros, or of a mode's slices, each summed by a thread */
 
 /* Sums over some nonzeros. */
 struct sums {
@@ -102,16 +101,31 @@ struct tally {
                                 * this rank's nonzeros; owned; NULL: not wanted */
 };
 
-/* Adds the values to the sums over slices of mode n, of part k of the slices: in the order of the
- * nonzeros, so that any number of threads gives the same bits. */
-static void add_margin(double *margin, const struct coo *x, int n, int k, int parts)
+/* Adds the values to the sums over slices of mode n. Of a short mode each part of the nonzeros has
+ * sums of its own; of a long one each part of the slices is summed by one thread, which reads all
+ * indices. So sums do not depend on the number of threads. */
+static enum status add_margin(double *margin, const struct coo *x, int n, struct error *error)
 {
-    const uint64_t first = even_cut(x->shape.dims[n], k, parts);
-    const uint64_t rows = even_cut(x->shape.dims[n], k + 1, parts) - first;
-    const uint32_t *index = x->index[n];
-    for (uint64_t i = 0; i < x->nnz; i++)
-        if (index[i] - first < rows && x->value[i] > 0)
-            margin[index[i]] += x->value[i];
+    const uint64_t slices = x->shape.dims[n];
+    const bool is_short = slices * PARTS <= x->nnz;
+    double *own = memory_zeros(is_short ? slices * PARTS : 0, sizeof *own, error);
+    TRY(error->status);
+#pragma omp parallel for schedule(dynamic)
+    for (int k = 0; k < PARTS; k++) {
+        const uint64_t begin = is_short ? even_cut(x->nnz, k, PARTS) : 0;
+        const uint64_t end = is_short ? even_cut(x->nnz, k + 1, PARTS) : x->nnz;
+        const uint64_t least = is_short ? 0 : even_cut(slices, k, PARTS);
+        const uint64_t here = is_short ? slices : even_cut(slices, k + 1, PARTS) - least;
+        double *to = is_short ? own + (uint64_t)k * slices : margin;
+        for (uint64_t i = begin; i < end; i++)
+            if (x->index[n][i] - least < here && x->value[i] > 0)
+                to[x->index[n][i]] += x->value[i];
+    }
+    for (int k = 0; k < PARTS && is_short; k++)
+        for (uint64_t i = 0; i < slices; i++)
+            margin[i] += own[(uint64_t)k * slices + i];
+    memory_free(own);
+    return STATUS_OK;
 }
 
 static enum status add_nonzeros(void *tally, struct coo *x, struct error *error)
@@ -129,12 +143,9 @@ static enum status add_nonzeros(void *tally, struct coo *x, struct error *error)
                                  n > 0 ? " " : "", row + 1);
     }
     t->refused.count += t->sums.refused;
-    const int parts = omp_get_max_threads() < PARTS ? omp_get_max_threads() : PARTS;
-#pragma omp parallel for collapse(2) schedule(dynamic)
     for (int n = 0; n < order; n++)
-        for (int k = 0; k < parts; k++)
-            if (t->margin[n])
-                add_margin(t->margin[n], x, n, k, parts);
+        if (t->margin[n])
+            TRY(add_margin(t->margin[n], x, n, error));
     return STATUS_OK;
 }
 

@@ -253,7 +253,7 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all
     uint64_t *here[MAX_ORDER] = {NULL};
     TRY_OR(done, error->status);
     here[n] = own + first;
-    coo_count_slices(x, &r->range.here, 0, 1, here);
+    TRY_OR(done, coo_count_slices(x, &r->range.here, 0, 1, here, error));
     memcpy(count, own, rows * sizeof *count);
     TRY_OR(done, comm_allreduce_counts(r->all, count, rows, error));
     TRY_OR(done, row_deal_make(&deal, count, rows, r->all->size, all_common, error));

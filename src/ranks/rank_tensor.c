@@ -397,6 +397,32 @@ enum status rank_tensor_fingerprint(struct fingerprint *f, const struct rank_ten
     return STATUS_OK;
 }
 
+#define HAS_KNOWN   1 /* a rank has a known entry in a row */
+#define HAS_UNKNOWN 2
+
+/* The marks of the rows of mode n that this rank solves become those of all ranks. */
+static enum status share_marks(unsigned char *mark, const struct rank_tensor *t, int n,
+                               struct error *error)
+{
+    const uint64_t rows = t->rows.part.here.dims[n];
+    if (t->rows.mode[n].peers->size == 1)
+        return STATUS_OK;
+    double *sum = memory_array(2 * rows, sizeof *sum, error);
+    TRY(error->status);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < rows; i++) {
+        sum[2 * i] = mark[i] & HAS_KNOWN ? 1 : 0;
+        sum[2 * i + 1] = mark[i] & HAS_UNKNOWN ? 1 : 0;
+    }
+    rank_rows_reduce_scatter(&t->rows, n, sum, 2, error);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < rows; i++)
+        mark[i] = (unsigned char)((sum[2 * i] > 0 ? HAS_KNOWN : 0) |
+                                  (sum[2 * i + 1] > 0 ? HAS_UNKNOWN : 0));
+    memory_free(sum);
+    return error->status;
+}
+
 /* Counts, of mode n, the rows that this rank solves. */
 static enum status count_rows(struct known_rows *k, const struct rank_tensor *t, int n, bool all,
                               struct error *error)
@@ -404,19 +430,20 @@ static enum status count_rows(struct known_rows *k, const struct rank_tensor *t,
     const struct mode_rows *own = &t->rows.mode[n];
     const uint64_t *row = t->rows.part.row[n];
     const struct coo *x = &t->input.x;
-    /* (rows of mode n that are here x 2): 1 where this rank has a known, an unknown entry */
-    double *has = memory_zeros(2 * t->rows.part.here.dims[n], sizeof *has, error);
+    unsigned char *mark = memory_zeros(t->rows.part.here.dims[n], sizeof *mark, error);
     uint64_t rows = 0, unknown = 0, first = NO_ROW;
-    double one = 1;
     TRY(error->status);
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++) /* several threads may find the same row */
-        __atomic_store(&has[2 * (uint64_t)x->index[n][i] + (isnan(x->value[i]) ? 1 : 0)], &one,
-                       __ATOMIC_RELAXED);
-    TRY_OR(done, rank_rows_reduce_scatter(&t->rows, n, has, 2, error));
+    for (uint64_t i = 0; i < x->nnz; i++) { /* several threads may find the same row */
+        unsigned char *at = &mark[x->index[n][i]];
+        const unsigned char has = isnan(x->value[i]) ? HAS_UNKNOWN : HAS_KNOWN;
+        if (!(__atomic_load_n(at, __ATOMIC_RELAXED) & has))
+            __atomic_fetch_or(at, has, __ATOMIC_RELAXED);
+    }
+    TRY_OR(done, share_marks(mark, t, n, error));
 #pragma omp parallel for schedule(static) reduction(+ : rows, unknown) reduction(min : first)
     for (uint64_t i = own->first; i < own->first + own->count; i++) {
-        const bool is_known = has[2 * i] > 0, is_unknown = !is_known && has[2 * i + 1] > 0;
+        const bool is_known = mark[i] & HAS_KNOWN, is_unknown = mark[i] == HAS_UNKNOWN;
         rows += is_known;
         unknown += is_unknown;
         if (all ? !is_known : is_unknown)
@@ -426,7 +453,7 @@ static enum status count_rows(struct known_rows *k, const struct rank_tensor *t,
     k->unknown[n] = unknown;
     k->first[n] = first;
 done:
-    memory_free(has);
+    memory_free(mark);
     return error->status;
 }
 

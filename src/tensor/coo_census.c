@@ -1,11 +1,13 @@
 #include "tensor/coo_census.h"
 
 #include <omp.h>
+#include <stdbool.h>
 
 #include "base/least.h"
 #include "base/memory.h"
 
 #define PARTS 16 /* of a mode's slices, at most: each thread that counts some reads all indices */
+#define SHORT 4  /* a mode is short where so many nonzeros or more are counted by each counter  */
 
 /* A census under way. */
 struct census_taker {
@@ -17,21 +19,43 @@ struct census_taker {
     uint64_t taken;  /* nonzeros of the sample so far                          */
 };
 
-/* Each part of the slices is counted by one thread, so that none waits for another's counter. */
-void coo_count_slices(const struct coo *x, const struct shape *shape, uint64_t first,
-                      uint64_t every, uint64_t *const *count)
+/* Counts one mode. Of a short one each part of the nonzeros has counters of its own; of a long one
+ * each part of the slices is counted by one thread, which reads all indices. */
+static enum status count_mode(const uint32_t *index, uint64_t nnz, uint64_t first, uint64_t every,
+                              uint64_t *count, uint64_t slices, struct error *error)
 {
     const int parts = omp_get_max_threads() < PARTS ? omp_get_max_threads() : PARTS;
-#pragma omp parallel for collapse(2) schedule(dynamic)
-    for (int n = 0; n < shape->order; n++)
-        for (int k = 0; k < parts; k++) {
-            const uint64_t begin = even_cut(shape->dims[n], k, parts);
-            const uint64_t slices = even_cut(shape->dims[n], k + 1, parts) - begin;
-            const uint32_t *index = x->index[n];
-            for (uint64_t i = first; i < x->nnz && count[n]; i += every)
-                if (index[i] - begin < slices)
-                    count[n][index[i]] += every;
+    const bool is_short = slices * (uint64_t)parts <= nnz / every / SHORT;
+    uint64_t *own = memory_zeros(is_short ? slices * (uint64_t)parts : 0, sizeof *own, error);
+    TRY(error->status);
+#pragma omp parallel for schedule(dynamic)
+    for (int k = 0; k < parts; k++) {
+        const uint64_t steps = nnz > first ? (nnz - first + every - 1) / every : 0;
+        const uint64_t begin = is_short ? even_cut(steps, k, parts) : 0;
+        const uint64_t end = is_short ? even_cut(steps, k + 1, parts) : steps;
+        const uint64_t least = is_short ? 0 : even_cut(slices, k, parts);
+        const uint64_t here = is_short ? slices : even_cut(slices, k + 1, parts) - least;
+        uint64_t *to = is_short ? own + (uint64_t)k * slices : count;
+        for (uint64_t i = begin; i < end; i++) {
+            const uint64_t slice = index[first + i * every];
+            if (slice - least < here)
+                to[slice] += every;
         }
+    }
+    for (int k = 0; k < parts && is_short; k++)
+        for (uint64_t i = 0; i < slices; i++)
+            count[i] += own[(uint64_t)k * slices + i];
+    memory_free(own);
+    return STATUS_OK;
+}
+
+enum status coo_count_slices(const struct coo *x, const struct shape *shape, uint64_t first,
+                             uint64_t every, uint64_t *const *count, struct error *error)
+{
+    for (int n = 0; n < shape->order; n++)
+        if (count[n])
+            TRY(count_mode(x->index[n], x->nnz, first, every, count[n], shape->dims[n], error));
+    return STATUS_OK;
 }
 
 /* The first nonzero of the next piece whose number in the tensor is a multiple of `stride`. */
@@ -43,8 +67,8 @@ static uint64_t first_of(const struct census_taker *t, uint64_t stride)
 static enum status take(void *context, struct coo *piece, struct error *error)
 {
     struct census_taker *t = context;
-    (void)error;
-    coo_count_slices(piece, t->shape, first_of(t, t->every), t->every, t->census->count);
+    TRY(coo_count_slices(piece, t->shape, first_of(t, t->every), t->every, t->census->count,
+                         error));
     struct coo *sample = &t->census->sample;
     for (uint64_t i = first_of(t, t->stride); i < piece->nnz; i += t->stride) {
         coo_put(sample, t->taken++, piece, i);

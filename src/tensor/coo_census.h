@@ -10,9 +10,10 @@ struct coo_census {
 };
 
 /* count[n] (shape->dims[n]), for each mode n where it is not NULL, grows by `every` (1 or more) for
- * each nonzero first, first + every, ... of x in its slice. By all OpenMP threads. */
-void coo_count_slices(const struct coo *x, const struct shape *shape, uint64_t first,
-                      uint64_t every, uint64_t *const *count);
+ * each nonzero first, first + every, ... of x in its slice. By all OpenMP threads. STATUS_MEMORY.
+ */
+enum status coo_count_slices(const struct coo *x, const struct shape *shape, uint64_t first,
+                             uint64_t every, uint64_t *const *count, struct error *error);
 
 /* The stride with which at most `most` (1 or more) of so many nonzeros are in the sample. */
 uint64_t coo_census_stride(uint64_t nnz, uint64_t most);
