@@ -171,10 +171,7 @@ template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice *ch
 {
     if (ld > DENSE_SOLVE_LD)
         return cudaErrorInvalidValue;
-    *chosen = ld <= 16   ? choice<Real, 16>()
-              : ld <= 32 ? choice<Real, 32>()
-              : ld <= 48 ? choice<Real, 48>()
-                         : choice<Real, 64>();
+    *chosen = IN_WIDTH(ld, Real, choice);
     return cudaFuncSetAttribute(chosen->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 chosen->shared);
 }

@@ -237,20 +237,9 @@ template <typename Real, int WIDTH> gram_kernel_choice choice()
     return {extrapolate_gram_kernel<Real, WIDTH>, (uint64_t)T::ROWS * WARPS, T::BLOCKS};
 }
 
-template <typename Real> cudaError_t choose(uint64_t ld, gram_kernel_choice *chosen)
+template <typename Real> gram_kernel_choice choose(uint64_t ld)
 {
-    if (ld > DENSE_SOLVE_LD)
-        return cudaErrorInvalidValue;
-    *chosen = ld <= 16   ? choice<Real, 16>()
-              : ld <= 32 ? choice<Real, 32>()
-              : ld <= 48 ? choice<Real, 48>()
-                         : choice<Real, 64>();
-    return cudaSuccess;
-}
-
-cudaError_t choose(uint64_t ld, enum precision precision, gram_kernel_choice *chosen)
-{
-    return IN_PRECISION(precision, choose)(ld, chosen);
+    return IN_WIDTH(ld, Real, choice);
 }
 
 /* One thread block for each mode; the others in proportion to the rows of the modes, as far as
@@ -297,8 +286,7 @@ cudaError_t dense_extrapolate(const struct dense_extrapolate_args *args, enum pr
 
 cudaError_t dense_extrapolate_blocks(uint64_t ld, enum precision precision, uint32_t *blocks)
 {
-    gram_kernel_choice chosen;
-    CUDA_TRY(choose(ld, precision, &chosen));
+    const gram_kernel_choice chosen = IN_PRECISION(precision, choose)(ld);
     return resident_blocks(chosen.kernel, THREADS, 0, blocks);
 }
 
@@ -306,8 +294,7 @@ cudaError_t dense_extrapolate_gram(const struct dense_extrapolate_args *args,
                                    enum precision precision, double *partial, uint32_t blocks,
                                    double *raw, const struct dense_streams *streams)
 {
-    gram_kernel_choice chosen;
-    CUDA_TRY(choose(args->ld, precision, &chosen));
+    const gram_kernel_choice chosen = IN_PRECISION(precision, choose)(args->ld);
     if (args->modes == 0)
         return cudaSuccess;
     const dense_parts parts = deal(args, chosen.rows, blocks);

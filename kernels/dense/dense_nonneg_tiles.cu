@@ -324,18 +324,10 @@ template <typename Real, int WIDTH> nonneg_kernel_choice choice()
             S::SUMS ? (uint32_t)S::BLOCKS : 0};
 }
 
-template <typename Real> nonneg_kernel_choice choose(uint32_t width)
-{
-    return width == 16   ? choice<Real, 16>()
-           : width == 32 ? choice<Real, 32>()
-           : width == 48 ? choice<Real, 48>()
-                         : choice<Real, 64>();
-}
-
 template <typename Real>
 cudaError_t launch(const struct dense_nonneg_args *args, const struct dense_streams *streams)
 {
-    const auto chosen = choose<Real>(nonneg_width(args->rank));
+    const auto chosen = IN_WIDTH(args->rank, Real, choice);
     int device, most, warps = MOST_WARPS; /* as many as the shared memory has room for */
     CUDA_TRY(cudaGetDevice(&device));
     CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));

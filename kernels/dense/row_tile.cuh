@@ -14,6 +14,14 @@
 #include "kernels/dense/warp_matrix.cuh"
 #include "numerics/unrolled.cuh"
 
+/* The value of template <Real, WIDTH>() for rows of up to 64 entries. */
+#define IN_WIDTH(entries, Real, template)                                                          \
+    ((entries) <= 16   ? template <Real, 16>()                                                     \
+     : (entries) <= 32 ? template <Real, 32>()                                                     \
+     : (entries) <= 48 ? template <Real, 48>()                                                     \
+                       : template <Real, 64>                                                       \
+                         ())
+
 template <typename Real> struct alignas(2 * sizeof(Real)) pair {
     Real x[2];
 };
