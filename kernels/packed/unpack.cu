@@ -256,20 +256,6 @@ __global__ void __launch_bounds__(THREADS)
         unpack_group<WORDS, T>(u, bytes, bytes + static_cast<uint64_t>(k) * a.layout.stride, start);
 }
 
-__global__ void __launch_bounds__(THREADS)
-    split_words(const __grid_constant__ unpack_coordinates_args a)
-{
-    uint64_t i = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
-    if (i >= a.nnz)
-        return;
-    uint64_t low = a.index[0][i], high = a.layout.words > 1 ? a.index[1][i] : 0;
-    for (int n = 0; n < a.layout.order; n++) {
-        uint64_t word = a.layout.mode[n].word ? high : low;
-        a.coordinate[n][i] =
-            static_cast<uint32_t>(word >> a.layout.mode[n].shift) & a.layout.mode[n].mask;
-    }
-}
-
 } // namespace
 
 cudaError_t unpack_launch(const unpack_args *args, cudaStream_t stream)
@@ -282,9 +268,4 @@ cudaError_t unpack_launch(const unpack_args *args, cudaStream_t stream)
     const auto kernel = args->layout.words > 1 ? (single ? unpack<2, float> : unpack<2, double>)
                                                : (single ? unpack<1, float> : unpack<1, double>);
     return launch_kernel(kernel, blocks, THREADS, stream, *args, limits);
-}
-
-cudaError_t unpack_coordinates_launch(const unpack_coordinates_args *args, cudaStream_t stream)
-{
-    return launch_kernel(split_words, thread_blocks(args->nnz, THREADS), THREADS, stream, *args);
 }

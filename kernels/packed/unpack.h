@@ -32,15 +32,4 @@ struct unpack_args {
  * words of zeros. Asynchronous; returns the launch's error. */
 cudaError_t unpack_launch(const struct unpack_args *args, cudaStream_t stream);
 
-/* coordinate[n][i] (nnz each) = mode n's coordinate in the words of nonzero i. */
-struct unpack_coordinates_args {
-    struct packed_layout layout;
-    const uint64_t *index[PACKED_WORDS]; /* (nnz) each; [1] NULL where layout.words is 1 */
-    uint64_t nnz;
-    uint32_t *coordinate[MAX_ORDER];
-};
-
-cudaError_t unpack_coordinates_launch(const struct unpack_coordinates_args *args,
-                                      cudaStream_t stream);
-
 LAUNCHERS_END

@@ -42,7 +42,7 @@ enum status device_coo_upload(struct device_coo *d, const struct coo *x,
  * on the device, so the host needs no memory for coordinates. The tensor's coordinates must fit
  * into words (decoded_layout_create). The segments are checked while they are copied. Sets
  * d->norm_sq. STATUS_INPUT where the file is damaged. Needs device memory beyond the result: the
- * file's bytes, or 8 a nonzero where that is more; and 64 MB where lines have more than 64 bits. */
+ * file's bytes, or 8 a nonzero where that is more; 160 MB where lines have more than 64 bits. */
 enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
                               struct device_staging *staging, const struct device_pool *pool,
                               struct error *error);

@@ -184,64 +184,6 @@ static void decoder_close(struct decoder *d)
     *d = (struct decoder){0};
 }
 
-/* To lines where they have at most 64 bits, or to words, which become coordinates. */
-enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
-                              struct device_staging *staging, const struct device_pool *pool,
-                              struct error *error)
-{
-    const uint64_t segments = f->header->nsegments;
-    struct decoder w = {.file = f, .pool = pool, .segments = segments};
-    uint64_t *word[PACKED_WORDS] = {NULL}, first = 0;
-    device_coo_init(d, &f->shape, f->header->nnz, pool);
-    d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
-    TRY_OR(done, error->status);
-    if (d->ordering.line_bits <= 64) {
-        decoded_layout_of_line(&w.layout, &d->ordering, &d->shape);
-        d->line = device_pool_take(pool, d->nnz, sizeof *d->line, error);
-        TRY_OR(done, error->status);
-    } else {
-        (void)decoded_layout_create(&w.layout, &d->shape);
-        TRY_OR(done, device_coo_take_indices(d, error));
-    }
-    w.number = memory_array(segments, sizeof *w.number, error);
-    TRY_OR(done, error->status);
-    for (uint64_t s = 0; s < segments; s++)
-        w.number[s] = s;
-    /* room: the same size as the sort takes afterwards */
-    TRY_OR(done, decoder_open(&w, d->nnz * sizeof *d->line, error));
-    for (int i = 0; i < PACKED_WORDS && !d->line; i++) {
-        word[i] =
-            device_pool_take(pool, decoder_nnz(&w, 0, decoder_end(&w, 0)), sizeof *word[i], error);
-        TRY_OR(done, error->status);
-    }
-    TRY_OR(done, decoder_send(&w, staging, error));
-    for (uint64_t s = 0; s < segments; s += w.at_once) {
-        const uint64_t end = decoder_end(&w, s), nnz = decoder_nnz(&w, s, end);
-        uint64_t *line[PACKED_WORDS] = {d->line ? d->line + first : word[0], word[1]};
-        struct unpack_coordinates_args split = {
-            .layout = w.layout, .index = {word[0], word[1]}, .nnz = nnz};
-        TRY_OR(done, decoder_unpack(&w, s, end, line, d->value + first, error));
-        for (int n = 0; n < d->shape.order && !d->line; n++)
-            split.coordinate[n] = d->index[n] + first;
-        if (!d->line)
-            TRY_OR(done,
-                   cuda_status(unpack_coordinates_launch(&split, pool->stream), doing, error));
-        first += nnz;
-    }
-    /* while the device decodes */
-    TRY_OR(done, packed_tensor_file_norm_sq(f, &d->norm_sq, error));
-    decoder_finish(&w, error);
-done:
-    if (error->status != STATUS_OK)
-        (void)cudaStreamSynchronize(pool->stream);
-    for (int i = 0; i < PACKED_WORDS; i++)
-        device_pool_give(pool, word[i]);
-    decoder_close(&w);
-    if (error->status != STATUS_OK)
-        device_coo_free(d);
-    return error->status;
-}
-
 static const char decoding[] = "decoding a part of the tensor on the GPU";
 
 /* What selecting the nonzeros of a part takes beside the result. */
@@ -347,6 +289,49 @@ done:
         device_pool_give(pool, s.word[i]);
     device_pool_give(pool, s.value, s.tile);
     decoder_close(w);
+    if (error->status != STATUS_OK)
+        device_coo_free(d);
+    return error->status;
+}
+
+/* Lines of more than 64 bits are decoded as a part that is all of the tensor. */
+enum status device_coo_decode(struct device_coo *d, const struct blco_file *f,
+                              struct device_staging *staging, const struct device_pool *pool,
+                              struct error *error)
+{
+    const uint64_t segments = f->header->nsegments;
+    const struct part all = part_all(&f->shape);
+    struct decoder w = {.file = f, .pool = pool, .segments = segments};
+    uint64_t first = 0;
+    device_coo_init(d, &f->shape, f->header->nnz, pool);
+    if (d->ordering.line_bits > 64) {
+        TRY(device_coo_decode_part(d, f, &all, staging, pool, error));
+        TRY_OR(done, packed_tensor_file_norm_sq(f, &d->norm_sq, error));
+        goto done;
+    }
+    decoded_layout_of_line(&w.layout, &d->ordering, &d->shape);
+    d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
+    d->line = device_pool_take(pool, d->nnz, sizeof *d->line, error);
+    w.number = memory_array(segments, sizeof *w.number, error);
+    TRY_OR(done, error->status);
+    for (uint64_t s = 0; s < segments; s++)
+        w.number[s] = s;
+    /* room: the same size as the sort takes afterwards */
+    TRY_OR(done, decoder_open(&w, d->nnz * sizeof *d->line, error));
+    TRY_OR(done, decoder_send(&w, staging, error));
+    for (uint64_t s = 0; s < segments; s += w.at_once) {
+        const uint64_t end = decoder_end(&w, s);
+        uint64_t *const line[PACKED_WORDS] = {d->line + first};
+        TRY_OR(done, decoder_unpack(&w, s, end, line, d->value + first, error));
+        first += decoder_nnz(&w, s, end);
+    }
+    /* while the device decodes */
+    TRY_OR(done, packed_tensor_file_norm_sq(f, &d->norm_sq, error));
+    decoder_finish(&w, error);
+done:
+    if (error->status != STATUS_OK)
+        (void)cudaStreamSynchronize(pool->stream);
+    decoder_close(&w);
     if (error->status != STATUS_OK)
         device_coo_free(d);
     return error->status;
