@@ -166,28 +166,21 @@ template <typename Real, int WIDTH> solve_kernel_choice choice()
     return {solve_kernel<Real, WIDTH>, S::SHARED, S::ROWS, S::BLOCKS};
 }
 
-/* *chosen = the kernel for rows of ld entries; allows it the shared memory that it takes. */
-template <typename Real> cudaError_t choose(uint64_t ld, solve_kernel_choice *chosen)
+template <typename Real> solve_kernel_choice choose(uint64_t ld)
 {
-    if (ld > DENSE_SOLVE_LD)
-        return cudaErrorInvalidValue;
-    *chosen = IN_WIDTH(ld, Real, choice);
-    return cudaFuncSetAttribute(chosen->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                chosen->shared);
+    return IN_WIDTH(ld, Real, choice);
 }
 
 template <typename Real> cudaError_t solve_blocks(uint64_t ld, uint32_t *blocks)
 {
-    solve_kernel_choice chosen;
-    CUDA_TRY(choose<Real>(ld, &chosen));
+    const solve_kernel_choice chosen = choose<Real>(ld);
     return resident_blocks(chosen.kernel, THREADS, (size_t)chosen.shared, blocks);
 }
 
 template <typename Real>
 cudaError_t solve_launch(const struct dense_apply_args *args, const struct dense_streams *streams)
 {
-    solve_kernel_choice chosen;
-    CUDA_TRY(choose<Real>(args->ld, &chosen));
+    const solve_kernel_choice chosen = choose<Real>(args->ld);
     const uint64_t tiles = (args->rows + (uint64_t)chosen.rows - 1) / (uint64_t)chosen.rows;
     const uint64_t most = (tiles + WARPS - 1) / WARPS, few = most < FEW_BLOCKS ? most : FEW_BLOCKS;
     const uint64_t shared = (most + TILES_PER_WARP - 1) / TILES_PER_WARP;

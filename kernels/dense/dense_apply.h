@@ -17,7 +17,8 @@ LAUNCHERS_BEGIN
 /* Doubles that one thread block of dense_apply leaves in `partial`. */
 uint64_t dense_apply_partial(uint64_t ld);
 
-/* *blocks = the thread blocks of dense_apply that run at once on the present device. */
+/* *blocks = the thread blocks of dense_apply that run at once on the present device; comes first
+ * there, since it allows the kernel its shared memory. */
 cudaError_t dense_apply_blocks(uint64_t ld, enum precision precision, uint32_t *blocks);
 
 /* A = M W, raw (R x R) = A' A and inner (R) = the diagonal of M' A, reading M and writing A once.

@@ -217,10 +217,10 @@ __global__ void __launch_bounds__(NORM_THREADS)
         return;
     }
     raw += blockIdx.y * rank * rank;
-    const double of_both = early_load(&raw[e]);
+    const double entry = early_load(&raw[e]);
     const double norm_i = column_norm(mode.sum, raw, rank, i);
     const double norm_j = column_norm(mode.sum, raw, rank, j);
-    mode.gram_s[e] = unit_gram(of_both, i, j, norm_i, norm_j);
+    mode.gram_s[e] = unit_gram(entry, i, j, norm_i, norm_j);
     if (i == j)
         mode.norm_s[i] = norm_i;
 }

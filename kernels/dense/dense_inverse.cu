@@ -223,12 +223,12 @@ __global__ void normalise_kernel(const dense_norms to, uint32_t rank, int code, 
         return;
     const int halted = halt ? early_load(halt) : 0;
     const uint32_t i = e / rank, j = e % rank;
-    const double of_both = early_load(&to.raw[e]);
+    const double entry = early_load(&to.raw[e]);
     const double norm_i = column_norm(to.sum, to.raw, rank, i);
     const double norm_j = column_norm(to.sum, to.raw, rank, j);
     if (halted)
         return;
-    to.gram[e] = unit_gram(of_both, i, j, norm_i, norm_j);
+    to.gram[e] = unit_gram(entry, i, j, norm_i, norm_j);
     if (i == j) {
         to.norm[i] = norm_i;
         if (!isfinite(norm_i))

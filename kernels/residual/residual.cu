@@ -60,23 +60,32 @@ __device__ double_double model_part(const residual_args &a, uint64_t i, uint32_t
     return sum;
 }
 
-/* take(i, m) for each nonzero i that the thread's lane group has of the thread block's chunks, with
- * the model's value m there, by one of the lanes. All lanes of a warp make the same number of
- * steps, since they shuffle. */
-template <typename T, typename F>
-__device__ __forceinline__ void take_values(const residual_args &a, uint32_t lanes, F take)
+/* take(i, block, inside) for each nonzero i that the thread's lane group has of the thread block's
+ * chunks. All lanes of a warp make the same number of steps, since they shuffle: a nonzero that is
+ * not `inside` stands for none. */
+template <typename F>
+__device__ __forceinline__ void each_nonzero(const residual_args &a, uint32_t lanes, F take)
 {
-    const uint32_t groups = THREADS / lanes, lane = threadIdx.x % lanes;
+    const uint32_t groups = THREADS / lanes;
     for (uint64_t c = blockIdx.x; c < a.mttkrp.chunks; c += gridDim.x) {
         const mttkrp_chunk chunk = a.mttkrp.chunk[c];
         for (uint32_t k = 0; k < chunk.count; k += groups) {
             const uint32_t at = k + threadIdx.x / lanes;
-            const uint64_t i = chunk.first + min(at, chunk.count - 1);
-            double_double m = group_sum(model_part<T>(a, i, chunk.block, lane, lanes), lanes);
-            if (at < chunk.count && lane == 0)
-                take(i, m);
+            take(chunk.first + min(at, chunk.count - 1), chunk.block, at < chunk.count);
         }
     }
+}
+
+/* take(i, m) for each of them, with the model's value m there, by one of the lanes. */
+template <typename T, typename F>
+__device__ __forceinline__ void take_values(const residual_args &a, uint32_t lanes, F take)
+{
+    const uint32_t lane = threadIdx.x % lanes;
+    each_nonzero(a, lanes, [&](uint64_t i, uint32_t block, bool inside) {
+        double_double m = group_sum(model_part<T>(a, i, block, lane, lanes), lanes);
+        if (inside && lane == 0)
+            take(i, m);
+    });
 }
 
 template <typename T>
@@ -129,34 +138,28 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
     components_kernel(const __grid_constant__ residual_args a, uint32_t lanes)
 {
-    const uint32_t groups = THREADS / lanes, lane = threadIdx.x % lanes;
-    const uint32_t column = blockIdx.y * COLUMNS * lanes + lane;
+    const uint32_t lane = threadIdx.x % lanes, column = blockIdx.y * COLUMNS * lanes + lane;
     double explained[COLUMNS] = {}, lost[COLUMNS] = {};
-    for (uint64_t c = blockIdx.x; c < a.mttkrp.chunks; c += gridDim.x) {
-        const mttkrp_chunk chunk = a.mttkrp.chunk[c];
-        for (uint32_t k = 0; k < chunk.count; k += groups) {
-            const uint32_t at = k + threadIdx.x / lanes;
-            const uint64_t i = chunk.first + min(at, chunk.count - 1);
-            const T *row[MAX_ORDER];
-            double m = 0;
-            rows_at(a, i, chunk.block, row);
-            for (uint32_t r = lane; r < a.rank; r += lanes)
-                m += component_at(a, row, r);
-            for (uint32_t step = lanes / 2; step > 0; step /= 2)
-                m += __shfl_xor_sync(ALL, m, step);
-            const double x = value_at<T>(a, i);
+    each_nonzero(a, lanes, [&](uint64_t i, uint32_t block, bool inside) {
+        const T *row[MAX_ORDER];
+        double m = 0;
+        rows_at(a, i, block, row);
+        for (uint32_t r = lane; r < a.rank; r += lanes)
+            m += component_at(a, row, r);
+        for (uint32_t step = lanes / 2; step > 0; step /= 2)
+            m += __shfl_xor_sync(ALL, m, step);
+        const double x = value_at<T>(a, i);
 #pragma unroll
-            for (uint32_t j = 0; j < COLUMNS; j++) {
-                const uint32_t r = column + j * lanes;
-                if (at >= chunk.count || r >= a.rank)
-                    continue;
-                const component_term t =
-                    component_term_of(x, m, component_at(a, row, r), a.unlisted, a.rates);
-                explained[j] += t.explained;
-                lost[j] += t.lost;
-            }
+        for (uint32_t j = 0; j < COLUMNS; j++) {
+            const uint32_t r = column + j * lanes;
+            if (!inside || r >= a.rank)
+                continue;
+            const component_term t =
+                component_term_of(x, m, component_at(a, row, r), a.unlisted, a.rates);
+            explained[j] += t.explained;
+            lost[j] += t.lost;
         }
-    }
+    });
 #pragma unroll
     for (uint32_t j = 0; j < COLUMNS; j++) {
         const uint32_t r = column + j * lanes;

@@ -275,7 +275,7 @@ template <typename T, int COLUMNS> struct row_batches {
     }
 
     /* Up to BATCH nonzeros of this row, that of lane `from`, whose rows go to stage `which`. */
-    __device__ __forceinline__ batch take_some(int which, uint32_t row)
+    __device__ __forceinline__ batch take_batch(int which, uint32_t row)
     {
         const int k = static_cast<int>(lane) % BATCH;
         const double value = __shfl_sync(ALL, now.value, from + k);

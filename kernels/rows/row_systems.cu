@@ -206,7 +206,7 @@ template <typename T, int BLOCKS, bool COUNTS> struct row_walk : row_run_adder<T
             at.reads = at.reads && (runs || batches.find_next(&next));
             const bool stays = at.open && at.reads && (runs || next == row);
             if (!runs && at.reads && (stays || !at.open))
-                y = batches.take_some(which ^ 1, next);
+                y = batches.take_batch(which ^ 1, next);
             __pipeline_commit();
             __pipeline_wait_prior(1);
             sync_warps<WARPS>();

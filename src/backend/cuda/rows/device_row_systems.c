@@ -121,8 +121,8 @@ enum status device_row_systems_open(struct device_row_systems *s,
 {
     const uint64_t rank = size->rank;
     uint32_t walkers;
-    uint64_t chunks = 0, totals = 0;    /* as in struct device_row_chunks */
-    uint64_t pieces = 0, of_pieces = 0; /* of a mode: pieces; pieces and the rows they share */
+    uint64_t chunks = 0, totals = 0;      /* as in struct device_row_chunks */
+    uint64_t pieces = 0, with_shared = 0; /* of a mode: pieces; pieces and the rows they share */
     *s = (struct device_row_systems){.size = *size};
     TRY(device_array_into(&s->common.v, rank * rank, sizeof *s->common.v, error));
     TRY(device_array_into(&s->common.v_inverse, rank * rank, sizeof *s->common.v_inverse, error));
@@ -154,14 +154,14 @@ enum status device_row_systems_open(struct device_row_systems *s,
         chunks = larger(chunks, d->most_chunks);
         totals = larger(totals, d->totals);
         pieces = larger(pieces, d->pieces);
-        of_pieces = larger(of_pieces, (uint64_t)d->pieces + d->shared_rows);
+        with_shared = larger(with_shared, (uint64_t)d->pieces + d->shared_rows);
     }
     s->stream.from = source->stream;
     if (!source->stream)
         return open_room(&s->room, chunk_bytes(size), chunks, totals + source->sums, error);
     for (int k = 0; k < PLAN_WORKSPACES; k++)
         TRY(open_room(&s->stream.workspace[k], chunk_bytes(size), chunks, totals, error));
-    return open_room(&s->stream.pieces, chunk_bytes(size), pieces, of_pieces, error);
+    return open_room(&s->stream.pieces, chunk_bytes(size), pieces, with_shared, error);
 }
 
 void device_row_systems_close(struct device_row_systems *s)

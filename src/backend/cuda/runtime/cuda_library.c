@@ -24,11 +24,11 @@ enum status cuda_library_load(const char *file, const char *need,
                               const struct library_function *functions, size_t count,
                               struct error *error)
 {
-    char of_home[PATH_MAX] = "", remedy[128];
+    char toolkit[PATH_MAX] = "", remedy[128];
     const char *home = getenv("CUDA_HOME");
-    const char *const folders[] = {of_home, "/usr/local/cuda/lib64", NULL};
+    const char *const folders[] = {toolkit, "/usr/local/cuda/lib64", NULL};
     if (home && home[0])
-        snprintf(of_home, sizeof of_home, "%s/lib64", home);
+        snprintf(toolkit, sizeof toolkit, "%s/lib64", home);
     snprintf(remedy, sizeof remedy,
              "install this library of CUDA %d, or name its folder in LD_LIBRARY_PATH", CUDA_MAJOR);
     const struct shared_library description = {
