@@ -21,9 +21,9 @@ uint64_t dense_apply_partial(uint64_t ld);
  * there, since it allows the kernel its shared memory. */
 cudaError_t dense_apply_blocks(uint64_t ld, enum precision precision, uint32_t *blocks);
 
-/* A = M W, raw (R x R) = A' A and inner (R) = the diagonal of M' A, reading M and writing A once.
- * W NULL stands for the identity; A NULL: A is not kept; inner NULL: inner is not wanted. Columns R
- * to ld of M are ignored, those of A become zero. */
+/* A = M W, raw (R x R) = A' A and inner (R) = the diagonal of M' A, reading M and writing A once; A
+ * may be M. W NULL stands for the identity; A NULL: A is not kept; inner NULL: inner is not wanted.
+ * Columns R to ld of M are ignored, those of A become zero. */
 struct dense_apply_args {
     const void *m;   /* (rows x ld) */
     const double *w; /* (R x R)     */

@@ -314,10 +314,10 @@ static void test_open_fails(void **state)
     (void)state;
     struct device_dense *d;
     struct error error = {0};
-    /* itself, 6 arrays, the flags' copy, room for eigenvalues; for long rows W, Grams, cuBLAS,
-     * cuSOLVER and its array too; in single precision panels of M and A too */
+    /* itself, 6 arrays, the flags' copy, room for eigenvalues; for long rows W, Grams, a panel of
+     * M, cuBLAS, cuSOLVER and its array too; in single precision a panel of A too */
     assert_int_equal(failing_allocations(8, PRECISION_DOUBLE), 9);
-    assert_int_equal(failing_allocations(100, PRECISION_DOUBLE), 14);
+    assert_int_equal(failing_allocations(100, PRECISION_DOUBLE), 15);
     assert_int_equal(failing_allocations(100, PRECISION_SINGLE), 16);
     assert_int_equal(device_dense_open(&d, &place, 1 << 20, 1 << 20, PRECISION_DOUBLE, &error),
                      STATUS_INPUT);

@@ -26,8 +26,8 @@ struct wide {
     uint64_t part_rows; /* rows of a part */
     double *padded_w;   /* (R x ld): W and zeros; device, owned                               */
     double *grams;      /* (parts x R x R); device, owned                                     */
-    double *m, *a;      /* (parts * part_rows x ld) each: a panel as doubles; NULL in double
-                         * precision; device, owned */
+    double *m, *a;      /* (parts * part_rows x ld) each: a panel of M, and of A as doubles, which
+                         * is NULL in double precision; device, owned */
 };
 
 #define PANEL_BYTES                                                                                \
@@ -57,9 +57,9 @@ static enum status wide_open(struct wide *w, uint64_t rank, uint64_t ld, enum pr
     TRY(cuda_status(cudaMemset(w->padded_w, 0, rank * ld * sizeof(double)), "room for W", error));
     TRY(cuda_status(cudaStreamSynchronize(NULL), "room for W", error));
     TRY(device_array_into(&w->grams, w->parts * rank * rank, sizeof *w->grams, error));
+    TRY(device_array_into(&w->m, panel, sizeof *w->m, error));
     if (precision == PRECISION_DOUBLE)
         return STATUS_OK;
-    TRY(device_array_into(&w->m, panel, sizeof *w->m, error));
     return device_array_into(&w->a, panel, sizeof *w->a, error);
 }
 
@@ -101,12 +101,16 @@ static enum status by_panels(const struct wide *w, const struct device_dense_row
     for (uint64_t first = 0; first < rows->count; first += panel) {
         const uint64_t left = rows->count - first, n = left < panel ? left : panel;
         const uint64_t from = first * w->ld;
-        const double *m = single ? w->m : (const double *)rows->m + from;
+        const bool in_place = !single && rows->m == rows->a; /* which cuBLAS does not do */
+        const double *m = single || in_place ? w->m : (const double *)rows->m + from;
         double *a = single ? w->a : (double *)rows->a + from;
         if (single && rows->m)
             TRY(cuda_status(dense_widen_rows((const float *)rows->m + from, w->ld, w->m, w->ld, n,
                                              w->rank, w->stream),
                             "widening M", error));
+        if (in_place)
+            TRY(device_copy(w->m, (const double *)rows->m + from, n * w->ld * sizeof *w->m,
+                            w->stream, "solve", error));
         if (rows->m)
             TRY(cublas_status(w->cublas->dgemm(w->blas, CUBLAS_OP_N, CUBLAS_OP_N, ld, (int)n,
                                                (int)w->rank, &one, w->padded_w, ld, m, ld, &zero, a,
@@ -289,8 +293,6 @@ static enum status find_reciprocal(struct inverse *d, cudaStream_t stream, struc
     return STATUS_OK;
 }
 
-#define PANEL_ROWS 65536 /* that are multiplied by the eigenvectors at a time */
-
 #define MOST_RANK    32768 /* R x R matrices and cuSOLVER's int sizes */
 #define INNER_BLOCKS 8     /* thread blocks of dense_inner for each multiprocessor */
 
@@ -447,7 +449,7 @@ static enum status join(const struct dense_streams *streams, struct error *error
     return cuda_status(dense_streams_join(streams), "solve", error);
 }
 
-/* A = M W and raw = A' A. */
+/* A = M W and raw = A' A; M may be A. */
 static enum status multiply(struct device_dense *d, const struct device_dense_rows *rows,
                             const double *w, const struct dense_streams *streams,
                             struct error *error)
@@ -475,34 +477,15 @@ static enum status multiply(struct device_dense *d, const struct device_dense_ro
     return cuda_status(dense_apply(&args, d->precision, streams), "solve", error);
 }
 
-/* A = (M W) Q', panel by panel of rows; Q' is d->inverse.factor. */
+/* A = (M W) Q'; Q' is d->inverse.factor. */
 static enum status multiply_twice(struct device_dense *d, const struct device_dense_rows *rows,
                                   const double *w, const struct dense_streams *streams,
                                   struct error *error)
 {
-    const uint64_t row_bytes = d->ld * precision_bytes(d->precision);
-    const cudaStream_t stream = d->place.pass;
-    const struct dense_streams alone = {stream, stream, NULL};
-    void *panel;
-    cudaError_t code = memory_hook_fails()
-                           ? cudaErrorMemoryAllocation
-                           : cudaMallocAsync(&panel, PANEL_ROWS * row_bytes, stream);
-    TRY(cuda_status(code, "solve", error));
-    for (uint64_t i = 0; i < rows->count; i += PANEL_ROWS) {
-        const uint64_t left = rows->count - i;
-        const uint64_t count = left < PANEL_ROWS ? left : PANEL_ROWS;
-        const struct device_dense_rows first = {(const char *)rows->m + i * row_bytes, panel, count,
-                                                rows->raw};
-        const struct device_dense_rows second = {panel, (char *)rows->a + i * row_bytes, count,
-                                                 rows->raw};
-        TRY_OR(done, multiply(d, &first, w, &alone, error));
-        TRY_OR(done, multiply(d, &second, d->inverse.factor, &alone, error));
-    }
-done:
-    cudaFreeAsync(panel, stream);
-    TRY(error->status);
-    TRY(device_dense_gram(d, rows, error));
-    return join(streams, error);
+    const struct dense_streams alone = {d->place.pass, d->place.pass, NULL};
+    const struct device_dense_rows in_place = {rows->a, rows->a, rows->count, rows->raw};
+    TRY(multiply(d, rows, w, &alone, error));
+    return multiply(d, &in_place, d->inverse.factor, streams, error);
 }
 
 enum status device_dense_apply(struct device_dense *d, const struct device_dense_rows *rows,
