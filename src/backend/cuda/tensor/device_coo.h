@@ -32,7 +32,7 @@ void device_coo_init(struct device_coo *d, const struct shape *shape, uint64_t n
                      const struct device_pool *pool);
 
 /* Copies x to the device, into arrays of the pool, which is borrowed and works on the staging's
- * stream. Lines and values cross the bus in as few bytes as hold them. x may be freed afterwards.
+ * stream. x may be freed afterwards.
  * On failure *d is empty. STATUS_MEMORY. */
 enum status device_coo_upload(struct device_coo *d, const struct coo *x,
                               struct device_staging *staging, const struct device_pool *pool,
