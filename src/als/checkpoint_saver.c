@@ -157,10 +157,7 @@ void saver_save(struct saver *s, struct backend *b, const struct checkpoint_abou
     w->path = s->options->path;
     w->about = *about;
     if (best->score.iteration > 0) {
-        w->about.best_iteration = best->score.iteration;
-        w->about.best_fit = best->score.fit;
-        w->about.best_holdout_error = best->score.holdout_error;
-        w->about.best_noise = best->score.noise;
+        w->about.best = best->score;
         w->about.best_factors = best->carried.precision;
     }
     if (c->size > 1)

@@ -21,15 +21,6 @@ struct checkpoint_options {
     struct checkpoint_about about; /* without what the iterations change                     */
 };
 
-/* An iteration, and how good its model is. */
-struct model_score {
-    int iteration;
-    double fit;
-    double holdout_error; /* the held-out error; 0 where nothing is held out */
-    double noise;         /* by how much rounding may have changed the fit   */
-    bool exact;           /* the fit is from the residual                    */
-};
-
 /* A copy of the best model of a run so far, kept while the next sweep could lose it: where the fit
  * of a sweep is blind (fit_is_blind) or its systems are ill-conditioned (backend_fit_may_fall), the
  * fit may fall, and sweeps with or without momentum do not regain it by themselves. A run with

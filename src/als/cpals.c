@@ -257,16 +257,13 @@ static enum status load_start(struct cpals *run, struct ktensor *k, struct error
     if (!from)
         return STATUS_OK;
     const struct checkpoint_about *about = &from->about;
-    if (about->best_iteration > 0) { /* the best model may be that of the last iteration */
+    if (about->best.iteration > 0) { /* the best model may be that of the last iteration */
         const enum checkpoint_model which =
             checkpoint_has_best(about) ? CHECKPOINT_BEST : checkpoint_last(about);
         if (which != CHECKPOINT_STATE) /* k has that already */
             ktensor_copy_rows(k, &from->model[which].rows);
         carried_copy(&run->best.carried, &from->model[which].carried, b->order, k->rank);
-        run->best.score = (struct model_score){.iteration = about->best_iteration,
-                                               .fit = about->best_fit,
-                                               .holdout_error = about->best_holdout_error,
-                                               .noise = about->best_noise};
+        run->best.score = about->best;
     }
     result->iterations = about->iterations;
     result->fit = about->fit;

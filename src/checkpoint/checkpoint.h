@@ -95,10 +95,10 @@ struct checkpoint_header {
     X(problem.holdout.share, holdout)                                                              \
     X(problem.holdout.seed, holdout_seed)                                                          \
     X(holdout_error, holdout_error)                                                                \
-    X(best_holdout_error, best_holdout_error)                                                      \
+    X(best.holdout_error, best_holdout_error)                                                      \
     X(least_holdout_error, least_holdout_error)                                                    \
     X(least_iteration, least_iteration)                                                            \
-    X(best_noise, best_noise)                                                                      \
+    X(best.noise, best_noise)                                                                      \
     X(problem.loss, loss)                                                                          \
     X(problem.solver, solver)                                                                      \
     X(problem.inner, inner)                                                                        \
@@ -110,8 +110,8 @@ struct checkpoint_header {
     X(change, change)                                                                              \
     X(single_iterations, single_iterations)                                                        \
     X(small_changes, small_changes)                                                                \
-    X(best_iteration, best_iteration)                                                              \
-    X(best_fit, best_fit)                                                                          \
+    X(best.iteration, best_iteration)                                                              \
+    X(best.fit, best_fit)                                                                          \
     X(best_factors, best_precision)
 #define CHECKPOINT_MODE_FIELDS(X) X(problem.rules.ridge, ridge)
 #define CHECKPOINT_MOMENTUM_FIELDS(X)                                                              \
@@ -195,34 +195,40 @@ bool checkpoint_layout(struct checkpoint_layout *l, const struct shape *shape, u
 /* The checksum of the first page, with 0 in place of the checksum itself. */
 uint64_t checkpoint_page_crc(const void *page);
 
+/* An iteration, and how good its model is. */
+struct model_score {
+    int iteration;
+    double fit;
+    double holdout_error; /* the held-out error; 0 where nothing is held out */
+    double noise;         /* by how much rounding may have changed the fit   */
+    bool exact;           /* the fit is from the residual                    */
+};
+
 /* The tensor and the run of a checkpoint. */
 struct checkpoint_about {
     struct fingerprint tensor;
-    struct problem problem;      /* without the acceleration    */
-    bool ridge_chosen;           /* by the held-out error, of all modes alike */
-    uint64_t seed;               /* of the random start         */
-    enum guess init;             /* how the run began, for information */
-    int iterations;              /* made so far                 */
-    double fit, change;          /* after the last iteration; from the one before   */
-    bool has_momentum;           /* the iterations were accelerated                 */
-    struct momentum momentum;    /* if they were                                    */
-    int small_changes;           /* iterations in a row that changed the fit by little           */
-    int single_iterations;       /* of those, in single precision, where the policy is auto */
-    enum precision factors;      /* of the factor matrices as they stand              */
-    int best_iteration;          /* of the best model that the run keeps a copy of; 0: no copy */
-    double best_fit;             /* of that model                                     */
-    double holdout_error;        /* struct holdout_error: of the last model, ...      */
-    double best_holdout_error;   /* ... and of the best; 0 where no entries are held out */
-    double least_holdout_error;  /* the smallest of them so far ...                   */
-    int least_iteration;         /* ... and after which iteration; 0: none            */
-    double best_noise;           /* by which rounding may have changed best_fit       */
+    struct problem problem;   /* without the acceleration    */
+    bool ridge_chosen;        /* by the held-out error, of all modes alike */
+    uint64_t seed;            /* of the random start         */
+    enum guess init;          /* how the run began, for information */
+    int iterations;           /* made so far                 */
+    double fit, change;       /* after the last iteration; from the one before   */
+    bool has_momentum;        /* the iterations were accelerated                 */
+    struct momentum momentum; /* if they were                                    */
+    int small_changes;        /* iterations in a row that changed the fit by little           */
+    int single_iterations;    /* of those, in single precision, where the policy is auto */
+    enum precision factors;   /* of the factor matrices as they stand              */
+    double holdout_error; /* struct holdout_error: of the last model; 0 where nothing is held out */
+    double least_holdout_error; /* the smallest of them so far ...                   */
+    int least_iteration;        /* ... and after which iteration; 0: none            */
+    struct model_score best;    /* the best model that the run keeps a copy of; iteration 0: none */
     enum precision best_factors; /* of its factor matrices                            */
 };
 
 /* Whether the file has a best model besides that of the last iteration. */
 static inline bool checkpoint_has_best(const struct checkpoint_about *a)
 {
-    return a->best_iteration > 0 && a->best_iteration < a->iterations;
+    return a->best.iteration > 0 && a->best.iteration < a->iterations;
 }
 
 /* The model after the last iteration. */

@@ -211,7 +211,7 @@ static void test_holdout(void **state)
     example_create(&e, 3, 2);
     e.about.problem.holdout = (struct holdout){.2, 77};
     e.about.holdout_error = .5;
-    e.about.best_holdout_error = .25;
+    e.about.best.holdout_error = .25;
     e.about.least_holdout_error = .25;
     e.about.least_iteration = 1;
     assert_reads(change(&e, nothing), &e);

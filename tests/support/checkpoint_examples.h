@@ -62,8 +62,8 @@ static inline void example_free(struct example *e)
 /* An earlier iteration had a better model. */
 static inline void example_was_better(struct example *e)
 {
-    e->about.best_iteration = 9;
-    e->about.best_fit = 0.875;
+    e->about.best.iteration = 9;
+    e->about.best.fit = 0.875;
     e->about.best_factors = PRECISION_DOUBLE;
     example_fill(e, CHECKPOINT_BEST, 7);
 }
@@ -163,17 +163,17 @@ static inline void assert_reads(const char *path, const struct example *e)
     assert_true(a->problem.holdout.share == b->problem.holdout.share &&
                 a->problem.holdout.seed == b->problem.holdout.seed &&
                 a->holdout_error == b->holdout_error &&
-                a->best_holdout_error == b->best_holdout_error);
+                a->best.holdout_error == b->best.holdout_error);
     assert_true(a->has_momentum == b->has_momentum && a->small_changes == b->small_changes &&
                 memcmp(&a->momentum, &b->momentum, sizeof a->momentum) == 0);
-    assert_true(a->best_iteration == b->best_iteration && a->best_fit == b->best_fit &&
+    assert_true(a->best.iteration == b->best.iteration && a->best.fit == b->best.fit &&
                 a->best_factors == b->best_factors);
     if (a->momentum.extrapolated) {
         assert_rows(&c, e, CHECKPOINT_PREVIOUS);
         assert_doubles(c.model[CHECKPOINT_PREVIOUS].rows.lambda,
                        e->model[CHECKPOINT_STATE].rows.lambda, rank);
     }
-    if (a->best_iteration > 0) {
+    if (a->best.iteration > 0) {
         assert_rows(&c, e, CHECKPOINT_BEST);
         assert_doubles(c.model[CHECKPOINT_BEST].rows.lambda, e->model[CHECKPOINT_BEST].rows.lambda,
                        rank);

@@ -34,7 +34,7 @@ void host_dense_multiply(const struct host_dense_product *p, bool upper)
         struct host_dense_product part = *p;
         if (upper && part.rows > column + width)
             part.rows = column + width;
-        tiles[__builtin_ctzll(simd)]->tile[width % simd != 0][vectors - 1](&part, column, width);
+        tiles[__builtin_ctzll(simd)]->tile[vectors - 1](&part, column, width);
     }
 }
 

@@ -1,7 +1,5 @@
 #include "backend/host/host_dense_simd.h"
 
-#include <stddef.h>
-
 #include "backend/host/simd_vector.h"
 
 /* Vectors of sums kept in registers at a time: enough to hide an addition's latency, few enough to
@@ -46,18 +44,17 @@ INLINE void tile_body(const struct host_dense_product *p, uint64_t column, uint6
         rows_of_tile(p, row, column, last, 1, vectors);
 }
 
-#define TILE(name, vectors, exact)                                                                 \
+#define TILE(name, vectors)                                                                        \
     static void name(const struct host_dense_product *p, uint64_t column, uint64_t width)          \
     {                                                                                              \
-        tile_body(p, column, width, vectors, exact);                                               \
+        if (width == SIMD_WIDTH * (vectors))                                                       \
+            tile_body(p, column, width, vectors, true);                                            \
+        else                                                                                       \
+            tile_body(p, column, width, vectors, false);                                           \
     }
-TILE(tile_1, 1, true)
-TILE(tile_2, 2, true)
-TILE(tile_3, 3, true)
-TILE(tile_4, 4, true)
-TILE(tile_2_overlap, 2, false)
-TILE(tile_3_overlap, 3, false)
-TILE(tile_4_overlap, 4, false)
+TILE(tile_1, 1)
+TILE(tile_2, 2)
+TILE(tile_3, 3)
+TILE(tile_4, 4)
 
-const struct host_dense_tiles SIMD_NAME(host_dense) = {
-    {{tile_1, tile_2, tile_3, tile_4}, {NULL, tile_2_overlap, tile_3_overlap, tile_4_overlap}}};
+const struct host_dense_tiles SIMD_NAME(host_dense) = {{tile_1, tile_2, tile_3, tile_4}};

@@ -19,7 +19,7 @@ struct host_dense_product {
 typedef void host_dense_tile(const struct host_dense_product *p, uint64_t column, uint64_t width);
 
 struct host_dense_tiles {
-    host_dense_tile *tile[2][4]; /* by overlap, vectors of the tile - 1 */
+    host_dense_tile *tile[4]; /* by vectors of the tile - 1 */
 };
 
 extern const struct host_dense_tiles host_dense_double1, host_dense_double2, host_dense_double4,
