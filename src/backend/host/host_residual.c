@@ -40,15 +40,12 @@ struct pass {
 };
 
 static struct pass pass_over(const struct host_sweep *s, const struct host_rows *factors,
-                             const double *weight, double unlisted)
+                             const struct host_residual_terms *model)
 {
     struct pass pass = {.kernel = kernels(factors->rank, factors->precision),
                         .sweep = s,
                         .nnz = s->alto.nnz,
-                        .model = {.order = s->shape.order,
-                                  .rank = factors->rank,
-                                  .weight = weight,
-                                  .unlisted = unlisted}};
+                        .model = *model};
     int g = 0; /* whose slices have all nonzeros, unless alto has them */
     while (!s->sweep.alto && !s->sweep.ordered[g])
         g++;
@@ -56,6 +53,8 @@ static struct pass pass_over(const struct host_sweep *s, const struct host_rows 
         pass.slices = &s->ordered[g];
         pass.nnz = pass.slices->nnz;
     }
+    pass.model.order = s->shape.order;
+    pass.model.rank = factors->rank;
     for (int n = 0; n < pass.model.order; n++) {
         pass.model.rows[n] = factors->of[n];
         pass.model.tuple[n] = s->coordinate[n];
@@ -63,10 +62,10 @@ static struct pass pass_over(const struct host_sweep *s, const struct host_rows 
     return pass;
 }
 
-/* Of the nonzeros of part k: *sum += their misfits, or where there is `components` (2 x R), that +=
- * their terms, with `room` (R). */
-static void add_part(const struct pass *pass, uint64_t k, struct double_double *sum,
-                     double *components, double *room)
+/* Of the nonzeros of part k: *misfit += their misfits, or where there is `components` (3 R), its
+ * first 2 R numbers += their terms; the last are room. */
+static void add_part(const struct pass *pass, uint64_t k, struct double_double *misfit,
+                     double *components)
 {
     const struct host_sweep *s = pass->sweep;
     const struct host_slices *slices = pass->slices;
@@ -90,55 +89,35 @@ static void add_part(const struct pass *pass, uint64_t k, struct double_double *
         if (slices)
             host_slices_values(slices, first, count, value);
         if (components)
-            pass->kernel->components(&p, count, room, components);
+            pass->kernel->components(&p, count, components + 2 * p.rank, components);
         else
-            *sum = dd_add(*sum, pass->kernel->nonzeros(&p, count));
+            *misfit = dd_add(*misfit, pass->kernel->nonzeros(&p, count));
     }
 }
 
-struct double_double host_residual_nonzeros(const struct host_sweep *s,
-                                            const struct host_rows *factors, const double *weight,
-                                            double unlisted)
+enum status host_residual_sum(const struct host_sweep *s, const struct host_rows *factors,
+                              const struct host_residual_terms *model, struct double_double *misfit,
+                              double *components, struct error *error)
 {
-    const struct pass pass = pass_over(s, factors, weight, unlisted);
-    const uint64_t parts = (pass.nnz + PART_NNZ - 1) / PART_NNZ;
-    struct double_double sum = {0, 0};
+    const struct pass pass = pass_over(s, factors, model);
+    const uint64_t rank = factors->rank, parts = (pass.nnz + PART_NNZ - 1) / PART_NNZ;
+    const uint64_t sums = components ? 2 * rank : 0, room = components ? 3 * rank : 0;
+    double *own = memory_array(least_of(PARTS_AT_ONCE, parts), room * sizeof *own, error);
+    TRY(error->status);
     for (uint64_t done = 0; done < parts; done += PARTS_AT_ONCE) {
         const uint64_t count = least_of(PARTS_AT_ONCE, parts - done);
         struct double_double part[PARTS_AT_ONCE] = {{0, 0}};
+        memset(own, 0, count * room * sizeof *own);
 #pragma omp parallel for schedule(dynamic) if (count > 1)
         for (uint64_t k = 0; k < count; k++)
-            add_part(&pass, done + k, &part[k], NULL, NULL);
-        for (uint64_t k = 0; k < count; k++)
-            sum = dd_add(sum, part[k]);
-    }
-    return sum;
-}
-
-enum status host_residual_components(const struct host_sweep *s, const struct host_rows *factors,
-                                     const double *weight, double unlisted, bool rates, double *sum,
-                                     struct error *error)
-{
-    struct pass pass = pass_over(s, factors, weight, unlisted);
-    const uint64_t rank = factors->rank, parts = (pass.nnz + PART_NNZ - 1) / PART_NNZ;
-    const uint64_t most = least_of(PARTS_AT_ONCE, parts);
-    double *part = memory_array(most, 3 * rank * sizeof *part, error); /* sums and room of each */
-    TRY(error->status);
-    pass.model.rates = rates;
-    memset(sum, 0, 2 * rank * sizeof *sum);
-    for (uint64_t done = 0; done < parts; done += PARTS_AT_ONCE) {
-        const uint64_t count = least_of(PARTS_AT_ONCE, parts - done);
-#pragma omp parallel for schedule(dynamic) if (count > 1)
+            add_part(&pass, done + k, &part[k], components ? own + k * room : NULL);
         for (uint64_t k = 0; k < count; k++) {
-            double *own = part + k * 3 * rank;
-            memset(own, 0, 2 * rank * sizeof *own);
-            add_part(&pass, done + k, NULL, own, own + 2 * rank);
+            *misfit = dd_add(*misfit, part[k]);
+            for (uint64_t i = 0; i < sums; i++)
+                components[i] += own[k * room + i];
         }
-        for (uint64_t k = 0; k < count; k++)
-            for (uint64_t i = 0; i < 2 * rank; i++)
-                sum[i] += part[k * 3 * rank + i];
     }
-    memory_free(part);
+    memory_free(own);
     return STATUS_OK;
 }
 

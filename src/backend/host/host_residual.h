@@ -10,30 +10,7 @@
 #include "numerics/double_double.h"
 #include "tensor/shape.h"
 
-/* The sum over all nonzeros of dd_weighed_misfit, with unlisted entries of weight `unlisted`, where
- * m = sum over r of weight[r] times the product of the rows of factors->of[n] (I_n x R): a pass
- * over one of the orderings. 0 without nonzeros. By all OpenMP threads. */
-struct double_double host_residual_nonzeros(const struct host_sweep *s,
-                                            const struct host_rows *factors, const double *weight,
-                                            double unlisted);
-
-/* sum (2 x R) = the sums over all nonzeros of each component_term (numerics/row_term.h),
- * `explained` and `lost`, in doubles, with arguments as above. STATUS_MEMORY. */
-enum status host_residual_components(const struct host_sweep *s, const struct host_rows *factors,
-                                     const double *weight, double unlisted, bool rates, double *sum,
-                                     struct error *error);
-
-/* gram (R x R): its entries (i, j) with i <= j = A'A of A (rows x R). By all OpenMP threads.
- * STATUS_MEMORY. */
-enum status host_residual_gram(const void *a, uint64_t rows, uint64_t rank,
-                               enum precision precision, struct double_double *gram,
-                               struct error *error);
-
-/* The rest is only for host_residual.c and host_residual_simd.c: the inner loops, in twice the
- * digits of a double. Compiled once for each kind of entries and each SIMD width, that of the
- * vectors of doubles to which entries are widened. */
-
-/* Some nonzeros, and the model. Arrays are not owned. */
+/* The model, and some nonzeros. Arrays are not owned. */
 struct host_residual_terms {
     int order;
     uint64_t rank;
@@ -46,6 +23,24 @@ struct host_residual_terms {
     const uint32_t *tuple[MAX_ORDER]; /* (tuples): coordinates in mode n of its group's tuples,
                                        * where the group has several modes; else NULL          */
 };
+
+/* A pass over all nonzeros, by one of the orderings and all OpenMP threads. *misfit += the sum of
+ * dd_weighed_misfit; or, unless `components` (2 x R) is NULL, that += each component_term
+ * (numerics/row_term.h), `explained` and `lost`, in doubles. *model has weight, unlisted and rates,
+ * and `factors` the rows; the rest of it is not read. STATUS_MEMORY. */
+enum status host_residual_sum(const struct host_sweep *s, const struct host_rows *factors,
+                              const struct host_residual_terms *model, struct double_double *misfit,
+                              double *components, struct error *error);
+
+/* gram (R x R): its entries (i, j) with i <= j = A'A of A (rows x R). By all OpenMP threads.
+ * STATUS_MEMORY. */
+enum status host_residual_gram(const void *a, uint64_t rows, uint64_t rank,
+                               enum precision precision, struct double_double *gram,
+                               struct error *error);
+
+/* The rest is only for host_residual.c and host_residual_simd.c: the inner loops, in twice the
+ * digits of a double. Compiled once for each kind of entries and each SIMD width, that of the
+ * vectors of doubles to which entries are widened. */
 
 struct host_residual_kernels {
     /* The sum over `count` nonzeros of dd_weighed_misfit. */

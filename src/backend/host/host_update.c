@@ -199,9 +199,11 @@ enum status host_state_components(void *state, double *sum, struct error *error)
 {
     const struct host_state *h = state;
     const struct host_rows factors = host_model_rows(&h->model);
+    const struct host_residual_terms model = {
+        .weight = h->solve.row, .unlisted = h->problem->count.weight, .rates = h->rates};
+    struct double_double none = {0, 0};
     weights_of_entries(&h->model, h->solve.row);
-    return host_residual_components(&h->sweep, &factors, h->solve.row, h->problem->count.weight,
-                                    h->rates, sum, error);
+    return host_residual_sum(&h->sweep, &factors, &model, &none, sum, error);
 }
 
 enum status host_state_residual(void *state, struct backend_residual *r, struct error *error)
@@ -217,6 +219,6 @@ enum status host_state_residual(void *state, struct backend_residual *r, struct 
         TRY(host_residual_gram(own, rows->count, model->rank, model->precision, r->gram[n], error));
     }
     r->unlisted = h->problem->count.weight;
-    r->nonzeros = host_residual_nonzeros(&h->sweep, &factors, r->weight, r->unlisted);
-    return STATUS_OK;
+    const struct host_residual_terms terms = {.weight = r->weight, .unlisted = r->unlisted};
+    return host_residual_sum(&h->sweep, &factors, &terms, &r->nonzeros, NULL, error);
 }
