@@ -9,7 +9,6 @@
  * are looked up once for all of them. */
 #include "kernels/packed/unpack.h"
 
-#include "numerics/packed_bounds.h"
 #include "numerics/unrolled.cuh"
 
 namespace

@@ -2,14 +2,13 @@
  * SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
  * random_stream_at begins a stream, random_next draws from a stream, and random_mix is the step
  * that both use. Numbers choose the stream, so what a thread draws depends on its part of the work
- * alone. random_unit.h turns draws into numbers of the unit interval. */
+ * alone. random_counter.h turns draws into numbers of the unit interval. */
 #pragma once
 
 #include <math.h>
 #include <stdint.h>
 
 #include "numerics/random_counter.h"
-#include "numerics/random_unit.h"
 
 #define RANDOM_GAMMA UINT64_C(0x9e3779b97f4a7c15)
 

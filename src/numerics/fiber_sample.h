@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "numerics/random_unit.h"
+#include "numerics/random_counter.h"
 
 #define FIBER_MAP_BITS  22 /* the map has 2^FIBER_MAP_BITS bits, in words of 64 */
 #define FIBER_MAP_WORDS (UINT64_C(1) << (FIBER_MAP_BITS - 6))

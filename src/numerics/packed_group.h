@@ -126,3 +126,85 @@ struct packed_layout {
 struct packed_spread {
     uint64_t nibble[PACKED_NIBBLES][16][PACKED_WORDS];
 };
+
+/* --- Whether a coordinate of a decoded nonzero is too large, all modes of a word at once. To each
+ * coordinate is added what its mode's length lacks to a power of two; a coordinate that is beyond
+ * the length then carries out of its place. A carry into another place does no harm: the coordinate
+ * that it comes from is beyond already. --- */
+
+/* Constants of the test, for each word. */
+struct packed_bounds {
+    uint64_t lacking[PACKED_WORDS]; /* 2^bits - length, in every mode's place */
+    uint64_t top[PACKED_WORDS];     /* the uppermost bit of every place       */
+};
+
+static inline void packed_bounds_create(struct packed_bounds *limits, const struct packed_layout *l)
+{
+    memset(limits, 0, sizeof *limits);
+    for (int n = 0; n < l->order; n++) {
+        uint64_t mask = l->mode[n].mask, lacking = mask + 1 - l->mode[n].length;
+        limits->lacking[l->mode[n].word] |= lacking << l->mode[n].shift;
+        limits->top[l->mode[n].word] |= (mask ^ mask >> 1) << l->mode[n].shift;
+    }
+}
+
+/* Nonzero where word number w has a coordinate that is beyond. */
+COMMON_FUNCTION uint64_t packed_beyond(const struct packed_bounds *limits, int w, uint64_t word)
+{
+    uint64_t lacking = limits->lacking[w], sum = word + lacking;
+    return ((word & lacking) | ((word | lacking) & ~sum)) & limits->top[w];
+}
+
+/* The first mode, counted from one, whose coordinate is beyond; 0 where no coordinate is. */
+COMMON_FUNCTION int packed_mode_beyond(const struct packed_layout *l, const uint64_t *word)
+{
+    for (int n = 0; n < l->order; n++) {
+        uint64_t place = l->mode[n].word ? word[1] : word[0];
+        if ((uint32_t)(place >> l->mode[n].shift & l->mode[n].mask) >= l->mode[n].length)
+            return n + 1;
+    }
+    return 0;
+}
+
+/* --- How many bytes nonzeros take at most when they are packed: in segments, each with the table
+ * of its groups and then the groups themselves. --- */
+
+#define BLCO_SEGMENT_NNZ   65536 /* of each segment of a file but the last */
+#define BLCO_SEGMENT_ALIGN 64    /* bytes; of each segment                 */
+
+/* 64-bit words of a line of `line_bits` bits. */
+static inline uint64_t blco_line_words(int line_bits)
+{
+    return ((uint64_t)line_bits + 63) / 64;
+}
+
+/* Bytes of an entry of the table of groups: the group and its line. */
+static inline uint64_t blco_group_stride(int line_bits)
+{
+    return sizeof(struct packed_group) + blco_line_words(line_bits) * sizeof(uint64_t);
+}
+
+/* Groups of a segment of `nnz` nonzeros whose lines have at most PACKED_NUMBER_BITS bits. */
+static inline uint64_t packed_size_groups(uint64_t nnz)
+{
+    return (nnz + PACKED_GROUP_NNZ - 1) / PACKED_GROUP_NNZ;
+}
+
+/* The most bytes of `nnz` nonzeros in segments of segment_nnz, with lines of `line_bits` bits.
+ *
+ * If the last line of a group is the first one plus a number of L bits, the packer considers
+ * low_bits = L - 8 (0 if that is negative); the upper bits of the last line are then at most 256,
+ * and the bit vector has at most 512 bits. L is at most the B bits of the line. So m nonzeros take
+ * at most m * (B - 8) / 8 + 4 bytes of low bits, 8 m of values, 64 of the vector, and an entry.
+ * Lines of 64 bits take 15 bytes a nonzero and 100 a group, 15.4 in all; of 128 bits, 23.5. */
+static inline uint64_t packed_size_at_most(int line_bits, uint64_t nnz, uint64_t segment_nnz)
+{
+    uint64_t low = line_bits < PACKED_NUMBER_BITS ? (uint64_t)line_bits : PACKED_NUMBER_BITS;
+    low = low > 8 ? low - 8 : 0;
+    uint64_t full = nnz / segment_nnz, rest = nnz % segment_nnz;
+    uint64_t groups = full * packed_size_groups(segment_nnz) + packed_size_groups(rest);
+    if (line_bits > PACKED_NUMBER_BITS)
+        groups = nnz;
+    return nnz * (low + 64) / 8 + groups * (4 + 64 + blco_group_stride(line_bits)) +
+           (full + (rest > 0)) * BLCO_SEGMENT_ALIGN;
+}

@@ -1,10 +1,11 @@
 /* Counter-based random numbers: random_words computes any of them alone, without state, on any
- * thread or device. random_unit.h turns words into numbers of the unit interval. */
+ * thread or device; and random bits, of these words or of random_stream.h, to real numbers of the
+ * unit interval. The same bits on the host and on the device. */
 #pragma once
 
 #include <stdint.h>
 
-#include "numerics/random_unit.h"
+#include "numerics/common_function.h"
 
 /* a b, in two words. */
 COMMON_FUNCTION void random_product(uint64_t a, uint64_t b, uint64_t *high, uint64_t *low)
@@ -42,4 +43,16 @@ COMMON_FUNCTION void random_model_words(uint64_t seed, int n, uint64_t pair, uin
                                         uint64_t word[2])
 {
     random_words(seed, (uint64_t)n << 56 | pair, row, word);
+}
+
+/* Uniform on [0, 1): the upper 53 bits. */
+COMMON_FUNCTION double random_uniform(uint64_t bits)
+{
+    return (double)(bits >> 11) * 0x1p-53;
+}
+
+/* Uniform on (0, 1), for logarithms: the upper 52 bits and a half. */
+COMMON_FUNCTION double random_inner(uint64_t bits)
+{
+    return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }

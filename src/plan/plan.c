@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/least.h"
-#include "numerics/packed_size.h"
+#include "numerics/packed_group.h"
 #include "tensor/blco.h"
 #include "tensor/ordering.h"
 

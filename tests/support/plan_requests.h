@@ -1,7 +1,7 @@
 /* Requests for plans, and what holds for every plan. Include it after cmocka.h. */
 #pragma once
 
-#include "numerics/packed_size.h"
+#include "numerics/packed_group.h"
 #include "plan/plan.h"
 #include "tensor/ordering.h"
 

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "numerics/packed_group.h"
-#include "numerics/packed_size.h"
 #include "tensor/mode_names.h"
 #include "tensor/shape.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "formats/blco/decoded_layout.h"
-#include "numerics/packed_bounds.h"
+#include "numerics/packed_group.h"
 #include "support/lines.h"
 #include "support/packed_tensors.h"
 #include "tensor/ordering.h"
