@@ -55,21 +55,14 @@ COMMON_FUNCTION struct double_double dd_product(struct double_double a, struct d
     return quick_sum(p.high, p.low + (a.high * b.low + a.low * b.high));
 }
 
-/* What a nonzero of value x adds to ||X - Y||^2 - ||Y||^2, where the model Y has the value m: x (x
- * - 2 m). */
-COMMON_FUNCTION struct double_double dd_misfit(double x, struct double_double m)
-{
-    struct double_double minus = {-2 * m.high, -2 * m.low}, value = {x, 0};
-    return dd_times(dd_add(value, minus), x);
-}
-
-/* What a listed entry adds where unlisted ones have the weight h (row_term.h), without the part of
- * h ||Y||^2: (x - m)^2 - h m^2, or - h m^2 where x is unknown (NaN). */
+/* What a listed entry of value x adds to ||X - Y||^2 - h ||Y||^2, where the model Y has the value m
+ * and unlisted entries have the weight h (row_term.h): (x - m)^2 - h m^2, which is x (x - 2 m)
+ * where h is 1, or - h m^2 where x is unknown (NaN). */
 COMMON_FUNCTION struct double_double dd_weighed_misfit(double x, struct double_double m, double h)
 {
+    struct double_double minus = {-x, 0}, twice = {-2 * m.high, -2 * m.low}, value = {x, 0};
     if (h == 1 && x == x)
-        return dd_misfit(x, m);
-    struct double_double as_unlisted = dd_times(dd_product(m, m), -h), minus = {-x, 0};
-    struct double_double off = dd_add(m, minus);
+        return dd_times(dd_add(value, twice), x);
+    struct double_double as_unlisted = dd_times(dd_product(m, m), -h), off = dd_add(m, minus);
     return x == x ? dd_add(dd_product(off, off), as_unlisted) : as_unlisted;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/host/host_entries.h"
+#include "base/least.h"
 #include "base/memory.h"
 #include "problem/problem.h"
 
@@ -29,40 +30,6 @@ void host_state_swap(void *state)
     h->momentum.lambda = lambda;
 }
 
-/* How a row of Y is made: y = now a + before s. */
-struct combination {
-    const double *now, *before; /* (R) */
-    bool clip;                  /* entries that are less than `keeps` a become that */
-    double keeps;
-};
-
-/* The entries s of *previous, of factor matrix n, become a diag(now) + s diag(before), where a are
- * the model's. */
-static void combine(const struct host_model *model, int n, const struct host_factor *previous,
-                    const struct combination *c)
-{
-    const enum precision precision = model->precision;
-    const uint64_t rank = model->rank, rows = model->shape.dims[n];
-    const void *a = model->factor[n].entries;
-    void *s = previous->entries;
-#pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        for (uint64_t first = 0; first < rank; first += PIECE) {
-            double of_a[PIECE], of_s[PIECE];
-            const uint64_t e = i * rank + first,
-                           count = rank - first < PIECE ? rank - first : PIECE;
-            host_entries_read(of_a, host_entry_of(a, e, precision), count, precision);
-            host_entries_read(of_s, host_entry_of(s, e, precision), count, precision);
-            for (uint64_t k = 0; k < count; k++) {
-                const double now = c->now[first + k];
-                const double y = now * of_a[k] + c->before[first + k] * of_s[k];
-                const double least = c->keeps * now * of_a[k];
-                of_s[k] = c->clip && y < least ? least : y; /* a NaN stays */
-            }
-            host_entries_write(host_entry(s, e, precision), of_s, count, precision);
-        }
-}
-
 /* The Gram of the factor as it stands, and scales that make unit columns of it. */
 static enum status measure_mode(struct host_state *h, int n, struct error *error)
 {
@@ -81,22 +48,37 @@ static enum status measure_mode(struct host_state *h, int n, struct error *error
     return STATUS_OK;
 }
 
-/* A component that has become zero stays so. */
+/* The factor matrix n becomes Y = now A + before S, and the previous one A. A component that has
+ * become zero stays so. */
 static enum status extrapolate_mode(struct host_state *h, int n, const struct momentum_step *step,
                                     struct error *error)
 {
     const struct host_factor *f = &h->model.factor[n], *previous = &h->momentum.previous[n];
-    const uint64_t rank = h->model.rank;
+    const struct problem *asked = h->problem->asked;
+    const enum precision precision = h->model.precision;
+    const uint64_t rank = h->model.rank, rows = h->model.shape.dims[n];
+    const bool clip = asked->rules.nonneg[n]; /* entries that are less than `keeps` a become that */
+    const double keeps = problem_keeps(asked) / step->now;
     double *now = h->solve.row, *before = h->solve.column;
     for (uint64_t r = 0; r < rank; r++) {
         bool is_zero = f->gram[r * rank + r] == 0;
         now[r] = is_zero ? 0 : step->now * f->scale[r];
         before[r] = is_zero ? 0 : step->before * previous->scale[r];
     }
-    const struct problem *asked = h->problem->asked;
-    const struct combination c = {now, before, asked->rules.nonneg[n],
-                                  problem_keeps(asked) / step->now};
-    combine(&h->model, n, previous, &c);
+#pragma omp parallel for schedule(static) if (rows * rank > 65536)
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t first = 0; first < rank; first += PIECE) {
+            double a[PIECE], s[PIECE];
+            const uint64_t e = i * rank + first, count = least_of(PIECE, rank - first);
+            host_entries_read(a, host_entry_of(f->entries, e, precision), count, precision);
+            host_entries_read(s, host_entry_of(previous->entries, e, precision), count, precision);
+            for (uint64_t k = 0; k < count; k++) {
+                const double part = now[first + k] * a[k], y = part + before[first + k] * s[k];
+                const double least = keeps * now[first + k] * a[k];
+                s[k] = clip && y < least ? least : y; /* a NaN stays */
+            }
+            host_entries_write(host_entry(previous->entries, e, precision), s, count, precision);
+        }
     swap_mode(h, n);
     return measure_mode(h, n, error);
 }

@@ -11,8 +11,9 @@
 #include "model/factor_columns.h"
 #include "numerics/row_term.h"
 
-#define TERMS 16  /* components that are multiplied side by side */
-#define PART  512 /* coordinates that a thread takes              */
+#define TERMS    16                  /* components that are multiplied side by side */
+#define PART     512                 /* coordinates that a thread takes              */
+#define MEASURED (UINT64_C(1) << 20) /* entries whose columns are measured at a time, about */
 
 /* to (rows x R) = the entries of `from` (rows x R), column r multiplied by scale[r]. */
 static void read_rows(const struct host_model *model, double *to, void *from, uint64_t rows,
@@ -72,23 +73,19 @@ enum status host_state_store(void *state, const struct model_form *form, struct 
     return STATUS_OK;
 }
 
-/* Rows that are measured at a time: a few MB of doubles. */
-static uint64_t piece_rows(uint64_t rank)
+enum status host_state_columns(void *state, int mode, const struct model_form *form,
+                               struct column *column, struct error *error)
 {
-    const uint64_t rows = (UINT64_C(1) << 20) / rank;
-    return rows > 0 ? rows : 1;
-}
-
-/* column (R) = the statistics of the rows of factor matrix n that this rank solves. piece
- * (piece_rows x R, or fewer where there are fewer): room. */
-static enum status measure_rows(const struct host_state *h, int n, const struct column_form *form,
-                                double *piece, struct column *column, struct error *error)
-{
-    const struct mode_rows *own = &h->ranks->mode[n];
+    const struct host_state *h = state;
+    const struct mode_rows *own = &h->ranks->mode[mode];
     const struct part *part = &h->ranks->part;
-    const uint64_t rank = h->model.rank, step = piece_rows(rank);
+    const uint64_t rank = h->model.rank, most = MEASURED / rank, step = most > 0 ? most : 1;
+    double *room = memory_array(3 + least_of(step, own->count), rank * sizeof *room, error);
     struct column *found = memory_array(rank, sizeof *found, error);
-    TRY(error->status);
+    TRY_OR(done, error->status);
+    double *piece = room + 3 * rank; /* rows that are measured at a time */
+    const struct column_form columns =
+        column_form_of(form, mode, h->model.factor[mode].scale, room);
     for (uint64_t r = 0; r < rank; r++)
         column[r] = (struct column){0, 0, NO_ROW};
     for (uint64_t k = 0; k < own->count; k += step) {
@@ -96,30 +93,15 @@ static enum status measure_rows(const struct host_state *h, int n, const struct 
         const struct factor_rows stored = {.a = piece,
                                            .rows = rows,
                                            .rank = rank,
-                                           .first = part->first[n] + i,
-                                           .row = part->row[n] ? part->row[n] + i : NULL};
-        store_rows(&h->model, n, i, rows, form, piece);
+                                           .first = part->first[mode] + i,
+                                           .row = part->row[mode] ? part->row[mode] + i : NULL};
+        store_rows(&h->model, mode, i, rows, &columns, piece);
         TRY_OR(done, factor_columns_measure(&stored, found, error));
         for (uint64_t r = 0; r < rank; r++)
             column_add(&column[r], &found[r]);
     }
 done:
-    memory_free(found);
-    return error->status;
-}
-
-enum status host_state_columns(void *state, int mode, const struct model_form *form,
-                               struct column *column, struct error *error)
-{
-    const struct host_state *h = state;
-    const uint64_t rank = h->model.rank;
-    const uint64_t rows = least_of(piece_rows(rank), h->ranks->mode[mode].count);
-    double *room = memory_array(3 + rows, rank * sizeof *room, error);
-    TRY(error->status);
-    const struct column_form columns =
-        column_form_of(form, mode, h->model.factor[mode].scale, room);
-    measure_rows(h, mode, &columns, room + 3 * rank, column, error);
-    memory_free(room);
+    memory_free(room, found);
     return error->status;
 }
 
