@@ -129,17 +129,6 @@ done:
     return error->status;
 }
 
-/* From now on MTTKRPs are of terms; or, in the answer, why not. */
-static enum status take_terms(struct core *c, struct error *error)
-{
-    bool held;
-    TRY(backend_hold_terms(c->b, c->output, &held, error));
-    c->answer->imputed = backend_unknown(c->b);
-    if (!held)
-        c->answer->state = CORE_NO_ROOM;
-    return STATUS_OK;
-}
-
 /* product (R x R) = B' M of the output mode, with the model that the backend has. Where M
  * overflows, the product is NaN on every rank. *stop: some rank wants to stop. */
 static enum status multiply(struct core *c, bool *stop, struct error *error)
@@ -323,8 +312,12 @@ enum status core_consistency(struct core_consistency *core, struct backend *b,
     c.product = memory_array(c.rank * c.rank + 1, sizeof *c.product, error);
     TRY_OR(done, error->status);
     TRY_OR(done, invert(&c, k, error));
-    if (core->state == CORE_KNOWN && problem_by_rows(problem))
-        TRY_OR(done, take_terms(&c, error));
+    if (core->state == CORE_KNOWN && problem_by_rows(problem)) { /* MTTKRPs are then of terms */
+        bool held;
+        TRY_OR(done, backend_hold_terms(b, c.output, &held, error));
+        core->imputed = backend_unknown(b);
+        core->state = held ? CORE_KNOWN : CORE_NO_ROOM;
+    }
     if (core->state == CORE_KNOWN)
         TRY_OR(done, exact ? sum_entries(&c, error) : estimate(&c, error));
     TRY_OR(done, backend_drop_terms(b, error));

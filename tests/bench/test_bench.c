@@ -391,9 +391,10 @@ static void test_rates_of_the_host(void **state)
 {
     (void)state;
     const uint64_t dims[] = {1, 5000};
+    const struct backend_options options = {.problem = {.rank = 3, .precision = POLICY_SINGLE}};
     struct error error = {0};
     struct backend_rates rates;
-    assert_int_equal(host_rates(SHAPE(2, dims), 3, PRECISION_SINGLE, &rates, &error), STATUS_OK);
+    assert_int_equal(host_rates(SHAPE(2, dims), &options, &rates, &error), STATUS_OK);
     assert_true(rates.copy_bytes_per_second > 1e6);
     assert_true(rates.upload_bytes_per_second == 0);
     assert_true(isfinite(rates.cache_bytes_per_second) && rates.cache_bytes_per_second > 1e6);
@@ -406,8 +407,7 @@ static void test_rates_of_the_host(void **state)
     for (long k = 0; k < 3; k++) { /* two arrays to copy, one table */
         error = (struct error){0};
         memory_hook_set(k);
-        assert_int_equal(host_rates(SHAPE(2, dims), 3, PRECISION_SINGLE, &rates, &error),
-                         STATUS_MEMORY);
+        assert_int_equal(host_rates(SHAPE(2, dims), &options, &rates, &error), STATUS_MEMORY);
         memory_hook_set(-1);
     }
 }

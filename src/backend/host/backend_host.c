@@ -140,13 +140,6 @@ void host_state_built(void *state, struct backend_built *built)
     *built = ((const struct host_state *)state)->built;
 }
 
-static enum status measure_rates(const struct shape *shape, const struct backend_options *options,
-                                 struct backend_rates *rates, struct error *error)
-{
-    return host_rates(shape, options->problem.rank, precision_first(options->problem.precision),
-                      rates, error);
-}
-
 #define MEMBER(result, name, parameters) .name = host_state_##name,
 static const struct backend_ops operations = {BACKEND_OPERATIONS(MEMBER)};
 
@@ -155,4 +148,4 @@ const struct backend_kind backend_host = {.name = "host",
                                           .request = make_request,
                                           .open = open_host,
                                           .ops = &operations,
-                                          .rates = measure_rates};
+                                          .rates = host_rates};

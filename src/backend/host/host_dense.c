@@ -162,14 +162,6 @@ static void update_panel(const struct row_step *step, const struct host_dense_ro
     host_entries_write(a, x, entries, precision);
 }
 
-/* Doubles of its buffer. */
-static uint64_t update_room(const struct row_step *step, uint64_t rank, enum precision precision)
-{
-    const uint64_t panel = panel_rows(rank) * rank;
-    return (precision == PRECISION_SINGLE ? 3 : 1) * panel +
-           (step->nonneg ? host_nonneg_room(rank) : panel);
-}
-
 /* Adds the parts' sums, `stride` numbers each, to the first part's. */
 static void sum_parts(double *sums, uint64_t parts, uint64_t stride)
 {
@@ -218,7 +210,9 @@ enum status host_dense_update(const struct host_dense_inverse *inverse,
     const struct row_step step = {inverse, nonneg};
     const uint64_t rank = inverse ? inverse->rank : nonneg->rank, most = panel_rows(rank);
     const struct parts s = cut(rows->rows, least_part_rows(rank));
-    const uint64_t stride = rank * rank + rank, room = update_room(&step, rank, rows->precision);
+    const uint64_t stride = rank * rank + rank, panel = most * rank;
+    const uint64_t room = (rows->precision == PRECISION_SINGLE ? 3 : 1) * panel + /* a buffer */
+                          (nonneg ? host_nonneg_room(rank) : panel);
     double *sums = memory_zeros(s.count, stride * sizeof *sums, error);
     double *buffer = memory_array((size_t)omp_get_max_threads(), room * sizeof *buffer, error);
     TRY_OR(done, error->status);

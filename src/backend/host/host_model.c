@@ -82,18 +82,6 @@ enum status host_state_make_gram(struct host_state *h, int n, struct error *erro
     return comm_allreduce_sum(h->ranks->all, gram, rank * rank, error);
 }
 
-/* sum (R) += the rows [first, last) of factor matrix n, without their scales. row (R): room. */
-static void add_rows(const struct host_model *model, int n, uint64_t first, uint64_t last,
-                     double *row, double *sum)
-{
-    for (uint64_t i = first; i < last; i++) {
-        host_entries_read(row, host_model_row(model, model->factor[n].entries, i), model->rank,
-                          model->precision);
-        for (uint64_t r = 0; r < model->rank; r++)
-            sum[r] += row[r];
-    }
-}
-
 /* Where pieces are cut does not depend on the number of threads. */
 enum status host_state_make_sums(struct host_state *h, int n, struct error *error)
 {
@@ -106,8 +94,13 @@ enum status host_state_make_sums(struct host_state *h, int n, struct error *erro
 #pragma omp parallel for schedule(static) if (pieces > 1)
     for (uint64_t k = 0; k < pieces; k++) {
         const uint64_t last = least_of(own->count, (k + 1) * SUMMED_ROWS);
-        add_rows(model, n, own->first + k * SUMMED_ROWS, own->first + last,
-                 part + (2 * k + 1) * rank, part + 2 * k * rank);
+        double *sum = part + 2 * k * rank, *row = sum + rank;
+        for (uint64_t i = k * SUMMED_ROWS; i < last; i++) {
+            const void *from = host_model_row(model, f->entries, own->first + i);
+            host_entries_read(row, from, rank, model->precision);
+            for (uint64_t r = 0; r < rank; r++)
+                sum[r] += row[r];
+        }
     }
     host_state_fill(f->sum, rank, 0);
     for (uint64_t k = 0; k < pieces; k++)

@@ -181,11 +181,12 @@ done:
     return error->status;
 }
 
-enum status host_rates(const struct shape *shape, uint64_t rank, enum precision precision,
+enum status host_rates(const struct shape *shape, const struct backend_options *options,
                        struct backend_rates *rates, struct error *error)
 {
     *rates = (struct backend_rates){0};
     rates->cache_bytes_per_second = rate_of(read_cached_rows, NULL, 0, 0) * BACKEND_CACHED_BYTES;
     TRY(measure_copy(rates, error));
-    return measure_modes(shape, rank, precision, rates, error);
+    return measure_modes(shape, options->problem.rank, precision_first(options->problem.precision),
+                         rates, error);
 }
