@@ -20,7 +20,8 @@
 #define DECODE_NNZ      LIST_ROWS /* nonzeros of alto that are decoded at a time */
 #define WORDS_OF_A_LINE 8         /* of the cache */
 #define NEAR_CACHES     8  /* of a core: as good as a shared cache that the system does not name */
-#define AHEAD           32 /* nonzeros from a row's prefetch to its use */
+#define AHEAD           16 /* nonzeros from a row's prefetch to its use, in the shared cache ... */
+#define FAR_AHEAD       32 /* ... or in memory */
 #define BOUNDARIES      64 /* first and last rows of runs that a thread adds at a time */
 
 /* Sums of rows of M that wait to be added to M: threads make lists of them at the same time, and
@@ -81,12 +82,12 @@ struct decoded {
     uint64_t end[DECODE_NNZ];
 };
 
-/* Prefetching pays where the other modes' rows fill more than half of the cache that cores share,
- * and costs time where they are in a core's cache. */
+/* Prefetching pays where the other modes' rows fill more than a quarter of the cache that cores
+ * share, and costs time where they are in a core's cache. */
 static void measure_rows(struct host_mttkrp *p)
 {
     const uint64_t shared = machine_shared_cache();
-    p->far_bytes = shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
+    p->far_bytes = shared ? shared / 4 : NEAR_CACHES * machine_core_cache();
     for (int n = 0; n < p->shape.order; n++)
         p->other_rows += n == p->mode ? 0 : p->shape.dims[n];
 }
@@ -289,7 +290,7 @@ static void begin_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
     s->others = p->shape.order - 1;
     s->rank = rows->rank;
     s->precision = rows->precision;
-    s->ahead = bytes > p->far_bytes ? AHEAD : 0;
+    s->ahead = bytes > 2 * p->far_bytes ? FAR_AHEAD : bytes > p->far_bytes ? AHEAD : 0;
     s->column = s->width = 0;
 }
 
