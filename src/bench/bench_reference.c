@@ -9,12 +9,11 @@
 
 #define PIECE  (UINT64_C(1) << 20) /* nonzeros in memory that have sums of their own         */
 #define SAMPLE 4096                /* groups of a file that are looked at for rows, at least */
-#define FILTER 4096                /* entries of a table that rules out most rows            */
 
 /* The sums of a mode. */
 struct mode_sums {
-    uint8_t filter[FILTER]; /* [i % FILTER] is 1 where row i may be wanted          */
-    double *part;           /* (rows x R): sums of this piece; owned                */
+    uint8_t *wanted; /* (I_n): 1 + the place of a row that is wanted, else 0; owned  */
+    double *part;    /* (rows x R): sums of this piece; owned                        */
 };
 
 /* A pass over the nonzeros, a piece at a time. */
@@ -43,28 +42,22 @@ static void take_part(const struct pass *p, struct coo *x)
     x->nnz = p->ranks ? kept : x->nnz;
 }
 
-/* The place of `row` in s->row[n]; s->rows[n] where the row is not there. */
-static uint64_t place_of(const struct bench_reference *s, int n, uint32_t row)
-{
-    uint64_t i = 0;
-    while (i < s->rows[n] && s->row[n][i] < row)
-        i++;
-    return i < s->rows[n] && s->row[n][i] == row ? i : s->rows[n];
-}
-
 /* Chooses the rows of some nonzeros of x, evenly spread. */
-static void choose_rows(struct bench_reference *s, const struct coo *x)
+static enum status choose_rows(struct pass *p, const struct coo *x, struct error *error)
 {
-    for (uint64_t k = 0; k < BENCH_REFERENCE_NNZ && x->nnz > 0; k++)
-        for (int n = 0; n < s->shape.order; n++) {
-            const uint32_t row = x->index[n][k * x->nnz / BENCH_REFERENCE_NNZ];
-            if (place_of(s, n, row) < s->rows[n])
-                continue;
-            uint64_t place = s->rows[n]++;
-            for (; place > 0 && s->row[n][place - 1] > row; place--)
-                s->row[n][place] = s->row[n][place - 1];
-            s->row[n][place] = row;
-        }
+    struct bench_reference *s = p->reference;
+    for (int n = 0; n < s->shape.order; n++) {
+        uint8_t *wanted = p->sums[n].wanted = memory_zeros(s->shape.dims[n], 1, error);
+        TRY(error->status);
+        for (uint64_t k = 0; k < BENCH_REFERENCE_NNZ && x->nnz > 0; k++)
+            wanted[x->index[n][k * x->nnz / BENCH_REFERENCE_NNZ]] = 1;
+        for (uint64_t i = 0; i < s->shape.dims[n]; i++)
+            if (wanted[i]) {
+                s->row[n][s->rows[n]++] = (uint32_t)i;
+                wanted[i] = (uint8_t)s->rows[n];
+            }
+    }
+    return STATUS_OK;
 }
 
 /* Adds to the rows of M of one mode. */
@@ -76,15 +69,14 @@ static void add_mode(struct pass *p, const struct coo *x, int mode)
     uint64_t entries = s->rows[mode] * s->rank;
     memset(sums->part, 0, entries * sizeof *sums->part);
     for (uint64_t i = 0; i < x->nnz; i++) {
-        uint32_t row = x->index[mode][i];
-        uint64_t place = sums->filter[row % FILTER] ? place_of(s, mode, row) : s->rows[mode];
-        if (place == s->rows[mode])
+        const uint64_t place = sums->wanted[x->index[mode][i]];
+        if (place == 0)
             continue;
         for (uint64_t r = 0; r < k->rank; r++) {
             double product = x->value[i];
             for (int n = 0; n < x->shape.order; n++)
                 product *= n == mode ? 1 : k->factor[n][x->index[n][i] * k->rank + r];
-            sums->part[place * s->rank + r] += product;
+            sums->part[(place - 1) * s->rank + r] += product;
         }
     }
     for (uint64_t i = 0; i < entries; i++)
@@ -125,13 +117,11 @@ enum status bench_reference_create(struct bench_reference *s, const struct rank_
         TRY_OR(done, blco_sample(&sample, f, 0, f->header->nsegments, every, error));
         take_part(&p, &sample);
     }
-    choose_rows(s, unread ? &sample : x);
+    TRY_OR(done, choose_rows(&p, unread ? &sample : x, error));
     for (int n = 0; n < s->shape.order; n++) {
         s->m[n] = memory_zeros(s->rows[n], s->rank * sizeof *s->m[n], error);
         p.sums[n].part = memory_array(s->rows[n], s->rank * sizeof *p.sums[n].part, error);
         TRY_OR(done, error->status);
-        for (uint64_t i = 0; i < s->rows[n]; i++)
-            p.sums[n].filter[s->row[n][i] % FILTER] = 1;
     }
     if (unread)
         TRY_OR(done, tensor_reader_each(&reader, add_piece, &p, error));
@@ -141,7 +131,7 @@ enum status bench_reference_create(struct bench_reference *s, const struct rank_
     }
 done:
     for (int n = 0; n < MAX_ORDER; n++)
-        memory_free(p.sums[n].part, p.place[n]);
+        memory_free(p.sums[n].wanted, p.sums[n].part, p.place[n]);
     coo_free(&sample);
     return error->status;
 }

@@ -26,6 +26,11 @@ static uint64_t page_crc(const char *page)
     return crc64_ecma_refl(crc, bytes + end, BLCO_PAGE - end);
 }
 
+static enum status damaged(const struct blco_file *f, const char *what, struct error *error)
+{
+    return error_set(error, STATUS_INPUT, "%s: damaged: %s", f->name, what);
+}
+
 static bool all_zero(const char *bytes, uint64_t count)
 {
     return count == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0);
@@ -54,8 +59,7 @@ static enum status read_page(struct blco_file *f, struct error *error)
                          "%s: version %u of the format, but this blco reads version %d only",
                          f->name, h->version, BLCO_FORMAT_VERSION);
     if (h->byte_order != BLCO_BYTE_ORDER || h->header_crc != page_crc(f->page))
-        return error_set(error, STATUS_INPUT, "%s: damaged: the header's checksum is wrong",
-                         f->name);
+        return damaged(f, "the header's checksum is wrong", error);
     if (h->file_bytes > size)
         return error_set(error, STATUS_INPUT, "%s: cut off: %ju bytes, expected %ju", f->name,
                          (uintmax_t)size, (uintmax_t)h->file_bytes);
@@ -164,14 +168,11 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     for (uint32_t n = h->order; n < MAX_ORDER; n++)
         zero = zero && h->dims[n] == 0;
     if (!zero)
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: a field of the header that is not used is not 0", f->name);
+        return damaged(f, "a field of the header that is not used is not 0", error);
     if (!all_zero(f->page + sizeof *h, BLCO_NAMES_OFFSET - sizeof *h))
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: the first page is not 0 after the header", f->name);
-    if (!all_zero(f->tail, h->directory_offset - (h->data_offset + h->data_bytes)))
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: the bytes between data and directory are not 0", f->name);
+        return damaged(f, "the first page is not 0 after the header", error);
+    if (!all_zero(f->tail, h->directory_offset - end))
+        return damaged(f, "the bytes between data and directory are not 0", error);
     for (uint32_t n = 0; n < MAX_ORDER; n++) {
         const bool there = n < h->order;
         if (!is_text(f->modes->of[n], MODE_NAME_BYTES, there) ||
@@ -183,13 +184,10 @@ static enum status read_tail(struct blco_file *f, struct error *error)
     }
     if (!is_text(f->modes->value, MODE_NAME_BYTES, true) ||
         !is_text(f->modes->change, SOURCE_TEXT, true))
-        return error_set(error, STATUS_INPUT,
-                         "%s: damaged: what the header says of the values is not in order",
-                         f->name);
+        return damaged(f, "what the header says of the values is not in order", error);
     f->segment = (const void *)(f->tail + (h->directory_offset - end));
     if (crc64_ecma_refl(0, (const uint8_t *)f->tail, bytes) != h->directory_crc)
-        return error_set(error, STATUS_INPUT, "%s: damaged: the directory's checksum is wrong",
-                         f->name);
+        return damaged(f, "the directory's checksum is wrong", error);
     return STATUS_OK;
 }
 
@@ -250,7 +248,6 @@ enum status blco_file_segment(const struct blco_file *f, uint64_t s, int line_bi
     TRY(infile_read(&f->in, bytes, segment->bytes, segment->offset, error));
     bool good = crc64_ecma_refl(0, bytes, segment->bytes) == segment->crc &&
                 segment_is_sound(bytes, segment, line_bits, (uint32_t)blco_file_nnz(f, s, s + 1)) &&
-                segment_ends_in_zeros(bytes, segment, line_bits) &&
                 segment_values_are(bytes, segment, line_bits, values_of(f));
     if (!good)
         return blco_file_damaged(f, s, error);
@@ -281,8 +278,6 @@ static enum status decode_segment(const struct blco_file *f, uint64_t s,
         return error_set(error, STATUS_INPUT,
                          "%s: damaged: nonzeros from number %ju on contradict its tables", f->name,
                          (uintmax_t)before + 1);
-    if (!segment_ends_in_zeros(bytes, segment, d->line_bits))
-        return blco_file_damaged(f, s, error);
     uint64_t bad = value_codec_first_bad(x->value + first, count, values_of(f));
     if (bad < count)
         return error_set(error, STATUS_INPUT,

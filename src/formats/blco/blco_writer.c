@@ -41,10 +41,10 @@ void blco_writer_discard(struct blco_writer *w)
     *w = (struct blco_writer){.file = {.fd = -1}};
 }
 
-/* Packs and writes nnz nonzeros of x from `from` on; only the last segment of a file is not full.
+/* Packs and writes the first nnz nonzeros of x; only the last segment of a file is not full.
  * The position of a segment is known when the segments before it are packed. */
-static enum status write_segments(struct blco_writer *w, const struct coo *x, uint64_t from,
-                                  uint64_t nnz, struct error *error)
+static enum status write_segments(struct blco_writer *w, const struct coo *x, uint64_t nnz,
+                                  struct error *error)
 {
     uint64_t count = (nnz + BLCO_SEGMENT_NNZ - 1) / BLCO_SEGMENT_NNZ;
     const uint64_t needed = w->nsegments + count;
@@ -52,8 +52,7 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
         TRY(memory_resize(&w->segment, needed + needed / 2, sizeof *w->segment, error));
         w->segment_room = needed + needed / 2;
     }
-    const struct coo_listed listed =
-        coo_count_listed(&(struct coo){.nnz = nnz, .value = x->value + from});
+    const struct coo_listed listed = coo_count_listed(&(struct coo){.nnz = nnz, .value = x->value});
 #pragma omp parallel for ordered schedule(dynamic) num_threads(w->threads)
     for (uint64_t s = 0; s < count; s++) {
         uint8_t *bytes = w->packed + (uint64_t)omp_get_thread_num() * w->packed_room;
@@ -61,7 +60,7 @@ static enum status write_segments(struct blco_writer *w, const struct coo *x, ui
         struct error own = {0};
         uint64_t begin = s * BLCO_SEGMENT_NNZ, left = nnz - begin;
         uint32_t length = (uint32_t)(left < BLCO_SEGMENT_NNZ ? left : BLCO_SEGMENT_NNZ);
-        segment_pack(&w->alto, x, from + begin, length, bytes, segment);
+        segment_pack(&w->alto, x, begin, length, bytes, segment);
         segment->crc = crc64_ecma_refl(0, bytes, segment->bytes);
 #pragma omp ordered
         {
@@ -86,7 +85,7 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
     if (!position && w->filled == 0) { /* whole segments need not wait */
         from = count / BLCO_SEGMENT_NNZ * BLCO_SEGMENT_NNZ;
         if (from > 0)
-            TRY(write_segments(w, x, 0, from, error));
+            TRY(write_segments(w, x, from, error));
     }
     while (from < count) {
         uint64_t room = w->pending.nnz - w->filled, left = count - from;
@@ -101,7 +100,7 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
         from += taken;
         if (w->filled < w->pending.nnz) /* the room is a number of whole segments */
             break;
-        TRY(write_segments(w, &w->pending, 0, w->filled, error));
+        TRY(write_segments(w, &w->pending, w->filled, error));
         w->filled = 0;
     }
     return STATUS_OK;
@@ -109,7 +108,7 @@ enum status blco_writer_append(struct blco_writer *w, const struct coo *x, const
 
 enum status blco_writer_commit(struct blco_writer *w, uint64_t *bytes, struct error *error)
 {
-    TRY_OR(done, write_segments(w, &w->pending, 0, w->filled, error));
+    TRY_OR(done, write_segments(w, &w->pending, w->filled, error));
     struct blco_file_header h = {.byte_order = BLCO_BYTE_ORDER,
                                  .version = BLCO_FORMAT_VERSION,
                                  .nnz = w->nnz,

@@ -70,13 +70,11 @@ uint32_t segment_unpack_group(const struct linear_decoder *d, const uint8_t *byt
 
 /* Whether `bytes` are a sound segment of `count` nonzeros; they are not decoded for that: groups
  * follow each other and lie within the segment, numbers of bits and forms of values exist, a bit
- * vector has a bit for each nonzero, no line has a bit beyond `line_bits`. A decoder may rely on
+ * vector has a bit for each nonzero, no line has a bit beyond `line_bits`, and zeros that align the
+ * next segment follow. A decoder may rely on
  * all that, but must check that coordinates are below the lengths. */
 bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,
                       uint32_t count);
-
-/* Whether a sound segment has nothing after its groups but the zeros that align the next one. */
-bool segment_ends_in_zeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits);
 
 /* Whether the values of a sound segment are what a file may have (value_codec_first_bad). */
 bool segment_values_are(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,

@@ -131,19 +131,10 @@ bool segment_is_sound(const uint8_t *bytes, const struct blco_file_segment *s, i
         at += blco_group_words(&g) * sizeof(uint32_t);
         done += g.count;
     }
-    return good && done == count;
-}
-
-bool segment_ends_in_zeros(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits)
-{
-    struct packed_group g = {0};
-    uint8_t any = 0;
-    if (s->ngroups > 0)
-        segment_group_load(bytes, s->ngroups - 1, line_bits, &g, NULL);
-    uint64_t end = g.at + blco_group_words(&g) * sizeof(uint32_t);
-    for (uint64_t i = end; i < s->bytes && s->bytes - end < BLCO_SEGMENT_ALIGN; i++)
-        any |= bytes[i];
-    return any == 0 && s->bytes - end < BLCO_SEGMENT_ALIGN;
+    good = good && done == count && s->bytes - at < BLCO_SEGMENT_ALIGN;
+    for (; good && at < s->bytes; at++)
+        good = bytes[at] == 0;
+    return good;
 }
 
 bool segment_values_are(const uint8_t *bytes, const struct blco_file_segment *s, int line_bits,

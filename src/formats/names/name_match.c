@@ -140,14 +140,14 @@ void name_match_note(const struct name_match *m, const struct named_side *a,
         char shown[PRINTABLE_ROOM(MODE_NAME_BYTES)] = "";
         if (mode[0])
             printable(mode, shown, sizeof shown);
-        if (m->only_b[n] > 0)
-            progress_note(progress, "mode %d%s%s%s: %ju name%s of %s that %s lacks", n + 1,
-                          mode[0] ? " (" : "", shown, mode[0] ? ")" : "", (uintmax_t)m->only_b[n],
-                          m->only_b[n] == 1 ? "" : "s", b->what, a->what);
-        if (m->only_a[n] > 0)
-            progress_note(progress, "mode %d%s%s%s: %ju name%s of %s that %s lacks", n + 1,
-                          mode[0] ? " (" : "", shown, mode[0] ? ")" : "", (uintmax_t)m->only_a[n],
-                          m->only_a[n] == 1 ? "" : "s", a->what, b->what);
+        for (int side = 0; side < 2; side++) { /* whose names the other lacks */
+            const uint64_t only = side == 0 ? m->only_b[n] : m->only_a[n];
+            if (only > 0)
+                progress_note(progress, "mode %d%s%s%s: %ju name%s of %s that %s lacks", n + 1,
+                              mode[0] ? " (" : "", shown, mode[0] ? ")" : "", (uintmax_t)only,
+                              only == 1 ? "" : "s", (side == 0 ? b : a)->what,
+                              (side == 0 ? a : b)->what);
+        }
     }
 }
 
