@@ -30,11 +30,11 @@ const char *pace(double amount, const char *unit, double seconds, char *text)
     return text;
 }
 
-const char *pace_bytes(uint64_t bytes, const char *of, double seconds, char *text)
+const char *pace_bytes(uint64_t bytes, const char *what, double seconds, char *text)
 {
     text[0] = '\0';
     if (seconds >= PACE_LEAST)
         snprintf(text, PACE_TEXT, " in %.2f s, %s/s%s", seconds,
-                 NUMBER_SIZE(number_whole((double)bytes / seconds)), of);
+                 NUMBER_SIZE(number_whole((double)bytes / seconds)), what);
     return text;
 }

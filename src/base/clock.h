@@ -19,5 +19,5 @@ double clock_lap(double *start);
  * PACE_LEAST, into text[0..PACE_TEXT), terminated; returns text. */
 const char *pace(double amount, const char *unit, double seconds, char *text);
 
-/* The same for bytes: " in 1.23 s, 456 MB/s of text", where `of` is " of text". */
-const char *pace_bytes(uint64_t bytes, const char *of, double seconds, char *text);
+/* The same for bytes: " in 1.23 s, 456 MB/s of text", where `what` is " of text". */
+const char *pace_bytes(uint64_t bytes, const char *what, double seconds, char *text);

@@ -29,9 +29,9 @@ static size_t bytes_of(const struct page_touch *p)
     return bytes;
 }
 
-static void *touch_pieces(void *of)
+static void *touch_pieces(void *pages)
 {
-    struct page_touch *p = of;
+    struct page_touch *p = pages;
     const size_t piece = p->piece, page = (size_t)sysconf(_SC_PAGESIZE);
     while (!atomic_load(&p->ended)) {
         size_t number = atomic_fetch_add(&p->next, 1);

@@ -337,7 +337,7 @@ static void show_modes(const struct job *job, const struct coo_statistics *s)
     for (int n = 0; n < job->x.shape.order; n++)
         printf("%4d  %10ju  %12ju  %29ju%s%s\n", n + 1, (uintmax_t)job->x.shape.dims[n],
                (uintmax_t)s->empty_slices[n], (uintmax_t)s->largest_slice[n], named ? "  " : "",
-               printable(names->of[n], shown, sizeof shown));
+               printable(names->name[n], shown, sizeof shown));
 }
 
 /* Prints the grid, its parts and its cost; or how rows are dealt. */
@@ -404,7 +404,7 @@ static void show_table(const struct job *job)
         printf(", %s", names->change);
     for (int n = 0; n < job->x.shape.order; n++)
         if (names->bin[n][0])
-            printf(", %s in bins of %s", printable(names->of[n], shown, sizeof shown),
+            printf(", %s in bins of %s", printable(names->name[n], shown, sizeof shown),
                    names->bin[n]);
     printf("\n");
 }

@@ -228,7 +228,7 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     const struct backend_kind *kind;
     struct comm *world = NULL;
     struct json j;
-    struct selftest t = {.out = stdout,
+    struct selftest t = {.stream = stdout,
                          .json = s->json ? &j : NULL,
                          .quiet = s->common.quiet,
                          .verbose = s->verbose};

@@ -102,11 +102,11 @@ void page_core(FILE *to, double percent, double error)
 
 void page_mode(FILE *to, const struct page *page, int n)
 {
-    if (!page->labels->modes.of[n][0]) {
+    if (!page->labels->modes.name[n][0]) {
         fprintf(to, "Mode %d", n + 1);
         return;
     }
-    html_print(to, HTML_LABEL, "<bdi>%s</bdi>", page->labels->modes.of[n]);
+    html_print(to, HTML_LABEL, "<bdi>%s</bdi>", page->labels->modes.name[n]);
 }
 
 void page_index(FILE *to, const struct page *page, int n, uint64_t i)

@@ -90,16 +90,16 @@ const char *label_show(const struct labels *l, int n, uint64_t i, int index_base
 
 const char *mode_name(const struct labels *l, int n, char name[MODE_NAME_ROOM])
 {
-    if (l && l->modes.of[n][0])
-        return show(l->modes.of[n], name);
+    if (l && l->modes.name[n][0])
+        return show(l->modes.name[n], name);
     snprintf(name, MODE_NAME_ROOM, "mode %d", n + 1);
     return name;
 }
 
 void mode_put_name(struct json *j, const struct labels *l, int n)
 {
-    if (l->modes.of[n][0])
-        json_put_string(j, "name", l->modes.of[n]);
+    if (l->modes.name[n][0])
+        json_put_string(j, "name", l->modes.name[n]);
 }
 
 void index_put(struct json *j, const struct labels *l, int n, uint64_t i, int index_base)

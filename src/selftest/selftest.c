@@ -55,11 +55,11 @@ static void tell(struct selftest *t, const char *check, const char *where, enum 
         json_end(t->json);
     } else if (outcome == FAILED || !t->quiet) {
         if (outcome == NOT_TESTED)
-            fprintf(t->out, "not tested: %s, %s: %s\n", check, where, why);
+            fprintf(t->stream, "not tested: %s, %s: %s\n", check, where, why);
         else
-            fprintf(t->out, "%s  %-34s %-18s %7.3f s%s%s\n", outcome == PASSED ? "PASS" : "FAIL",
+            fprintf(t->stream, "%s  %-34s %-18s %7.3f s%s%s\n", outcome == PASSED ? "PASS" : "FAIL",
                     check, where, seconds, *why ? ": " : "", why);
-        fflush(t->out);
+        fflush(t->stream);
     }
 }
 
@@ -71,7 +71,7 @@ static enum status run_checks(struct selftest *t, const struct selftest_place *p
 {
     for (int i = 0; i < CHECKS; i++) {
         const double start = clock_now();
-        struct verdict f = {.shown = t->verbose ? t->out : NULL};
+        struct verdict f = {.shown = t->verbose ? t->stream : NULL};
         const char *wrong = f.wrong, *left_out = f.left_out;
         if (!(checks[i].where & wanted))
             continue;

@@ -6,7 +6,7 @@
 #include "selftest/selftest_checks.h"
 
 struct selftest {
-    FILE *out;          /* borrowed                                  */
+    FILE *stream;       /* borrowed                                  */
     struct json *json;  /* an array is open in it, and takes each check; NULL: text; borrowed */
     bool quiet;         /* tell only of checks that fail             */
     bool verbose;       /* show each answer, too                     */

@@ -8,7 +8,7 @@
 enum status mode_names_set(struct mode_names *names, int n, const char *text, size_t length,
                            struct error *error)
 {
-    char *name = names->of[n];
+    char *name = names->name[n];
     if (length >= MODE_NAME_BYTES)
         return error_set(error, STATUS_INPUT,
                          "the name of mode %d has %zu bytes, expected %d at most", n + 1, length,
@@ -29,7 +29,8 @@ int mode_names_find(const struct mode_names *names, int order, const char *text,
 {
     uint64_t number;
     for (int n = 0; n < order; n++)
-        if (length > 0 && strlen(names->of[n]) == length && memcmp(names->of[n], text, length) == 0)
+        if (length > 0 && strlen(names->name[n]) == length &&
+            memcmp(names->name[n], text, length) == 0)
             return n;
     const bool is_number = number_parse_unsigned(text, text + length, &number) == text + length;
     return is_number && number >= 1 && number <= (uint64_t)order ? (int)number - 1 : -1;
@@ -38,7 +39,7 @@ int mode_names_find(const struct mode_names *names, int order, const char *text,
 bool mode_names_any(const struct mode_names *names)
 {
     for (int n = 0; n < MAX_ORDER; n++)
-        if (names->of[n][0])
+        if (names->name[n][0])
             return true;
     return false;
 }
@@ -49,6 +50,6 @@ void mode_names_put(struct json *j, const struct mode_names *names, int order)
         return;
     json_put_array(j, "modes");
     for (int n = 0; n < order; n++)
-        json_put_string(j, NULL, names->of[n]);
+        json_put_string(j, NULL, names->name[n]);
     json_end(j);
 }

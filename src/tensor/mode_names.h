@@ -18,7 +18,7 @@ struct mode_names {
                                          * csv_order_words; "": the mode is of no table         */
     char value[MODE_NAME_BYTES];        /* the column of values, or "": the rows are counted    */
     char change[SOURCE_TEXT];           /* what became of the values, as --values has it, or "" */
-    char of[MAX_ORDER][MODE_NAME_BYTES]; /* "": the mode has no name */
+    char name[MAX_ORDER][MODE_NAME_BYTES]; /* "": the mode has no name */
 };
 
 /* Whether the tensor is of a table, whose columns are the modes' names. */

@@ -87,7 +87,7 @@ static int shown(char *text, size_t size, FILE *out)
 static struct selftest run(const struct backend_kind *kind, int ranks, char *text, size_t size)
 {
     FILE *out = tmpfile();
-    struct selftest t = {.out = out, .quiet = true, .folder = scratch_folder};
+    struct selftest t = {.stream = out, .quiet = true, .folder = scratch_folder};
     assert_non_null(out);
     if (ranks > 1)
         selftest_run_team(&t, kind, ranks, (const int[]){0, device_of(kind, 1), device_of(kind, 2)},
@@ -211,7 +211,7 @@ static void test_refused_loss(void **state)
     wrong.request = no_counts;
     for (int ranks = 1; ranks <= 2; ranks++) {
         FILE *out = tmpfile();
-        struct selftest t = {.out = out, .folder = scratch_folder};
+        struct selftest t = {.stream = out, .folder = scratch_folder};
         assert_non_null(out);
         if (ranks > 1)
             selftest_run_team(&t, &wrong, ranks, (const int[]){0, 1}, "here");
@@ -242,7 +242,7 @@ static void test_no_folder(void **state)
     (void)state;
     char text[4096];
     FILE *out = tmpfile();
-    struct selftest t = {.out = out, .folder = "/nowhere"};
+    struct selftest t = {.stream = out, .folder = "/nowhere"};
     assert_non_null(out);
     selftest_run_files(&t);
     assert_int_equal(t.passed, 1);
@@ -253,7 +253,7 @@ static void test_no_folder(void **state)
     fclose(out);
 
     out = tmpfile();
-    t = (struct selftest){.out = out};
+    t = (struct selftest){.stream = out};
     assert_non_null(out);
     selftest_run_files(&t);
     assert_int_equal(t.passed, 1);

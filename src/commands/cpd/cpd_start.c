@@ -71,8 +71,8 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
         s->runs.guess.model = &in->start.k;
         in->start.stem = s->init_stem;
         in->start.names.none = s->match == MATCH_INDEX;
-        in->start.names.some = mode_rules_any(fixed);
-        TRY(named_model_read(&in->start, in->start.names.some ? fixed : NULL, error));
+        in->start.names.partial = mode_rules_any(fixed);
+        TRY(named_model_read(&in->start, in->start.names.partial ? fixed : NULL, error));
         s->common.csv.like = &in->start.names;
         for (int n = 0; n < in->start.k.shape.order; n++)
             s->common.csv.names[n] = fixed[n] ? CSV_LIKE_ONLY : CSV_LIKE_FREE;
@@ -102,7 +102,7 @@ enum status cpd_start_prepare(struct cpd_inputs *in, struct error *error)
                                   .init = s->resume ? in->resume.about.init : s->runs.guess.kind};
     s->runs.choose_ridge = s->runs.choose_ridge && !s->resume;
     const struct shape *from = s->init_stem ? &in->start.k.shape : &in->resume.about.tensor.shape;
-    struct labels beside = {.some = true}; /* a tensor with names has their number of indices */
+    struct labels beside = {.partial = true}; /* a tensor with names has their number of indices */
     if (s->init_stem)
         TRY_OR(done, labels_find_tensor(&beside, s->tensor, from->order, error));
     for (int n = 0; n < from->order; n++) {

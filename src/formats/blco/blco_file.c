@@ -175,7 +175,7 @@ static enum status read_tail(struct blco_file *f, struct error *error)
         return damaged(f, "the bytes between data and directory are not 0", error);
     for (uint32_t n = 0; n < MAX_ORDER; n++) {
         const bool there = n < h->order;
-        if (!is_text(f->modes->of[n], MODE_NAME_BYTES, there) ||
+        if (!is_text(f->modes->name[n], MODE_NAME_BYTES, there) ||
             !is_text(f->modes->bin[n], SOURCE_TEXT, there) ||
             !is_text(f->modes->order[n], SOURCE_TEXT, there))
             return error_set(error, STATUS_INPUT,

@@ -81,8 +81,8 @@ static void store_entry(const struct packed_group *g, const struct lines *l, int
     memcpy(entry + sizeof *g, line, words * sizeof *line);
 }
 
-/* Packs fields of more than 64 bits. */
-static void pack_wide(const struct lines *l, const struct packed_group *g, uint32_t *word)
+/* The low bits of the numbers, in pieces of at most 32 bits. */
+static void pack_low_bits(const struct lines *l, const struct packed_group *g, uint32_t *word)
 {
     struct field_writer w = {.word = word};
     for (uint32_t i = 0; i < g->count; i++) {
@@ -93,19 +93,6 @@ static void pack_wide(const struct lines *l, const struct packed_group *g, uint3
         }
     }
     field_flush(&w);
-}
-
-static void pack_low_bits(const struct lines *l, const struct packed_group *g, uint32_t *word)
-{
-    uint64_t field[PACKED_GROUP_NNZ];
-    if (g->low_bits > 64) {
-        pack_wide(l, g, word);
-        return;
-    }
-    uint64_t mask = g->low_bits ? UINT64_MAX >> (64 - g->low_bits) : 0;
-    for (uint32_t i = 0; i < g->count; i++)
-        field[i] = l->word[0][i] & mask;
-    fields_pack(field, g->count, g->low_bits, word);
 }
 
 static void pack_uppers(const struct lines *l, const struct packed_group *g, uint32_t *word)

@@ -224,14 +224,11 @@ uint64_t value_codec_first_bad(const double *value, uint64_t count, struct value
 void fields_pack(const uint64_t *field, uint32_t count, int bits, uint32_t *word)
 {
     struct field_writer w = {.word = word};
-    if (bits > 32) {
-        for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (bits > 32)
             field_write(&w, (uint32_t)field[i], 32);
-            field_write(&w, field[i] >> 32, bits - 32);
-        }
-    } else if (bits > 0) {
-        for (uint32_t i = 0; i < count; i++)
-            field_write(&w, field[i], bits);
+        if (bits > 0)
+            field_write(&w, bits > 32 ? field[i] >> 32 : field[i], bits > 32 ? bits - 32 : bits);
     }
     field_flush(&w);
 }

@@ -269,7 +269,7 @@ static enum status choose_like(struct csv_columns *c, const struct csv_options *
     static const char option[] = "a column of the model";
     const struct mode_names *like = &options->like->modes;
     for (int n = 0; n < MAX_ORDER && like->order[n][0]; n++) {
-        const struct name name = {like->of[n], strlen(like->of[n])};
+        const struct name name = {like->name[n], strlen(like->name[n])};
         int order;
         TRY(add_mode(c, option, name, error));
         if (like->bin[n][0])
@@ -292,7 +292,7 @@ static enum status number_like(struct csv_columns *c, const struct csv_options *
     struct csv_mode *mode = &c->mode[n];
     const struct labels *like = options->like;
     if (!like || n >= like->order || options->names[n] == CSV_LIKE_FREE ||
-        labels_own(like, n)->count == 0 || strcmp(like->modes.of[n], c->mode_names.of[n]) != 0)
+        labels_own(like, n)->count == 0 || strcmp(like->modes.name[n], c->mode_names.name[n]) != 0)
         return STATUS_OK;
     name_table_clear(&mode->names);
     for (uint32_t i = 0; i < labels_own(like, n)->count; i++) {

@@ -46,7 +46,7 @@ static char *put_row_name(const void *column, uint64_t row, char *text)
 /* Writes the header of a factor matrix. */
 static enum status write_header(struct ktensor_output *o, int n, struct error *error)
 {
-    const char *name = o->names ? o->names->modes.of[n] : "";
+    const char *name = o->names ? o->names->modes.name[n] : "";
     char number[32];
     const size_t component = sizeof ",component" + NUMBER_MAX_TEXT;
     char *header =

@@ -51,7 +51,7 @@ void model_facts_put(struct json *j, const struct model_facts *facts, const stru
     for (int n = 0; n < k->shape.order; n++) {
         json_put_object(j, NULL);
         json_put_unsigned(j, "length", k->shape.dims[n]);
-        put_text(j, "name", modes->of[n]);
+        put_text(j, "name", modes->name[n]);
         if (map_exists(names, n))
             json_put_string(j, "names", name_maps_suffix(n, text));
         put_text(j, "order", modes->order[n]);
@@ -164,8 +164,8 @@ static enum status take_mode(const struct facts_file *f, const json_t *mode, int
         return error_set(error, STATUS_INPUT,
                          "%s: mode %d: the names of its indices, %s, are not beside the model",
                          f->path, n + 1, map);
-    if (!names->none && !modes->of[n][0])
-        memcpy(modes->of[n], name, sizeof name);
+    if (!names->none && !modes->name[n][0])
+        memcpy(modes->name[n], name, sizeof name);
     return STATUS_OK;
 }
 

@@ -132,14 +132,14 @@ enum status model_text_refuse(const struct model_text *t, const struct text_line
                               const char *expected, struct error *error)
 {
     enum { SHOWN = 23 };
-    char word[4 * SHOWN + 1], *out = word;
+    char word[4 * SHOWN + 1], *to = word;
     size_t length = 0; /* of the word */
     while (line->begin + length < line->end && !is_blank(line->begin[length]))
         length++;
-    *out = '\0';
+    *to = '\0';
     for (size_t i = 0; i < length && i < SHOWN; i++) {
         unsigned char c = (unsigned char)line->begin[i];
-        out += sprintf(out, c > ' ' && c <= '~' ? "%c" : "\\x%02x", c);
+        to += sprintf(to, c > ' ' && c <= '~' ? "%c" : "\\x%02x", c);
     }
     if (length == 0)
         return error_set(error, STATUS_INPUT, "%s:%" PRIu64 ": the line ends, expected %s", t->path,

@@ -52,12 +52,12 @@ enum status npy_open(struct npy_file *a, const char *path, struct error *error)
 static enum status read_rows(const struct npy_file *a, uint64_t first, uint64_t count,
                              double *matrix, struct error *error)
 {
-    double some[SOME_ROWS];
+    double column[SOME_ROWS];
     for (uint64_t r = 0; r < a->cols; r++) {
-        uint64_t at = a->contents + (r * a->rows + first) * sizeof *some;
-        TRY(infile_read(&a->in, some, count * sizeof *some, at, error));
+        uint64_t at = a->contents + (r * a->rows + first) * sizeof *column;
+        TRY(infile_read(&a->in, column, count * sizeof *column, at, error));
         for (uint64_t k = 0; k < count; k++)
-            matrix[(first + k) * a->cols + r] = some[k];
+            matrix[(first + k) * a->cols + r] = column[k];
     }
     return STATUS_OK;
 }

@@ -99,7 +99,7 @@ static enum status read_mode_names(struct labels *l, const char *log, const char
         return STATUS_OK;
     TRY(outfile_set_find(&m.path, log, stem, name_maps_suffix(NAME_MAPS_MODES, suffix), error));
     if (m.path)
-        TRY_OR(done, name_list_labels(&m.names, m.path, l->some ? ANY_LABELS : (uint64_t)order,
+        TRY_OR(done, name_list_labels(&m.names, m.path, l->partial ? ANY_LABELS : (uint64_t)order,
                                       "mode", error));
     for (uint32_t n = 0; n < m.names.count && n < (uint32_t)order; n++) {
         const struct name name = name_table_get(&m.names, n);
@@ -195,7 +195,7 @@ void labels_forget(struct labels *l)
         free_mode(m);
         *m = given.path ? given : *m;
     }
-    l->modes = (struct mode_names){.of = {""}};
+    l->modes = (struct mode_names){.name = {""}};
 }
 
 void labels_free(struct labels *l)
@@ -244,7 +244,7 @@ static struct name name_of(const struct map_text *t, uint64_t k)
 {
     if (t->i < NAME_MAPS_MODES)
         return name_table_get(&t->names->mode[t->i].names, (uint32_t)k);
-    return (struct name){t->names->modes.of[k], strlen(t->names->modes.of[k])};
+    return (struct name){t->names->modes.name[k], strlen(t->names->modes.name[k])};
 }
 
 /* Makes the next piece, of whole text lines; returns its bytes, 0 after the last. Readers skip one

@@ -24,9 +24,9 @@ struct mode_labels {
 struct labels {
     struct mode_labels mode[MAX_ORDER];
     struct mode_names modes;
-    int order; /* of the tensor or model, where labels_find or labels_take has set it */
-    bool none; /* --labels none: no files are looked for                              */
-    bool some; /* the modes are the first of those of a tensor or model, perhaps not all */
+    int order;    /* of the tensor or model, where labels_find or labels_take has set it */
+    bool none;    /* --labels none: no files are looked for                              */
+    bool partial; /* the modes are the first of those of a tensor or model, perhaps not all */
 };
 
 /* Adds files to *l, which begins as zeros. `text` is the argument of --labels, MODE=FILE[,...], or

@@ -16,12 +16,12 @@ static enum status match_modes(struct name_match *m, const struct named_side *a,
 {
     bool named = true, taken[MAX_ORDER] = {false};
     for (int n = 0; n < m->order; n++)
-        named = named && a->names->modes.of[n][0] && b->names->modes.of[n][0];
+        named = named && a->names->modes.name[n][0] && b->names->modes.name[n][0];
     for (int n = 0; named && n < m->order; n++) {
-        const char *name = a->names->modes.of[n];
+        const char *name = a->names->modes.name[n];
         int k = n; /* of equal names that of the same number comes first */
-        if (taken[n] || strcmp(name, b->names->modes.of[n]) != 0)
-            for (k = 0; k < m->order && (taken[k] || strcmp(name, b->names->modes.of[k]) != 0);)
+        if (taken[n] || strcmp(name, b->names->modes.name[n]) != 0)
+            for (k = 0; k < m->order && (taken[k] || strcmp(name, b->names->modes.name[k]) != 0);)
                 k++;
         if (k == m->order)
             return error_set(error, STATUS_INPUT,
@@ -136,7 +136,7 @@ void name_match_note(const struct name_match *m, const struct named_side *a,
                      const struct named_side *b, struct progress *progress)
 {
     for (int n = 0; n < m->order; n++) {
-        const char *mode = a->names->modes.of[n];
+        const char *mode = a->names->modes.name[n];
         char shown[PRINTABLE_ROOM(MODE_NAME_BYTES)] = "";
         if (mode[0])
             printable(mode, shown, sizeof shown);

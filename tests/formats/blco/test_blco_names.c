@@ -32,7 +32,7 @@ static const char *write_named(const struct mode_names *modes)
 static void keeps_names(void **state)
 {
     (void)state;
-    struct mode_names modes = {.of = {""}};
+    struct mode_names modes = {.name = {""}};
     struct blco_file f;
     struct error error = {0};
     mode_names_set(&modes, 1, "hour", 4, &error);
@@ -57,14 +57,14 @@ static void refuses_wrong_names(void **state)
     static const struct {
         size_t at;
         char byte;
-    } wrong[] = {{offsetof(struct mode_names, of[2]), 'x'},
-                 {offsetof(struct mode_names, of) + 5, 'x'},
-                 {offsetof(struct mode_names, of) + MODE_NAME_BYTES - 1, 'x'},
+    } wrong[] = {{offsetof(struct mode_names, name[2]), 'x'},
+                 {offsetof(struct mode_names, name) + 5, 'x'},
+                 {offsetof(struct mode_names, name) + MODE_NAME_BYTES - 1, 'x'},
                  {offsetof(struct mode_names, bin[2]), 'x'}, /* the tensor has two modes */
                  {offsetof(struct mode_names, order[0]) + SOURCE_TEXT - 1, 'x'},
                  {offsetof(struct mode_names, value) + 3, 'x'},
                  {offsetof(struct mode_names, change) + 3, 'x'}};
-    struct mode_names modes = {.of = {""}};
+    struct mode_names modes = {.name = {""}};
     struct error error = {0};
     mode_names_set(&modes, 0, "user", 4, &error);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -71,8 +71,8 @@ static void reads_quotes_and_line_ends(void **state)
     assert_row(&r, 1, "d\xc3\xa9j\xc3\xa0", " x ", -2.5);
     assert_row(&r, 2, "end", "\"", 1000);
     assert_int_equal(r.x.nnz, 3);
-    assert_string_equal(r.names.modes.of[0], "b");
-    assert_string_equal(r.names.modes.of[1], "a");
+    assert_string_equal(r.names.modes.name[0], "b");
+    assert_string_equal(r.names.modes.name[1], "a");
     free_result(&r);
 }
 
@@ -346,7 +346,7 @@ static void refuses_long_names_of_modes(void **state)
         const struct csv_options options = {.columns = columns};
         struct result r = read_text(text, &options, &usual);
         if (length < MODE_NAME_BYTES)
-            assert_string_equal(r.names.modes.of[0], columns);
+            assert_string_equal(r.names.modes.name[0], columns);
         else
             assert_non_null(strstr(
                 r.error.message, "x.csv: the name of mode 1 has 128 bytes, expected 127 at most"));

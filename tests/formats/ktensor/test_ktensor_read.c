@@ -295,7 +295,7 @@ static void test_bad_npy(void **state)
 /* Reads what there is of the model m. */
 static enum status read_some(struct ktensor *k, const bool *needed, struct error *error)
 {
-    struct named_model m = {.stem = scratch_path("m"), .names = {.some = true}};
+    struct named_model m = {.stem = scratch_path("m"), .names = {.partial = true}};
     named_model_read(&m, needed, error);
     *k = m.k;
     labels_free(&m.names);

@@ -74,8 +74,8 @@ static void test_names_are_found_again(void **state)
     assert_string_equal(labels_get(&found, 0, 0), "an\nn");
     assert_string_equal(labels_get(&found, 0, 1), "bob \"b\", c");
     assert_null(labels_get(&found, 1, 0));
-    assert_string_equal(found.modes.of[0], "who, \"when\"");
-    assert_string_equal(found.modes.of[1], "");
+    assert_string_equal(found.modes.name[0], "who, \"when\"");
+    assert_string_equal(found.modes.name[1], "");
     labels_free(&found);
     labels_free(&names);
     ktensor_free(&back);
@@ -177,7 +177,7 @@ static void test_long_mode_names_are_refused(void **state)
         scratch_text("m.modes.map", text);
         const enum status status = labels_find(&found, scratch_path("m"), 1, &error);
         if (status == STATUS_OK)
-            assert_int_equal(strlen(found.modes.of[0]), length);
+            assert_int_equal(strlen(found.modes.name[0]), length);
         else
             assert_non_null(
                 strstr(error.message,
