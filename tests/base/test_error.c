@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,12 +56,39 @@ static void test_long_messages(void **state)
     assert_memory_equal(error.message, "xxxxxxxx", 8);
 }
 
+/* Of the failures of threads one counts, whole: any, or that of the first item. */
+static void test_failures_of_threads(void **state)
+{
+    (void)state;
+    enum { ITEMS = 300, BAD = 70 }; /* every item from BAD on fails */
+    struct error any = {0}, of_first = {0}, none = {0};
+    uint64_t first = UINT64_MAX, never = UINT64_MAX;
+#pragma omp parallel for schedule(dynamic) num_threads(4)
+    for (int i = 0; i < ITEMS; i++) {
+        struct error own = {0};
+        error_take(&none, &own);
+        error_take_first(&none, &never, (uint64_t)i, &own);
+        if (i >= BAD)
+            error_set(&own, STATUS_INPUT, "item %d of %d", i, ITEMS);
+        error_take(&any, &own);
+        error_take_first(&of_first, &first, (uint64_t)i, &own);
+    }
+    int item = 0, items = 0;
+    assert_int_equal(none.status, STATUS_OK);
+    assert_true(never == UINT64_MAX);
+    assert_int_equal(any.status, STATUS_INPUT);
+    assert_int_equal(sscanf(any.message, "item %d of %d", &item, &items), 2);
+    assert_in_range(item, BAD, ITEMS - 1);
+    assert_int_equal(first, BAD);
+    assert_int_equal(of_first.status, STATUS_INPUT);
+    assert_string_equal(of_first.message, "item 70 of 300");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_deepest_cause_wins),
-        cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_failures_of_threads), cmocka_unit_test(test_set),
+        cmocka_unit_test(test_deepest_cause_wins),  cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_long_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,8 +119,7 @@ static enum status check_order(const struct npy_tensor *t, struct error *error)
                          t->name[1] ? "" : ": save the array's .T if each row is a mode");
     return error_set(error, STATUS_INPUT,
                      "%s: %" PRIu64 " column%s, one for each mode, but %s gives %d", t->name[0],
-                     c->cols, c->cols == 1 ? "" : "s", o->order_origin ? o->order_origin : "--dims",
-                     o->ndims);
+                     c->cols, c->cols == 1 ? "" : "s", tns_order_origin(o), o->ndims);
 }
 
 static bool npy_probe(const char *path, const char *bytes, size_t count)
