@@ -156,7 +156,7 @@ enum status coo_clean(struct coo *x, const uint64_t *first, enum coo_zeros zeros
 /* Finds out without sorting: *distinct = true: no two entries of x have the same coordinates.
  * false: two entries probably have the same coordinates; all may be distinct nevertheless where
  * coordinates take more than 64 bits, or where a tensor was made to deceive. Takes 8 bytes for each
- * entry, and half a megabyte or more for each thread. By all OpenMP threads. STATUS_MEMORY. */
+ * entry, and some megabytes for each thread. By all OpenMP threads. STATUS_MEMORY. */
 enum status coo_distinct(const struct coo *x, bool *distinct, struct error *error);
 
 /* Sets the message that the sum of the entries with the coordinates of entry i is infinite; `first`

@@ -140,12 +140,12 @@ static bool bucket_is_distinct(const struct keys *k, const struct dealer *d, int
                                uint64_t *table)
 {
     uint64_t all = 0;
-    bool zero = false; /* which a free place has, too */
+    bool zero = false, same = false; /* zero: a free place has it, too */
     for (int t = 0; t < threads; t++)
         all += d[t].count[number];
     if (all > most)
         return false;
-    const int bits = bits_for(all, 1) + 1;
+    const int bits = bits_for(all, 1) + 2;
     const uint64_t mask = (UINT64_C(1) << bits) - 1;
     memset(table, 0, (mask + 1) * sizeof *table);
     for (int t = 0; t < threads; t++) {
@@ -154,13 +154,12 @@ static bool bucket_is_distinct(const struct keys *k, const struct dealer *d, int
             uint64_t at = upper(key[i] << k->bucket_bits, bits);
             while (table[at] && table[at] != key[i])
                 at = (at + 1) & mask;
-            if (key[i] ? table[at] : zero)
-                return false;
+            same |= key[i] ? table[at] == key[i] : zero;
             zero |= !key[i];
             table[at] = key[i];
         }
     }
-    return true;
+    return !same;
 }
 
 enum status coo_distinct(const struct coo *x, bool *distinct, struct error *error)
@@ -171,7 +170,7 @@ enum status coo_distinct(const struct coo *x, bool *distinct, struct error *erro
     k.bucket_bits = k.bucket_bits < BUCKET_BITS ? k.bucket_bits : BUCKET_BITS;
     const uint64_t buckets = UINT64_C(1) << k.bucket_bits,
                    most = MOST_KEYS * (x->nnz / buckets + 1);
-    const size_t room = (size_t)2 << bits_for(most, 1); /* places of a table */
+    const size_t room = (size_t)4 << bits_for(most, 1); /* places of a table */
     struct dealer *d = memory_array((size_t)threads, sizeof *d, error);
     uint64_t *table = memory_array((size_t)threads, room * sizeof *table, error);
     uint64_t keys = 0, *key = NULL;
