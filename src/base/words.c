@@ -1,5 +1,6 @@
 #include "base/words.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,17 +21,22 @@ bool word_find(const struct word *words, const char *text, size_t length, int *v
     return false;
 }
 
-void words_append(char *list, size_t size, const char *word)
+void words_append(char *list, size_t size, const char *format, ...)
 {
-    size_t used = strlen(list);
-    snprintf(list + used, size - used, "%s", word);
+    const size_t used = strlen(list);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(list + used, size - used, format, args);
+    va_end(args);
 }
 
 void words_list(char *list, size_t size, const struct word *words, const char *between,
                 const char *last)
 {
-    for (int i = 0; words[i].text; i++) {
-        words_append(list, size, i == 0 ? "" : words[i + 1].text ? between : last);
-        words_append(list, size, words[i].text);
-    }
+    for (int i = 0; words[i].text; i++)
+        words_append(list, size, "%s%s",
+                     i == 0              ? ""
+                     : words[i + 1].text ? between
+                                         : last,
+                     words[i].text);
 }

@@ -226,10 +226,9 @@ static enum status advise(const struct named_model model[2], struct error *error
 {
     const struct shape *a = &model[0].k.shape, *b = &model[1].k.shape;
     char list[4 * MAX_ORDER] = "";
-    for (int n = 0, used = 0; n < a->order && a->order == b->order; n++)
+    for (int n = 0; n < a->order && a->order == b->order; n++)
         if (a->dims[n] == b->dims[n])
-            used += snprintf(list + used, sizeof list - (size_t)used, "%s%d", used > 0 ? "," : "",
-                             n + 1);
+            words_append(list, sizeof list, "%s%d", *list ? "," : "", n + 1);
     return *list ? error_append(error, "; --modes %s compares those of equal lengths", list)
                  : error->status;
 }

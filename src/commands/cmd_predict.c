@@ -76,7 +76,7 @@ static enum status take(void *context, const struct coo *piece, const struct coo
                         const uint64_t *from, struct error *error)
 {
     struct job *job = context;
-    TRY(model_residuals_take(&job->of, piece, at, error));
+    TRY(model_residuals_take(&job->of, piece, at, from, error));
     double *value = job->of.value;
     for (uint64_t i = piece->nnz, k = at->nnz; from && i-- > 0;) /* to their places in the piece */
         value[i] = k > 0 && from[k - 1] == i ? value[--k] : NAN;
@@ -138,25 +138,12 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     else if (job->output && job->labels_given && !of->strangest &&
              prediction_file_is_array(job->output))
         error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
-    else if (job->output && tensor_format_named(job->output) == &tensor_blco)
-        error_set(error, STATUS_INPUT,
-                  "%s: the output is text or an array, expected another name than of a .blco file",
-                  job->output);
     TRY(cli_hint(line, error));
     const char *target = job->output ? job->output : of->strangest ? NULL : "-"; /* of text lines */
-    struct file_roles files = {0};
-    TRY(model_residuals_find(of, &job->common, error)); /* the output counts as arrays do */
-    file_roles_add_stem(&files, FILE_MODEL_READ, job->stem, error);
-    file_roles_add(&files, FILE_TENSOR_READ, of->path, error);
-    for (int n = 0; n < MAX_ORDER; n++)
-        file_roles_add(&files, FILE_LABELS_READ, job->model.names.mode[n].path, error);
     if (target)
-        tensor_target_check(target, &files, job->force, error);
-    else
-        file_roles_free(&files);
-    TRY(error->status);
+        TRY(values_target_check(target, job->stem, &job->model.names, of->path, job->force, error));
     TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
-    TRY(model_residuals_begin(of, error));
+    TRY(model_residuals_begin(of, &job->common, error)); /* the output counts as arrays do */
     const struct prediction_form form = {.order = job->model.k.shape.order,
                                          .labels = model_entries_names(&of->entries),
                                          .index_base = job->common.tns.index_base,

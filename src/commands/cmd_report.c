@@ -125,12 +125,9 @@ static enum status check_output(const struct job *job, const char *stem, const c
                                 const char *path, struct error *error)
 {
     struct file_roles files = {0};
-    file_roles_add_stem(&files, FILE_MODEL_READ, stem, error);
-    file_roles_add(&files, FILE_TENSOR_READ, job->of.path, error);
+    file_roles_add_model(&files, stem, &job->model.names, job->of.path, error);
     file_roles_add(&files, FILE_RECORD_READ, record, error);
     file_roles_add(&files, FILE_RANKS_READ, job->ranks_path, error);
-    for (int n = 0; n < MAX_ORDER; n++)
-        file_roles_add(&files, FILE_LABELS_READ, job->model.names.mode[n].path, error);
     file_roles_add(&files, FILE_PAGE, path, error);
     file_roles_check(&files, error);
     if (error->status != STATUS_OK || strcmp(path, "-") == 0)
@@ -187,21 +184,13 @@ static enum status check_shape(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-static enum status take(void *context, const struct coo *piece, const struct coo *at,
-                        const uint64_t *from, struct error *error)
-{
-    (void)from;
-    return model_residuals_take(context, piece, at, error);
-}
-
 /* Those of the tensor of --residuals, from the present model. */
 static enum status find_residuals(struct job *job, struct error *error)
 {
     struct model_residuals *of = &job->of;
-    TRY(model_residuals_find(of, &job->common, error));
-    TRY(model_residuals_begin(of, error));
+    TRY(model_residuals_begin(of, &job->common, error));
     of->sums.places = true;
-    TRY(model_entries_each(&of->entries, take, of, error));
+    TRY(model_entries_each(&of->entries, model_residuals_take, of, error));
     TRY(model_residuals_end(of, error));
     model_residuals_note(of);
     return STATUS_OK;

@@ -9,7 +9,6 @@
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/names/labels.h"
-#include "formats/npy/npy_tensor.h"
 #include "report/residuals.h"
 #include "report/text_table.h"
 #include "report/top_entries.h"
@@ -229,11 +228,11 @@ static void found_row(const struct text_table *t, uint64_t row, uint64_t *index,
 
 static void print_found(const struct found *f)
 {
+    static const struct table_column column = {"model", DIGITS, false};
     const struct unlisted_slice *s = f->slice;
     struct text_table t = {.rows = f->best->count,
                            .numbers = 1,
-                           .heading = {"model"},
-                           .digits = {DIGITS},
+                           .column = &column,
                            .labels = f->labels,
                            .index_base = f->index_base,
                            .context = f,
@@ -294,7 +293,7 @@ static void put_found(const struct found *f)
     }
 }
 
-static enum status write_found(void *context, const struct unlisted_best *best, struct error *error)
+static enum status write_found(void *context, struct unlisted_best *best, struct error *error)
 {
     struct found *f = context;
     struct coo cells;
@@ -323,38 +322,30 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
                                  struct error *error)
 {
     const struct ktensor *model = &s->model.k;
-    struct tns_options tns = s->common.tns;
+    const struct tns_options *tns = &s->common.tns;
     struct unlisted_slice slice = {.shape = model->shape};
-    struct unlisted_best best = {0};
     struct prediction_file file = {.array = {.fd = -1}};
     struct progress *progress = &s->common.progress;
     struct json j = {0};
     bool searching = false;
     int each;
-    struct model_entries entries = {.reader = {.path = tensor,
-                                               .tns = &tns,
-                                               .memory = cmd_host_memory(&s->common),
-                                               .progress = progress},
-                                    .model = &s->model,
-                                    .match = s->model.names.none ? MATCH_INDEX : s->match,
-                                    .values_optional = true};
-    TRY(model_entries_find_format(&entries, error));
-    if (entries.reader.format == &tensor_npy)
-        tns.index_base = npy_tensor_index_base(&tns);
-    TRY(find_given(&slice, &each, s, (uint64_t)tns.index_base, error));
+    struct model_entries entries = {
+        .reader = {.path = tensor}, .model = &s->model, .match = s->match, .values_optional = true};
+    TRY(model_entries_find(&entries, &s->common, error));
+    TRY(find_given(&slice, &each, s, (uint64_t)tns->index_base, error));
     const char *target = s->output ? s->output : each >= 0 && !s->json ? "-" : NULL;
     struct found found = {.slice = &slice,
                           .labels = &s->model.names,
                           .tensor = tensor,
-                          .index_base = tns.index_base,
+                          .index_base = tns->index_base,
                           .loss = cmd_model_loss(&s->model),
                           .each = each,
                           .json = s->json ? &j : NULL,
                           .file = target ? &file : NULL};
-    const bool from_0 = target && prediction_file_is_array(target) && !tns.index_base_given;
+    const bool from_0 = target && prediction_file_is_array(target) && !tns->index_base_given;
     const struct prediction_form form = {.order = model->shape.order,
                                          .labels = &s->model.names,
-                                         .index_base = from_0 ? 0 : tns.index_base,
+                                         .index_base = from_0 ? 0 : tns->index_base,
                                          .coordinates = true,
                                          .loss = cmd_model_loss(&s->model)};
     TRY_OR(done, model_entries_open(&entries, error));
@@ -367,19 +358,13 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
         json_put_string(&j, "model", stem);
         json_put_string(&j, "tensor", tensor);
         json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
-        json_put_unsigned(&j, "index_base", (uint64_t)tns.index_base);
+        json_put_unsigned(&j, "index_base", (uint64_t)tns->index_base);
         begin_found(&found);
     }
     progress_stage(progress, "searching");
     searching = true;
-    if (each >= 0) {
-        TRY_OR(done, unlisted_best_of_each(model, &slice, each, s->count, write_found, &found,
-                                           progress, error));
-    } else {
-        TRY_OR(done, unlisted_best_find(&best, model, &slice, s->count, progress, error));
-        progress_clear(progress);
-        TRY_OR(done, write_found(&found, &best, error));
-    }
+    TRY_OR(done, unlisted_best_of_each(model, &slice, each, s->count, write_found, &found, progress,
+                                       error));
     if (target)
         TRY_OR(done, prediction_file_commit(&file, error));
     progress_clear(progress);
@@ -393,7 +378,6 @@ done:
         error_prefix(error, "--unlisted: ");
     model_entries_close(&entries);
     prediction_file_free(&file);
-    unlisted_best_free(&best);
     unlisted_slice_free(&slice);
     json_free(&j);
     return error->status;
@@ -409,19 +393,8 @@ static enum status run(void *settings, const struct cli_line *line, struct error
                  : cli_single_operand(line, "model", error));
     if (!unlisted && s->common.options.host_memory > 0)
         return error_set(error, STATUS_INPUT, "--host-memory: only with --unlisted");
-    if (s->output) {
-        struct file_roles files = {0};
-        if (tensor_format_named(s->output) == &tensor_blco)
-            return error_set(error, STATUS_INPUT,
-                             "%s: the output is text or an array, expected another name than of a "
-                             ".blco file",
-                             s->output);
-        file_roles_add_stem(&files, FILE_MODEL_READ, stem, error);
-        file_roles_add(&files, FILE_TENSOR_READ, tensor, error);
-        for (int n = 0; n < MAX_ORDER; n++)
-            file_roles_add(&files, FILE_LABELS_READ, s->model.names.mode[n].path, error);
-        TRY(tensor_target_check(s->output, &files, s->force, error));
-    }
+    if (s->output)
+        TRY(values_target_check(s->output, stem, &s->model.names, tensor, s->force, error));
     TRY(cmd_read_model(&s->model, stem, &s->common, error));
     bool labelled = s->common.tns.index_base_given && !unlisted;
     for (int n = 0; n < s->model.k.shape.order; n++)

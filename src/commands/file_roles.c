@@ -91,6 +91,15 @@ void file_roles_add_stem(struct file_roles *f, enum file_role role, const char *
     ktensor_files_free(&files);
 }
 
+void file_roles_add_model(struct file_roles *f, const char *stem, const struct labels *labels,
+                          const char *tensor, struct error *error)
+{
+    file_roles_add_stem(f, FILE_MODEL_READ, stem, error);
+    file_roles_add(f, FILE_TENSOR_READ, tensor, error);
+    for (int n = 0; n < MAX_ORDER; n++)
+        file_roles_add(f, FILE_LABELS_READ, labels->mode[n].path, error);
+}
+
 static struct file_place find_place(const char *path, enum file_role role, struct error *error)
 {
     struct stat s;

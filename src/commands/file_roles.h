@@ -55,6 +55,10 @@ void file_roles_add(struct file_roles *f, enum file_role role, const char *path,
 void file_roles_add_stem(struct file_roles *f, enum file_role role, const char *stem,
                          struct error *error);
 
+/* Adds a model that is read, with the files of its labels, and the tensor beside which it is. */
+void file_roles_add_model(struct file_roles *f, const char *stem, const struct labels *labels,
+                          const char *tensor, struct error *error);
+
 /* Adds the tensor that is read, and with it the files of --order and the maps beside the tensor. */
 void file_roles_add_tensor(struct file_roles *f, const char *path, const struct csv_options *csv,
                            struct error *error);

@@ -7,17 +7,31 @@
 #include "base/least.h"
 #include "base/memory.h"
 
-#define MOST_MEMORY (UINT64_C(256) << 20) /* bytes of the entries that are in memory at a time */
+#define ENTRY_OVERHEAD 24                    /* bytes of an entry for the model's value and a row */
+#define MOST_MEMORY    (UINT64_C(256) << 20) /* bytes of the entries that are in memory at a time */
 
 static bool is_csv(const struct model_entries *e)
 {
     return e->reader.format == &tensor_csv;
 }
 
-enum status model_entries_find_format(struct model_entries *e, struct error *error)
+enum status model_entries_find(struct model_entries *e, struct cmd_common *common,
+                               struct error *error)
 {
     const struct labels *names = &e->model->names;
-    TRY(tensor_file_find_format(&e->reader, error));
+    struct tensor_reader *r = &e->reader;
+    r->tns = &common->tns;
+    r->memory = cmd_host_memory(common);
+    r->overhead = ENTRY_OVERHEAD;
+    r->progress = &common->progress;
+    e->match = names->none ? MATCH_INDEX : e->match;
+    TRY(tensor_file_find_format(r, error));
+    if (r->format == &tensor_npy)
+        common->tns.index_base = npy_tensor_index_base(&common->tns);
+    if (r->format == &tensor_npy && !e->values_optional && !npy_tensor_has_values(r->path))
+        return error_set(error, STATUS_INPUT,
+                         "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
+                         r->path);
     if (!is_csv(e))
         return STATUS_OK;
     if (!mode_names_of_table(&names->modes))

@@ -8,8 +8,8 @@
 #include "model/ktensor.h"
 
 struct model_entries {
-    /* The caller sets these before the format is found: the file, with path, tns, memory, overhead
-     * and progress; and the model, borrowed. */
+    /* The caller sets these before the format is found: the path of the file, and the model, which
+     * has been read, borrowed. */
     struct tensor_reader reader;
     const struct named_model *model;
     enum match match;
@@ -28,9 +28,11 @@ struct model_entries {
     uint64_t alone; /* entries so far with a name that the model lacks             */
 };
 
-/* Finds the format of the file e->reader.path; "-" is text from standard input. STATUS_INPUT also
+/* Finds the format of the file e->reader.path, and with it the number of its first index
+ * (common->tns); "-" is text from standard input. STATUS_INPUT also where values are missing, and
  * for CSV, where the model does not say how it is read, or names are not matched. */
-enum status model_entries_find_format(struct model_entries *e, struct error *error);
+enum status model_entries_find(struct model_entries *e, struct cmd_common *common,
+                               struct error *error);
 
 /* Opens the file and finds which of its modes and indices are which of the model. CSV is read
  * whole: it has the model's columns, value and bins, and new names after those of the model. The

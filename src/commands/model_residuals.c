@@ -3,33 +3,9 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "formats/npy/npy_tensor.h"
 
-#define ENTRY_OVERHEAD 24 /* bytes of an entry for the model's value and a row */
-
-enum status model_residuals_find(struct model_residuals *m, struct cmd_common *common,
-                                 struct error *error)
-{
-    m->entries = (struct model_entries){.reader = {.path = m->path,
-                                                   .tns = &common->tns,
-                                                   .memory = cmd_host_memory(common),
-                                                   .overhead = ENTRY_OVERHEAD,
-                                                   .progress = &common->progress},
-                                        .model = m->model,
-                                        .match = m->model->names.none ? MATCH_INDEX : m->match,
-                                        .values_optional = !m->wanted};
-    TRY(tensor_file_find_format(&m->entries.reader, error));
-    if (m->entries.reader.format != &tensor_npy)
-        return STATUS_OK;
-    common->tns.index_base = npy_tensor_index_base(&common->tns);
-    if (m->wanted && !npy_tensor_has_values(m->path))
-        return error_set(error, STATUS_INPUT,
-                         "%s: no values, which --residuals needs: expected COORDS.npy,VALUES.npy",
-                         m->path);
-    return STATUS_OK;
-}
-
-enum status model_residuals_begin(struct model_residuals *m, struct error *error)
+enum status model_residuals_begin(struct model_residuals *m, struct cmd_common *common,
+                                  struct error *error)
 {
     const struct model_facts *facts = &m->model->facts;
     if (!m->loss_given && facts->known)
@@ -42,7 +18,11 @@ enum status model_residuals_begin(struct model_residuals *m, struct error *error
     else if (m->unlisted && !loss_takes_zeros(m->loss))
         return error_set(error, STATUS_INPUT, "%s zero and %s: no value is 0", m->unlisted_given,
                          m->loss->option);
-    TRY(model_entries_find_format(&m->entries, error));
+    m->entries = (struct model_entries){.reader = {.path = m->path},
+                                        .model = m->model,
+                                        .match = m->match,
+                                        .values_optional = !m->wanted};
+    TRY(model_entries_find(&m->entries, common, error));
     TRY(model_entries_open(&m->entries, error));
     return m->wanted ? residuals_begin(&m->sums, &m->model->k.shape, m->loss, m->strangest,
                                        m->unlisted, error)
@@ -67,9 +47,11 @@ static enum status check_values(const struct model_residuals *m, const struct co
     return error_append(error, ")");
 }
 
-enum status model_residuals_take(struct model_residuals *m, const struct coo *piece,
-                                 const struct coo *at, struct error *error)
+enum status model_residuals_take(void *residuals, const struct coo *piece, const struct coo *at,
+                                 const uint64_t *from, struct error *error)
 {
+    struct model_residuals *m = residuals;
+    (void)from;
     if (piece->nnz > m->room) {
         TRY(memory_resize(&m->value, piece->nnz, sizeof *m->value, error));
         m->room = piece->nnz;

@@ -26,19 +26,15 @@ struct model_residuals {
     uint64_t room;
 };
 
-/* Finds the format of the file, and with it the number of its first index (common->tns). The model
- * need not have been read. STATUS_INPUT also where values are missing. */
-enum status model_residuals_find(struct model_residuals *m, struct cmd_common *common,
-                                 struct error *error);
+/* Opens the file, with the loss and the unlisted entries of the model unless they are given; the
+ * number of its first index is in common->tns then. The model has been read. The caller calls
+ * model_residuals_free, after a failure too. STATUS_INPUT, STATUS_MEMORY. */
+enum status model_residuals_begin(struct model_residuals *m, struct cmd_common *common,
+                                  struct error *error);
 
-/* Opens the file, with the loss and the unlisted entries of the model unless they are given. The
- * caller calls model_residuals_free, after a failure too. STATUS_INPUT, STATUS_MEMORY. */
-enum status model_residuals_begin(struct model_residuals *m, struct error *error);
-
-/* Computes m->value[0..at->nnz) of entries that model_entries_each hands over, and adds their
- * residuals. STATUS_INPUT where the loss does not take a value; STATUS_MEMORY. */
-enum status model_residuals_take(struct model_residuals *m, const struct coo *piece,
-                                 const struct coo *at, struct error *error);
+/* Takes entries as model_entries_each hands them over: computes m->value[0..at->nnz), and adds
+ * their residuals. STATUS_INPUT where the loss does not take a value; STATUS_MEMORY. */
+entry_taker model_residuals_take;
 
 /* Ranks entries and slices, once all were taken, and says how many entries have names that the
  * model lacks. STATUS_MEMORY. */

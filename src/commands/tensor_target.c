@@ -26,6 +26,19 @@ enum status tensor_target_check(const char *path, struct file_roles *files, bool
     return STATUS_OK;
 }
 
+enum status values_target_check(const char *path, const char *stem, const struct labels *labels,
+                                const char *tensor, bool force, struct error *error)
+{
+    struct file_roles files = {0};
+    if (tensor_format_named(path) == &tensor_blco)
+        return error_set(error, STATUS_INPUT,
+                         "%s: the output is text or an array, expected another name than of a "
+                         ".blco file",
+                         path);
+    file_roles_add_model(&files, stem, labels, tensor, error);
+    return tensor_target_check(path, &files, force, error);
+}
+
 enum status text_output_check(const struct text_output *t, const char *path, struct error *error)
 {
     const char *given = t->header_given ? t->header_given : t->index_base_given;

@@ -26,6 +26,10 @@
 enum status tensor_target_check(const char *path, struct file_roles *files, bool force,
                                 struct error *error);
 
+/* The same for values of the model `stem` at entries of `tensor`, as text or as an array. */
+enum status values_target_check(const char *path, const char *stem, const struct labels *labels,
+                                const char *tensor, bool force, struct error *error);
+
 /* How the commands that write tensors write text: --header and the first index. A .blco file takes
  * neither. */
 

@@ -45,8 +45,6 @@ double loss_residual(const struct loss *loss, double value, double model)
                     value - loss_expected(loss, rate));
 }
 
-const char *const loss_residual_name[RESIDUAL_NUMBERS] = {"residual", "pearson", "p"};
-
 int loss_residuals(const struct loss *loss)
 {
     return loss->pearson ? RESIDUAL_NUMBERS : 1;

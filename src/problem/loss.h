@@ -149,8 +149,7 @@ double loss_residual(const struct loss *loss, double value, double model);
  * residual; with rates also that of Pearson and the p-value. All are NaN where the value is
  * unknown.
  */
-#define RESIDUAL_NUMBERS 3 /* at most */
-extern const char *const loss_residual_name[RESIDUAL_NUMBERS];
+#define RESIDUAL_NUMBERS 3                   /* at most */
 int loss_residuals(const struct loss *loss); /* how many */
 void loss_residual_numbers(const struct loss *loss, double value, double model, double *number);
 

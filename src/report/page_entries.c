@@ -56,6 +56,23 @@ void page_fact(FILE *to, const char *name, const char *text)
     page_fact_end(to);
 }
 
+void page_table_begin(FILE *to, const char *class, const char *caption, const char *const *heading,
+                      int count)
+{
+    fprintf(to, "<div class=\"%s\"><table><caption>%s</caption>\n<thead><tr>", class, caption);
+    for (int k = 0; k < count; k++)
+        fprintf(to,
+                heading[k][0] == '#' ? "<th scope=\"col\" class=\"n\">%s</th>"
+                                     : "<th scope=\"col\">%s</th>",
+                heading[k] + (heading[k][0] == '#'));
+    fputs("</tr></thead>\n<tbody>", to);
+}
+
+void page_table_end(FILE *to)
+{
+    fputs("</tbody></table></div>\n", to);
+}
+
 void page_cell(FILE *to, double x, int decimals)
 {
     fputs("<td class=\"n\">", to);

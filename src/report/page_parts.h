@@ -88,6 +88,12 @@ void page_fact_print(FILE *to, const char *name, const char *format, ...)
 /* A fact that is a text; nothing where `text` is NULL. */
 void page_fact(FILE *to, const char *name, const char *text);
 
+/* Begins a table of this class, up to the rows of its body, and ends it. heading[0..count) are
+ * those of the columns, with a # before that of numbers. */
+void page_table_begin(FILE *to, const char *class, const char *caption, const char *const *heading,
+                      int count);
+void page_table_end(FILE *to);
+
 /* A cell of a table with a number. */
 void page_cell(FILE *to, double x, int decimals);
 void page_cell_of(FILE *to, const struct number_column *column, double x);

@@ -33,7 +33,7 @@ static void put_table(FILE *to, const struct page *page, const struct text_table
         fputs("</th>", to);
     }
     for (int k = 0; k < t->numbers; k++) { /* "Value", but "p" */
-        const char *heading = t->heading[k];
+        const char *heading = t->column[k].heading;
         fprintf(to, "<th scope=\"col\" class=\"n\">%c%s</th>",
                 heading[1] ? toupper(heading[0]) : heading[0], heading + 1);
     }

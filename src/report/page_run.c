@@ -13,17 +13,18 @@
 
 void page_starts(FILE *to, const struct page *page)
 {
+    static const char *const heading[] = {"#Seed", "#Iterations", "#Fit", "#Score"};
     const json_t *starts = page_at(page, "starts", NULL);
     const json_t *start;
     size_t i;
     if (json_array_size(starts) < 2)
         return;
-    fputs("<section>\n<h2>Agreement of the starts</h2>\n<div class=\"wide\"><table><caption>The "
-          "model of each start, and how alike it is to the best one: a score of 1 is the same "
-          "model</caption>\n<thead><tr><th scope=\"col\" class=\"n\">Seed</th><th scope=\"col\" "
-          "class=\"n\">Iterations</th><th scope=\"col\" class=\"n\">Fit</th><th scope=\"col\" "
-          "class=\"n\">Score</th></tr></thead>\n<tbody>",
-          to);
+    fputs("<section>\n<h2>Agreement of the starts</h2>\n", to);
+    page_table_begin(
+        to, "wide",
+        "The model of each start, and how alike it is to the best one: a score of 1 is "
+        "the same model",
+        heading, 4);
     json_array_foreach(starts, i, start) { /* fit and score, or why it has no model */
         const double seed = json_number_at(start, "seed");
         const double fit = json_number_at(start, "fit");
@@ -52,7 +53,8 @@ void page_starts(FILE *to, const struct page *page)
             page_cell(to, score, 6);
         fputs("</tr>\n", to);
     }
-    fputs("</tbody></table></div>\n</section>\n", to);
+    page_table_end(to);
+    fputs("</section>\n", to);
 }
 
 /* --- facts --- */
@@ -349,6 +351,8 @@ void page_run(FILE *to, const struct page *page)
 
 static void put_ranks(FILE *to, const struct page *page)
 {
+    static const char *const heading[] = {"#Rank",    "Host",      "#GPU",
+                                          "#Threads", "#Nonzeros", "#Moving"};
     static const char *const names[] = {"gpu", "threads", "nonzeros", "communication"};
     const json_t *each = page_at(page, "ranks", "each"), *rank;
     struct number_column moving = {.digits = PAGE_DIGITS};
@@ -357,13 +361,8 @@ static void put_ranks(FILE *to, const struct page *page)
         return;
     json_array_foreach(each, number, rank)
         number_column_add(&moving, json_number_at(rank, "communication"));
-    fputs(
-        "<div class=\"wide below\"><table><caption>The ranks, and their seconds of moving rows and "
-        "sums</caption>\n<thead>"
-        "<tr><th scope=\"col\" class=\"n\">Rank</th><th scope=\"col\">Host</th><th scope=\"col\" "
-        "class=\"n\">GPU</th><th scope=\"col\" class=\"n\">Threads</th><th scope=\"col\" "
-        "class=\"n\">Nonzeros</th><th scope=\"col\" class=\"n\">Moving</th></tr></thead>\n<tbody>",
-        to);
+    page_table_begin(to, "wide below", "The ranks, and their seconds of moving rows and sums",
+                     heading, 6);
     json_array_foreach(each, number, rank) {
         fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th>", number);
         html_print(to, HTML_LABEL, "<td>%s</td>", json_text_at(rank, "host"));
@@ -378,7 +377,7 @@ static void put_ranks(FILE *to, const struct page *page)
         }
         fputs("</tr>\n", to);
     }
-    fputs("</tbody></table></div>\n", to);
+    page_table_end(to);
 }
 
 void page_times(FILE *to, const struct page *page)

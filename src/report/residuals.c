@@ -75,8 +75,7 @@ static void add_all(struct residuals *r, const struct coo *x, const double *mode
     }
 }
 
-/* --- strange entries: up to twice as many as are wanted wait until the weaker half is dropped ---
- */
+/* --- strange entries --- */
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -86,38 +85,28 @@ static int compare_entries(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static void rank_entries(struct residuals *r)
-{
-    if (r->count == 0)
-        return;
-    qsort(r->entry, r->count, sizeof *r->entry, compare_entries);
-    r->count = least_of(r->count, r->strangest);
-}
-
-/* Adds the strange ones of the entries [first, last) of x to the candidates; strangeness[0] is that
- * of the first one. */
-static enum status add_strange(struct residuals *r, const struct coo *x, const double *model,
-                               const double *strangeness, uint64_t first, uint64_t last,
-                               struct error *error)
+/* Keeps the strange ones of the entries [first, last) of x; strangeness[0] is that of the first
+ * one. */
+static enum status keep_strange(struct residuals *r, const struct coo *x, const double *model,
+                                const double *strangeness, uint64_t first, uint64_t last,
+                                struct error *error)
 {
     for (uint64_t i = first; i < last; i++) {
-        if (!(strangeness[i - first] > r->weakest))
+        struct strange_entry e = {.number = r->entries + i,
+                                  .value = x->value[i],
+                                  .model = model[i],
+                                  .strangeness = strangeness[i - first]};
+        if (!(e.strangeness > r->weakest))
             continue;
-        if (r->count == 2 * r->strangest) {
-            rank_entries(r);
-            r->weakest = r->entry[r->count - 1].strangeness;
-        }
-        if (r->count == r->room) {
-            const uint64_t room = least_of(2 * r->strangest, 2 * r->room + LEAST_ROOM);
+        if (r->count == r->room && r->room < r->strangest) {
+            const uint64_t room = least_of(r->strangest, 2 * r->room + LEAST_ROOM);
             TRY(memory_resize(&r->entry, room, sizeof *r->entry, error));
             r->room = room;
         }
-        struct strange_entry *e = &r->entry[r->count++];
-        *e = (struct strange_entry){.number = r->entries + i,
-                                    .value = x->value[i],
-                                    .model = model[i],
-                                    .strangeness = strangeness[i - first]};
-        coo_coordinates(x, i, e->index);
+        coo_coordinates(x, i, e.index);
+        best_keep(r->entry, &r->count, r->strangest, sizeof e, compare_entries, &e);
+        if (r->count == r->strangest)
+            r->weakest = r->entry[0].strangeness;
     }
     return STATUS_OK;
 }
@@ -143,8 +132,8 @@ static enum status find_strange(struct residuals *r, const struct coo *x, const 
         }
         for (uint64_t first = begin; first < end; first += PART)
             if (strange[(first - begin) / PART])
-                TRY(add_strange(r, x, model, r->strangeness + (first - begin), first,
-                                least_of(first + PART, end), error));
+                TRY(keep_strange(r, x, model, r->strangeness + (first - begin), first,
+                                 least_of(first + PART, end), error));
         if (!r->loss->log_p)
             continue;
         for (uint64_t i = 0; i < end - begin; i++)
@@ -181,7 +170,8 @@ static enum status find_absent(struct residuals *r, const struct ktensor *k,
 enum status residuals_rank(struct residuals *r, const struct ktensor *k, struct progress *progress,
                            struct error *error)
 {
-    rank_entries(r);
+    if (r->count > 0)
+        qsort(r->entry, r->count, sizeof *r->entry, compare_entries);
     if (r->strangest == 0 || !r->loss->log_p)
         return STATUS_OK;
     r->cells = (double)r->known;
@@ -270,27 +260,23 @@ void residuals_free(struct residuals *r)
 }
 
 #define DIGITS   5 /* of the largest number of a column                */
-#define P        2 /* which number of a residual is a p-value, ...     */
-#define P_DIGITS 3 /* ... and the digits of the largest one            */
+#define P_DIGITS 3 /* of the largest p-value                           */
 
 #define TABLE_HEADING 16 /* bytes of the longest heading of these tables */
 
 const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT])
 {
     const uint64_t unknown = r->entries - r->known;
-    char left[64] = "", raised[80] = "";
+    snprintf(text, RESIDUAL_TEXT, "no residuals");
+    if (r->known > 0)
+        snprintf(text, RESIDUAL_TEXT, "RMSE %.6g, MAE %.6g of %ju residual%s", residuals_rmse(r),
+                 residuals_mae(r), (uintmax_t)r->known, r->known == 1 ? "" : "s");
     if (unknown > 0)
-        snprintf(left, sizeof left, "; %ju without a value", (uintmax_t)unknown);
+        words_append(text, RESIDUAL_TEXT, "; %ju without a value", (uintmax_t)unknown);
     if (r->raised > 0)
-        snprintf(raised, sizeof raised, "; %ju rate%s of 0 or less count%s as %g",
-                 (uintmax_t)r->raised, r->raised == 1 ? "" : "s", r->raised == 1 ? "s" : "",
-                 POISSON_LEAST_RATE);
-    if (r->known == 0)
-        snprintf(text, RESIDUAL_TEXT, "no residuals%s", left);
-    else
-        snprintf(text, RESIDUAL_TEXT, "RMSE %.6g, MAE %.6g of %ju residual%s%s%s",
-                 residuals_rmse(r), residuals_mae(r), (uintmax_t)r->known, r->known == 1 ? "" : "s",
-                 left, raised);
+        words_append(text, RESIDUAL_TEXT, "; %ju rate%s of 0 or less count%s as %g",
+                     (uintmax_t)r->raised, r->raised == 1 ? "" : "s", r->raised == 1 ? "s" : "",
+                     POISSON_LEAST_RATE);
     return text;
 }
 
@@ -301,44 +287,29 @@ const char *residual_alarms(const struct residuals *r, char text[RESIDUAL_TEXT])
         return text;
     const uint64_t alarms = p_values_alarms(&r->p, ALARM);
     const bool exact = log(ALARM) <= r->p.exact, one = alarms == 1;
-    int used =
-        snprintf(text, RESIDUAL_TEXT, "%s%ju of %.0f cells ha%s an adjusted p of at most %g",
-                 exact ? "" : "at least ", (uintmax_t)alarms, r->cells, one ? "s" : "ve", ALARM);
+    snprintf(text, RESIDUAL_TEXT, "%s%ju of %.0f cells ha%s an adjusted p of at most %g",
+             exact ? "" : "at least ", (uintmax_t)alarms, r->cells, one ? "s" : "ve", ALARM);
     if (r->zeros && !r->searched)
-        snprintf(text + used, RESIDUAL_TEXT - (size_t)used,
-                 "; unlisted entries are not shown: too many have nearly the largest rate");
+        words_append(text, RESIDUAL_TEXT,
+                     "; unlisted entries are not shown: too many have nearly the largest rate");
     else if (!exact)
-        snprintf(text + used, RESIDUAL_TEXT - (size_t)used, "; those above %.3g are upper bounds",
-                 exp(r->p.exact));
+        words_append(text, RESIDUAL_TEXT, "; those above %.3g are upper bounds", exp(r->p.exact));
     return text;
 }
 
 /* --- tables --- */
 
-/* --- the strangest entries: a column for each mode, then value, model and residual --- */
-
-/* Those whose residual is not 0, or whose p-value is not 1. */
-static uint64_t entries_shown(const struct residuals *r)
-{
-    uint64_t count = 0;
-    while (count < r->count && r->entry[count].strangeness != 0)
-        count++;
-    return count;
-}
-
-/* The absent cells whose p-value is not 1. */
-static uint64_t absent_shown(const struct residuals *r)
-{
-    uint64_t count = 0;
-    while (count < least_of(r->absent.count, r->strangest) &&
-           r->loss->log_p(0, r->absent.entry[count].value) != 0)
-        count++;
-    return count;
-}
+static const struct table_column entry_columns[] = {
+    {"value", DIGITS, false},   {"model", DIGITS, false}, {"residual", DIGITS, false},
+    {"pearson", DIGITS, false}, {"p", P_DIGITS, true},    {"adjusted", P_DIGITS, true}};
+static const struct table_column absent_columns[] = {
+    {"model", DIGITS, false}, {"p", P_DIGITS, true}, {"adjusted", P_DIGITS, true}};
+static const struct table_column slice_columns[] = {
+    {"residuals", 0, false}, {"squares", DIGITS, false}, {"RMSE", DIGITS, false}};
 
 static void entry_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
-    const struct residuals *r = t->context;
+    const struct residuals *r = ((const struct residual_view *)t->context)->residuals;
     const struct strange_entry *e = &r->entry[row];
     for (int n = 0; n < t->modes; n++)
         index[n] = e->index[n];
@@ -346,83 +317,20 @@ static void entry_row(const struct text_table *t, uint64_t row, uint64_t *index,
     number[1] = loss_expected(r->loss, e->model);
     loss_residual_numbers(r->loss, e->value, e->model, number + 2);
     if (r->loss->log_p) {
-        number[2 + P] = -e->strangeness;
-        number[3 + P] = p_values_adjusted(&r->p, -e->strangeness);
+        number[4] = -e->strangeness;
+        number[5] = p_values_adjusted(&r->p, -e->strangeness);
     }
 }
 
 static void absent_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
-    const struct residuals *r = t->context;
+    const struct residuals *r = ((const struct residual_view *)t->context)->residuals;
     const struct best_entry *e = &r->absent.entry[row];
     for (int n = 0; n < t->modes; n++)
         index[n] = e->cell.index[n];
     number[0] = loss_expected(r->loss, e->value);
     number[1] = r->loss->log_p(0, e->value);
     number[2] = p_values_adjusted(&r->p, number[1]);
-}
-
-/* The last columns of a table from column k on: the p-value, and that adjusted. */
-static void add_p_columns(struct text_table *t, int k)
-{
-    static const char *const headings[] = {"p", "adjusted"};
-    for (int i = 0; i < 2; i++) {
-        t->heading[k + i] = headings[i];
-        t->digits[k + i] = P_DIGITS;
-        t->logarithms[k + i] = true;
-    }
-    t->numbers = k + 2;
-}
-
-struct text_table residual_entries_table(const struct residual_view *v)
-{
-    const struct residuals *r = v->residuals;
-    struct text_table t = {.rows = entries_shown(r),
-                           .modes = r->shape.order,
-                           .numbers = 2 + loss_residuals(r->loss),
-                           .heading = {"value", "model"},
-                           .digits = {DIGITS, DIGITS},
-                           .labels = v->labels,
-                           .index_base = v->index_base,
-                           .context = r,
-                           .row = entry_row};
-    for (int n = 0; n < t.modes; n++)
-        t.mode[n] = n;
-    for (int k = 0; k < loss_residuals(r->loss); k++) {
-        t.heading[2 + k] = loss_residual_name[k];
-        t.digits[2 + k] = DIGITS;
-    }
-    if (r->loss->log_p)
-        add_p_columns(&t, 2 + P);
-    return t;
-}
-
-struct text_table residual_absent_table(const struct residual_view *v)
-{
-    const struct residuals *r = v->residuals;
-    struct text_table t = {.rows = absent_shown(r),
-                           .modes = r->shape.order,
-                           .heading = {"model"},
-                           .digits = {DIGITS},
-                           .labels = v->labels,
-                           .index_base = v->index_base,
-                           .context = r,
-                           .row = absent_row};
-    for (int n = 0; n < t.modes; n++)
-        t.mode[n] = n;
-    add_p_columns(&t, 1);
-    return t;
-}
-
-/* --- the strangest slices of a mode: index, number of residuals, sum of squares, RMSE --- */
-
-/* Those whose residuals are not all 0. */
-static uint64_t slices_shown(const struct top_entries *top)
-{
-    uint64_t count = 0;
-    while (count < top->count && top->entry[count].value != 0)
-        count++;
-    return count;
 }
 
 static void slice_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
@@ -436,18 +344,52 @@ static void slice_row(const struct text_table *t, uint64_t row, uint64_t *index,
     number[2] = sqrt(number[1] / number[0]);
 }
 
+/* A table without rows, of all modes. */
+static struct text_table begin_table(const struct residual_view *v, int numbers,
+                                     const struct table_column *column)
+{
+    struct text_table t = {.modes = v->residuals->shape.order,
+                           .numbers = numbers,
+                           .column = column,
+                           .labels = v->labels,
+                           .index_base = v->index_base,
+                           .context = v};
+    for (int n = 0; n < t.modes; n++)
+        t.mode[n] = n;
+    return t;
+}
+
+struct text_table residual_entries_table(const struct residual_view *v)
+{
+    const struct residuals *r = v->residuals;
+    struct text_table t = begin_table(v, r->loss->log_p ? 6 : 3, entry_columns);
+    t.row = entry_row;
+    while (t.rows < r->count && r->entry[t.rows].strangeness != 0)
+        t.rows++;
+    return t;
+}
+
+struct text_table residual_absent_table(const struct residual_view *v)
+{
+    const struct residuals *r = v->residuals;
+    struct text_table t = begin_table(v, 3, absent_columns);
+    t.row = absent_row;
+    while (t.rows < least_of(r->absent.count, r->strangest) &&
+           r->loss->log_p(0, r->absent.entry[t.rows].value) != 0)
+        t.rows++;
+    return t;
+}
+
 struct text_table residual_slices_table(const struct residual_view *v, int n)
 {
-    return (struct text_table){.rows = slices_shown(&v->slices[n]),
-                               .modes = 1,
-                               .numbers = 3,
-                               .mode = {n},
-                               .heading = {"residuals", "squares", "RMSE"},
-                               .digits = {0, DIGITS, DIGITS},
-                               .labels = v->labels,
-                               .index_base = v->index_base,
-                               .context = v,
-                               .row = slice_row};
+    const struct top_entries *top = &v->slices[n];
+    struct text_table t = begin_table(v, 3, slice_columns);
+    t.modes = 1;
+    t.mode[0] = n;
+    t.row = slice_row;
+    while (t.rows < top->count && top->entry[t.rows].value != 0)
+        t.rows++;
+    return t;
 }
 
 static void print_table(FILE *stream, const struct text_table *t, const char *heading,
@@ -496,12 +438,12 @@ static void put_rows(struct json *j, const char *name, const struct text_table *
             indices_put(j, t->labels, t->modes, place, t->index_base);
         for (int k = 0; k < t->numbers; k++) {
             char key[TABLE_HEADING] = "";
-            for (size_t c = 0; t->heading[k][c] && c < sizeof key - 1; c++)
-                key[c] = (char)tolower(t->heading[k][c]);
-            if (t->digits[k] == 0)
+            for (size_t c = 0; t->column[k].heading[c] && c < sizeof key - 1; c++)
+                key[c] = (char)tolower(t->column[k].heading[c]);
+            if (t->column[k].digits == 0)
                 json_put_unsigned(j, key, (uint64_t)number[k]);
             else
-                json_put_number(j, key, t->logarithms[k] ? exp(number[k]) : number[k]);
+                json_put_number(j, key, t->column[k].logarithms ? exp(number[k]) : number[k]);
             if (strcmp(key, "p") == 0)
                 json_put_number(j, "log_p", number[k]);
         }

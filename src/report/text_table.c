@@ -5,30 +5,13 @@
 
 #include "base/utf8.h"
 
-/* text = a cell of the row that has this index (modes) and number (numbers), of row 0 the heading.
- */
-static void show_cell(const struct text_table *t, int column, uint64_t row, const uint64_t *index,
-                      const double *number, const struct number_column *shown,
-                      char text[LABEL_SHOWN_ROOM])
-{
-    const int k = column - t->modes;
-    if (k < 0 && row == 0) {
-        mode_name(t->labels, t->mode[column], text);
-    } else if (k < 0) {
-        label_show(t->labels, t->mode[column], index[column], t->index_base, text);
-    } else if (row == 0) {
-        strcpy(text, t->heading[k]);
-    } else {
-        number_column_show(&shown[k], number[k], text);
-    }
-}
-
 void text_table_columns(const struct text_table *t, struct number_column *shown)
 {
     uint64_t index[MAX_ORDER];
     double number[TABLE_NUMBERS];
     for (int k = 0; k < t->numbers; k++)
-        shown[k] = (struct number_column){.digits = t->digits[k], .logarithms = t->logarithms[k]};
+        shown[k] = (struct number_column){.digits = t->column[k].digits,
+                                          .logarithms = t->column[k].logarithms};
     for (uint64_t row = 0; row < t->rows; row++) {
         t->row(t, row, index, number);
         for (int k = 0; k < t->numbers; k++)
@@ -51,7 +34,13 @@ void text_table_print(FILE *stream, const struct text_table *t)
                 t->row(t, row - 1, index, number);
             for (int c = 0; c < columns; c++) {
                 const bool left = c < t->modes && t->labels->mode[t->mode[c]].names.count > 0;
-                show_cell(t, c, row, index, number, shown, text);
+                const int k = c - t->modes;
+                if (row == 0)
+                    k < 0 ? mode_name(t->labels, t->mode[c], text)
+                          : strcpy(text, t->column[k].heading);
+                else
+                    k < 0 ? label_show(t->labels, t->mode[c], index[c], t->index_base, text)
+                          : number_column_show(&shown[k], number[k], text);
                 const size_t wanted = utf8_width(text);
                 width[c] = width[c] < wanted ? wanted : width[c];
                 const int blank = (int)(width[c] - wanted);

@@ -8,9 +8,8 @@
 
 #include "base/json.h"
 #include "formats/names/labels.h"
-#include "problem/loss.h"
 
-#define TABLE_NUMBERS (3 + RESIDUAL_NUMBERS) /* the most columns of numbers */
+#define TABLE_NUMBERS 6 /* the most columns of numbers */
 #define TABLE_COLUMNS (MAX_ORDER + TABLE_NUMBERS)
 
 /* The numbers of a column of a table: the largest one has so many significant digits, and all have
@@ -23,17 +22,22 @@ struct number_column {
     double largest, least; /* ... the numbers of largest and of least magnitude            */
 };
 
+/* A column of numbers of a table: its heading, and how they are shown (struct number_column). */
+struct table_column {
+    const char *heading;
+    int digits;
+    bool logarithms;
+};
+
 /* Columns of indices, then columns of numbers. */
 struct text_table {
     uint64_t rows; /* below the heading */
     int modes, numbers;
-    int mode[MAX_ORDER];                /* (modes) that each column of indices is about, from 0 */
-    const char *heading[TABLE_NUMBERS]; /* (numbers) */
-    int digits[TABLE_NUMBERS];          /* as of struct number_column */
-    bool logarithms[TABLE_NUMBERS];     /* the same */
-    const struct labels *labels;        /* borrowed */
-    int index_base;                     /* the number that the first index is shown as */
-    const void *context;                /* of row(); borrowed */
+    int mode[MAX_ORDER];               /* (modes) that each column of indices is about, from 0 */
+    const struct table_column *column; /* (numbers) borrowed */
+    const struct labels *labels;       /* borrowed */
+    int index_base;                    /* the number that the first index is shown as */
+    const void *context;               /* of row(); borrowed */
     /* index (modes) and number (numbers) = what is in a row, from 0. */
     void (*row)(const struct text_table *t, uint64_t row, uint64_t *index, double *number);
 };

@@ -2,50 +2,54 @@
 
 #include <math.h>
 #include <omp.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/least.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "base/vector_clones.h"
+#include "base/words.h"
 #include "model/factor_columns.h"
 #include "report/text_table.h"
 
-/* --- a heap of `count` entries whose root, heap[0], is the weakest --- */
+bool best_keep(void *heap, uint64_t *count, uint64_t wanted, size_t size, best_order *order,
+               const void *entry)
+{
+    char *h = heap;
+    uint64_t at = 0;
+    if (*count < wanted) { /* it rises from the end */
+        for (at = (*count)++; at > 0 && order(entry, h + (at - 1) / 2 * size) > 0;
+             at = (at - 1) / 2)
+            memcpy(h + at * size, h + (at - 1) / 2 * size, size);
+    } else { /* it sinks in place of the worst */
+        if (wanted == 0 || order(entry, h) > 0)
+            return false;
+        for (uint64_t next = 1; next < wanted; next = 2 * at + 1) {
+            next += next + 1 < wanted && order(h + (next + 1) * size, h + next * size) > 0;
+            if (order(h + next * size, entry) < 0)
+                break;
+            memcpy(h + at * size, h + next * size, size);
+            at = next;
+        }
+    }
+    memcpy(h + at * size, entry, size);
+    return true;
+}
 
 static double strength(double value)
 {
     return isnan(value) ? -1 : fabs(value);
 }
 
-static bool weaker(const struct top_entry *a, const struct top_entry *b)
+/* The strongest first, of equals the one with the smaller index. */
+static int compare(const void *a, const void *b)
 {
-    double strength_a = strength(a->value), strength_b = strength(b->value);
-    return strength_a < strength_b || (!(strength_a > strength_b) && a->index > b->index);
-}
-
-/* Lets heap[at] sink to its place; all below it are in order. */
-static void sink(struct top_entry *heap, uint64_t count, uint64_t at)
-{
-    struct top_entry moved = heap[at];
-    for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && weaker(&heap[child + 1], &heap[child]))
-            child++;
-        if (!weaker(&heap[child], &moved))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
-
-/* The entry takes the place of the weakest one where it is stronger. */
-static void offer(struct top_entry *heap, uint64_t count, const struct top_entry *entry)
-{
-    if (!weaker(&heap[0], entry))
-        return;
-    heap[0] = *entry;
-    sink(heap, count, 0);
+    const struct top_entry *x = a, *y = b;
+    const double strength_x = strength(x->value), strength_y = strength(y->value);
+    if (strength_x != strength_y)
+        return strength_x > strength_y ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
 }
 
 /* --- the passes --- */
@@ -66,23 +70,21 @@ static void scan(struct top_entry *heap, uint64_t count, const struct factor_row
 {
     const double *a = rows->a;
     const uint64_t rank = rows->rank, first = rows->first;
-    for (uint64_t r = 0; r < rank; r++) {
-        struct top_entry *h = heap + r * count;
-        for (uint64_t i = 0; i < count; i++)
-            h[i] = (struct top_entry){first + i, a[i * rank + r]};
-        for (uint64_t at = count / 2; at-- > 0;)
-            sink(h, count, at);
-        weakest[r] = strength(h[0].value);
-    }
-    for (uint64_t i = count; i < rows->rows; i++) {
+    for (uint64_t r = 0; r < rank; r++)
+        weakest[r] = -1;
+    for (uint64_t i = 0; i < rows->rows; i++) {
         const double *row = a + i * rank;
-        if (!any_stronger(row, weakest, rank))
+        if (i >= count && !any_stronger(row, weakest, rank))
             continue;
-        for (uint64_t r = 0; r < rank; r++)
-            if (fabs(row[r]) > weakest[r]) {
-                offer(heap + r * count, count, &(struct top_entry){first + i, row[r]});
-                weakest[r] = strength(heap[r * count].value);
-            }
+        for (uint64_t r = 0; r < rank; r++) {
+            struct top_entry *h = heap + r * count;
+            uint64_t kept = least_of(i, count);
+            if (kept < count || fabs(row[r]) > weakest[r])
+                best_keep(h, &kept, count, sizeof *h, compare,
+                          &(struct top_entry){first + i, row[r]});
+            if (kept == count)
+                weakest[r] = strength(h->value);
+        }
     }
 }
 
@@ -112,13 +114,9 @@ enum status top_entries_find(struct top_entries *top, const double *a, uint64_t 
         struct top_entry *best = heap + r * top->count;
         for (uint64_t p = 1; p < chunks; p++)
             for (uint64_t i = 0; i < top->count; i++)
-                offer(best, top->count, &best[p * size + i]);
-        for (uint64_t left = top->count; left > 1; left--) { /* the strongest first */
-            const struct top_entry root = best[0];
-            best[0] = best[left - 1];
-            best[left - 1] = root;
-            sink(best, left - 1, 0);
-        }
+                best_keep(best, &top->count, top->count, sizeof *best, compare,
+                          &best[p * size + i]);
+        qsort(best, top->count, sizeof *best, compare);
     }
     top->entry = heap;
     heap = NULL;
@@ -197,15 +195,13 @@ const char *shares_text(const struct ktensor *model, uint64_t r, char *text)
 {
     const double explained = model->explained ? model->explained[r] : NAN,
                  lost = model->lost ? model->lost[r] : NAN;
-    int used = 0;
     text[0] = '\0';
     if (!is_share(explained) || !is_share(lost))
         return strcpy(text, ", cancels others");
     if (isfinite(explained))
-        used = snprintf(text, SHARES_TEXT, ", explains %.1f %%", 100 * fmax(explained, 0));
+        words_append(text, SHARES_TEXT, ", explains %.1f %%", 100 * fmax(explained, 0));
     if (isfinite(lost))
-        snprintf(text + used, SHARES_TEXT - (size_t)used, ", %.1f %% lost without it",
-                 100 * fmax(lost, 0));
+        words_append(text, SHARES_TEXT, ", %.1f %% lost without it", 100 * fmax(lost, 0));
     return text;
 }
 

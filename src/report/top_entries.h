@@ -1,6 +1,7 @@
 /* The strongest entries of each component in a mode, by which people name a component. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -8,6 +9,15 @@
 #include "base/json.h"
 #include "formats/names/labels.h"
 #include "model/ktensor.h"
+
+/* The order of the entries of a heap, as qsort has it: the best first. */
+typedef int best_order(const void *a, const void *b);
+
+/* Keeps `entry`, of `size` bytes, if it is one of the `wanted` best so far: heap[0..*count) has
+ * these, its first entry is the worst of them. Returns whether it is kept. qsort orders the heap in
+ * the end. */
+bool best_keep(void *heap, uint64_t *count, uint64_t wanted, size_t size, best_order *order,
+               const void *entry);
 
 struct top_entry {
     uint64_t index; /* row of the factor matrix, from 0 */

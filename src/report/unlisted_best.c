@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/radix_sort.h"
 #include "base/vector_clones.h"
+#include "report/top_entries.h"
 
 #define TILE         4     /* rows that are multiplied with a group of rows at a time */
 #define ROW_GROUP    16    /* rows that are packed together                           */
@@ -39,27 +40,10 @@ struct best_heap {
 
 static void put(struct best_heap *h, const struct best_entry *e)
 {
-    struct best_entry *entry = h->entry;
-    uint64_t at = 0;
-    if (h->count < h->wanted) {
-        for (at = h->count++; at > 0 && compare_entries(e, &entry[(at - 1) / 2]) > 0;
-             at = (at - 1) / 2)
-            entry[at] = entry[(at - 1) / 2];
-    } else {
-        if (compare_entries(e, &entry[0]) > 0)
-            return;
-        for (uint64_t next = 1; next < h->count; next = 2 * at + 1) {
-            next += next + 1 < h->count && compare_entries(&entry[next + 1], &entry[next]) > 0;
-            if (compare_entries(&entry[next], e) < 0)
-                break;
-            entry[at] = entry[next];
-            at = next;
-        }
-    }
-    entry[at] = *e;
+    best_keep(h->entry, &h->count, h->wanted, sizeof *e, compare_entries, e);
     if (h->count == h->wanted) {
 #pragma omp atomic write
-        h->least = entry[0].value;
+        h->least = h->entry[0].value;
     }
 }
 
@@ -453,58 +437,50 @@ static enum status search_rows(struct search *s, uint64_t begin, uint64_t end, u
     return STATUS_OK;
 }
 
-/* Ends the stage of a search that is complete. */
-static void report(const struct search *s, struct progress *progress)
-{
-    const double entries = (double)unlisted_slice_entries(s->slice);
-    progress_done(progress, "%.3g of %.3g entries computed", (double)s->visited, entries);
-}
-
-enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor *k,
-                               struct unlisted_slice *slice, uint64_t wanted,
-                               struct progress *progress, struct error *error)
-{
-    struct search s = {.k = k, .wanted = least_of(wanted, unlisted_slice_entries(slice))};
-    *best = (struct unlisted_best){.entry = memory_array(s.wanted, sizeof *best->entry, error)};
-    TRY_OR(done, error->status);
-    TRY_OR(done, search_create(&s, slice, -1, 1, error));
-    const uint64_t rows = s.modes > 1 ? s.rows[s.modes - 2].count : 1;
-    TRY_OR(done, search_rows(&s, 0, rows, 1, best->entry, progress, error));
-    best->count = s.heap->count;
-    report(&s, progress);
-done:
-    search_free(&s);
-    if (error->status != STATUS_OK)
-        unlisted_best_free(best);
-    return error->status;
-}
-
 enum status unlisted_best_of_each(const struct ktensor *k, struct unlisted_slice *slice, int n,
                                   uint64_t wanted, unlisted_taker *take, void *context,
                                   struct progress *progress, struct error *error)
 {
-    const uint64_t rows = slice->shape.dims[n], entries = unlisted_slice_entries(slice) / rows;
-    struct search s = {.k = k, .wanted = least_of(wanted, entries)};
+    const uint64_t entries = unlisted_slice_entries(slice),
+                   heaps = n < 0 ? 1 : slice->shape.dims[n];
+    struct search s = {.k = k, .wanted = least_of(wanted, entries / heaps)};
     const uint64_t some = least_of(EACH_ENTRIES / s.wanted, EACH_AT_ONCE);
-    const uint64_t at_once = least_of(rows, some > EACH_FEW ? some : EACH_FEW);
+    const uint64_t at_once = least_of(heaps, some > EACH_FEW ? some : EACH_FEW);
     struct unlisted_best best = {.entry =
                                      memory_array(at_once * s.wanted, sizeof *best.entry, error)};
     TRY_OR(done, error->status);
     TRY_OR(done, search_create(&s, slice, n, at_once, error));
-    for (uint64_t first = 0; first < rows; first += at_once) {
-        const uint64_t here = least_of(at_once, rows - first);
-        TRY_OR(done, search_rows(&s, first, first + here, here, best.entry, progress, error));
+    const uint64_t rows = s.modes > 1 ? s.rows[s.modes - 2].count : 1;
+    for (uint64_t first = 0; first < heaps; first += at_once) {
+        const uint64_t here = least_of(at_once, heaps - first);
+        TRY_OR(done, search_rows(&s, first, n < 0 ? rows : first + here, here, best.entry, progress,
+                                 error));
         best.count = 0;
         for (uint64_t i = 0; i < here; best.count += s.heap[i++].count)
             memmove(best.entry + best.count, s.heap[i].entry, s.heap[i].count * sizeof *best.entry);
         progress_clear(progress);
         TRY_OR(done, take(context, &best, error));
     }
-    report(&s, progress);
+    progress_done(progress, "%.3g of %.3g entries computed", (double)s.visited, (double)entries);
 done:
     search_free(&s);
     unlisted_best_free(&best);
     return error->status;
+}
+
+static enum status keep(void *context, struct unlisted_best *best, struct error *error)
+{
+    *(struct unlisted_best *)context = *best;
+    *best = (struct unlisted_best){0};
+    return error->status;
+}
+
+enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor *k,
+                               struct unlisted_slice *slice, uint64_t wanted,
+                               struct progress *progress, struct error *error)
+{
+    *best = (struct unlisted_best){0};
+    return unlisted_best_of_each(k, slice, -1, wanted, keep, best, progress, error);
 }
 
 void unlisted_best_free(struct unlisted_best *best)

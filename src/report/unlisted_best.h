@@ -41,13 +41,12 @@ enum status unlisted_best_find(struct unlisted_best *best, const struct ktensor 
                                struct progress *progress, struct error *error);
 
 /* Takes what was found for some indices of a mode: entries in the order of these indices, of each
- * index as above. The caller keeps *best. */
-typedef enum status unlisted_taker(void *context, const struct unlisted_best *best,
-                                   struct error *error);
+ * index as above. Entries that it does not empty *best of are freed. */
+typedef enum status unlisted_taker(void *context, struct unlisted_best *best, struct error *error);
 
 /* The same for each index of mode n, which is not given, as some other mode is not: the `wanted`
- * entries of the slice that have this index. Hands them to `take` with `context`, some indices at a
- * time. STATUS_INPUT, STATUS_MEMORY, and errors of `take`. */
+ * entries of the slice that have this index; for n = -1 of the slice. Hands them to `take` with
+ * `context`, some indices at a time. STATUS_INPUT, STATUS_MEMORY, and errors of `take`. */
 enum status unlisted_best_of_each(const struct ktensor *k, struct unlisted_slice *slice, int n,
                                   uint64_t wanted, unlisted_taker *take, void *context,
                                   struct progress *progress, struct error *error);

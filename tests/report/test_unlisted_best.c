@@ -119,7 +119,7 @@ struct handed {
 };
 
 /* The entries of the next indices, all of which are compared. */
-static enum status take(void *context, const struct unlisted_best *best, struct error *error)
+static enum status take(void *context, struct unlisted_best *best, struct error *error)
 {
     static struct best_entry all[MOST_CELLS];
     struct handed *h = context;
@@ -220,7 +220,7 @@ static void test_all_entries(void **state)
     omp_set_num_threads(threads);
 }
 
-static enum status count_handed(void *count, const struct unlisted_best *best, struct error *error)
+static enum status count_handed(void *count, struct unlisted_best *best, struct error *error)
 {
     (void)error;
     *(uint64_t *)count += best->count;

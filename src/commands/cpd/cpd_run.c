@@ -128,10 +128,9 @@ static enum status prepare_values(struct cpd_rank *w, struct error *error)
         means.mode[n] = true;
     TRY_OR(done, slice_means_find(&means, &baseline, w->tensor, p, old, error));
     if (s->center) {
-        for (int n = 0, used = 0; n < w->tensor->shape.order; n++)
+        for (int n = 0; n < w->tensor->shape.order; n++)
             if (means.mode[n])
-                used += snprintf(modes + used, sizeof modes - (size_t)used, "%s%d",
-                                 used > 0 ? "," : "", n + 1);
+                words_append(modes, sizeof modes, "%s%d", *modes ? "," : "", n + 1);
         progress_note(w->progress, "centred: mean %.6g, means of modes %s, shrinkage %g",
                       means.mean, modes, means.shrinkage);
         TRY_OR(done, slice_means_take_off(&means, w->tensor, error));

@@ -44,15 +44,12 @@ static void show_baseline(struct progress *to, const struct baseline *b, bool ra
 static void show_places(struct progress *progress, const struct place_scores *s, int order)
 {
     char reciprocal[12 * MAX_ORDER] = "", hits[12 * MAX_ORDER] = "";
-    size_t used = 0, used_of_hits = 0;
     if (s->entries == 0)
         return;
     for (int n = 0; n < order; n++) {
         const char *between = n > 0 ? ", " : "";
-        used += (size_t)snprintf(reciprocal + used, sizeof reciprocal - used, "%s%.4f", between,
-                                 s->reciprocal[n]);
-        used_of_hits += (size_t)snprintf(hits + used_of_hits, sizeof hits - used_of_hits, "%s%.4f",
-                                         between, s->hits[n]);
+        words_append(reciprocal, sizeof reciprocal, "%s%.4f", between, s->reciprocal[n]);
+        words_append(hits, sizeof hits, "%s%.4f", between, s->hits[n]);
     }
     progress_note(
         progress,
@@ -75,10 +72,10 @@ static void show_holdout_error(struct progress *progress, const struct cpd_resul
     else
         snprintf(error, sizeof error, "RMSE %.4g (standard error %.1g)", holdout->rmse,
                  holdout->error);
-    if (holdout->unlisted > 0 && loss_of(holdout->loss)->kind == POISSON_CLIPPED)
-        snprintf(auc, sizeof auc, ", AUC %.4f, log-loss %.4g", holdout->auc, holdout->log_loss);
-    else if (holdout->unlisted > 0)
+    if (holdout->unlisted > 0)
         snprintf(auc, sizeof auc, ", AUC %.4f", holdout->auc);
+    if (holdout->unlisted > 0 && loss_of(holdout->loss)->kind == POISSON_CLIPPED)
+        words_append(auc, sizeof auc, ", log-loss %.4g", holdout->log_loss);
     progress_note(progress, "held out %ju entr%s: %s, MAE %.4g%s", (uintmax_t)holdout->entries,
                   holdout->entries == 1 ? "y" : "ies", error, holdout->mae, auc);
     show_places(progress, &holdout->places, results->tensor.shape.order);
@@ -164,21 +161,21 @@ static void show_starts(struct progress *to, const struct starts *s)
 static void show_replication(struct progress *to, const struct replication *s)
 {
     const bool halves = slice_parts_are_halves(&s->parts);
-    char text[ROW_TEXT] = "", mode[32];
+    char text[ROW_TEXT] = "", mode[32], scores[64];
     if (s->pairs == 0)
         return;
-    for (int n = 0, used = 0; n < s->order; n++) {
+    for (int n = 0; n < s->order; n++) {
         snprintf(mode, sizeof mode, "mode %d", s->mode[n] + 1);
-        used += snprintf(text + used, sizeof text - (size_t)used, " %10s", mode);
+        words_append(text, sizeof text, " %10s", mode);
     }
     progress_note(to, "  component %s%s",
                   halves ? "    halves     half 1     half 2" : "     least     median", text);
     for (uint64_t r = 0; r < s->rank; r++) {
         const struct replicated_component *c = &s->component[r];
         const double *with = s->with + r * (uint64_t)s->replicates;
-        char scores[64];
-        for (int n = 0, used = 0; n < s->order; n++)
-            used += snprintf(text + used, sizeof text - (size_t)used, " %10.4f", c->cosine[n]);
+        text[0] = '\0';
+        for (int n = 0; n < s->order; n++)
+            words_append(text, sizeof text, " %10.4f", c->cosine[n]);
         if (halves)
             snprintf(scores, sizeof scores, "%10.4f %10.4f %10.4f", c->pair, with[0], with[1]);
         else

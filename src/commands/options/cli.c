@@ -106,10 +106,11 @@ enum status cli_each(struct cli_line *line, const struct cli_section *sections, 
     for (const struct cli_section *s = sections; s->title; s++)
         for (const struct cli_option *o = s->options; o->name && tables.count < MAX_OPTIONS; o++) {
             const int kind = argument_kind(o), i = tables.count++;
-            char letter[] = {(char)o->letter, kind == required_argument ? ':' : '\0', '\0'};
             tables.longs[i] = (struct option){o->name + 2, kind, NULL, FIRST_LONG + i};
             tables.option[i] = o;
-            words_append(tables.shorts, sizeof tables.shorts, letter);
+            if (o->letter)
+                words_append(tables.shorts, sizeof tables.shorts, "%c%s", o->letter,
+                             kind == required_argument ? ":" : "");
         }
     line->operands = 0;
     opterr = 0;
@@ -237,13 +238,13 @@ const char *cli_help_text(const struct cli_option *o, char text[CLI_HELP_ROOM])
     text[0] = '\0';
     for (const char *c = o->help; *c; c++) {
         if (strncmp(c, of_default, sizeof of_default - 1) == 0) {
-            words_append(text, CLI_HELP_ROOM, o->initial);
+            words_append(text, CLI_HELP_ROOM, "%s", o->initial);
             c += sizeof of_default - 2;
         } else if (strncmp(c, of_words, sizeof of_words - 1) == 0) {
             words_list(text, CLI_HELP_ROOM, o->words, ", ", " or ");
             c += sizeof of_words - 2;
         } else {
-            words_append(text, CLI_HELP_ROOM, (char[]){*c, '\0'});
+            words_append(text, CLI_HELP_ROOM, "%c", *c);
         }
     }
     return text;
