@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/utf8.h"
 #include "commands/options/cmd_common.h"
 #include "formats/ktensor/ktensor_io.h"
@@ -238,51 +237,40 @@ static enum status take_common(struct settings *s, const struct name_match *m, s
 {
     const struct ktensor *from[2] = {&s->model[0].k, &s->model[1].k};
     const uint64_t rank[2] = {from[0]->rank, from[1]->rank};
-    uint64_t longest = 0, *row[2] = {NULL}; /* of A, and of B, that has name k of both */
     struct shape shape = from[0]->shape, other = shape;
     struct ktensor to[2] = {{.rank = 0}, {.rank = 0}};
     for (int n = 0; n < m->order; n++) {
         other.dims[n] = from[1]->shape.dims[m->mode[n]];
         if (m->index[n])
             shape.dims[n] = other.dims[n] = m->count[n] - m->only_b[n];
-        longest = shape.dims[n] > longest ? shape.dims[n] : longest;
-        longest = other.dims[n] > longest ? other.dims[n] : longest;
         if (shape.dims[n] == 0)
             return error_set(error, STATUS_INPUT, "%s: mode %d has no name that %s has",
                              s->model[1].stem, m->mode[n] + 1, s->model[0].stem);
     }
     for (int i = 0; i < 2; i++) {
-        row[i] = memory_array(longest, sizeof *row[i], error);
-        TRY_OR(done, error->status);
         TRY_OR(done, ktensor_create(&to[i], i == 0 ? &shape : &other, rank[i], error));
         memcpy(to[i].lambda, from[i]->lambda, rank[i] * sizeof *to[i].lambda);
     }
-    for (int n = 0; n < m->order; n++) {
-        uint64_t rows = 0;
-        for (uint64_t k = 0; !m->index[n] && k < longest; k++)
-            row[0][k] = row[1][k] = k;
-        for (uint64_t i = 0; m->index[n] && i < m->count[n]; i++) {
-            if (m->index[n][i] == NO_INDEX)
-                continue;
-            row[0][rows] = m->index[n][i];
-            row[1][rows++] = i;
-        }
+    for (int n = 0; n < m->order; n++)
         for (int i = 0; i < 2; i++) {
             const double *a = from[i]->factor[i == 0 ? n : m->mode[n]];
-            for (uint64_t k = 0; k < to[i].shape.dims[n]; k++)
-                memcpy(to[i].factor[n] + k * rank[i], a + row[i][k] * rank[i], rank[i] * sizeof *a);
+            double *row = to[i].factor[n];
+            if (!m->index[n])
+                memcpy(row, a, to[i].shape.dims[n] * rank[i] * sizeof *a);
+            for (uint64_t k = 0; m->index[n] && k < m->count[n]; k++) /* names of B */
+                if (m->index[n][k] != NO_INDEX) {
+                    memcpy(row, a + (i == 0 ? m->index[n][k] : k) * rank[i], rank[i] * sizeof *a);
+                    row += rank[i];
+                }
         }
-    }
     for (int i = 0; i < 2; i++) {
         ktensor_free(&s->model[i].k);
         s->model[i].k = to[i];
         to[i] = (struct ktensor){0};
     }
 done:
-    for (int i = 0; i < 2; i++) {
-        memory_free(row[i]);
+    for (int i = 0; i < 2; i++)
         ktensor_free(&to[i]);
-    }
     return error->status;
 }
 

@@ -25,6 +25,7 @@ struct settings {
     struct tensor_maps maps;    /* owned                       */
     struct value_change change; /* of the pieces of a .blco file; owned */
     struct blco_file file;      /* of IN, if it is one; owned  */
+    struct tns_writer writer;   /* of OUT, if it is text       */
     double start;               /* of writing OUT */
 };
 
@@ -221,24 +222,17 @@ static enum status find_largest(void *largest, struct coo *piece, struct error *
     return STATUS_OK;
 }
 
-/* What pieces are appended to. */
-struct appended {
-    struct tns_writer writer;
-    const struct value_change *change;
-};
-
-static enum status append(void *to, struct coo *piece, struct error *error)
+static enum status append(void *settings, struct coo *piece, struct error *error)
 {
-    struct appended *text = to;
-    TRY(value_change_apply(text->change, piece, NULL, error));
-    return tns_writer_append(&text->writer, piece, error);
+    struct settings *s = settings;
+    TRY(value_change_apply(&s->change, piece, NULL, error));
+    return tns_writer_append(&s->writer, piece, error);
 }
 
 /* Writes OUT from pieces whose values s->change changes. */
 static enum status write_text(struct settings *s, const struct coo_pieces *pieces,
                               struct error *error)
 {
-    struct appended text = {.change = &s->change};
     struct tns_write_options options = s->text.options;
     struct line_writer_report report;
     char how_fast[PACE_TEXT];
@@ -255,15 +249,15 @@ static enum status write_text(struct settings *s, const struct coo_pieces *piece
             if (largest[n] + UINT64_C(1) < pieces->shape.dims[n])
                 options.header = TNS_HEADER_DIMS;
     }
-    TRY(tns_writer_open(&text.writer, s->out, &pieces->shape, pieces->nnz, &options, error));
-    TRY_OR(done, pieces->each(pieces->pieces, append, &text, error));
-    TRY_OR(done, line_writer_commit(text.writer.lines, &report, error));
+    TRY(tns_writer_open(&s->writer, s->out, &pieces->shape, pieces->nnz, &options, error));
+    TRY_OR(done, pieces->each(pieces->pieces, append, s, error));
+    TRY_OR(done, line_writer_commit(s->writer.lines, &report, error));
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
     progress_done(&s->common.progress, "%ju nonzeros, %s%s", (uintmax_t)pieces->nnz,
                   NUMBER_SIZE(report.file_bytes),
                   pace_bytes(report.text_bytes, " of text", clock_now() - s->start, how_fast));
 done:
-    line_writer_free(text.writer.lines);
+    line_writer_free(s->writer.lines);
     return error->status;
 }
 

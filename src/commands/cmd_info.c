@@ -97,15 +97,30 @@ static const struct cli_section sections[] = {
 
 /* --- finding out --- */
 
-/* What ranks need to know of the nonzeros, where ranks are wanted; in so many bytes of memory. */
-static enum status take_census(struct job *job, const struct coo_pieces *pieces, uint64_t memory,
-                               struct error *error)
+/* Counts the nonzeros: what the tensor is like, and where ranks are wanted what they need to know.
+ * Counters take the memory beside so many nonzeros. */
+static enum status count(struct job *job, const struct coo_pieces *pieces, uint64_t nnz,
+                         struct error *error)
 {
+    struct progress *progress = &job->common.progress;
+    const uint64_t all = cmd_host_memory(&job->common), taken = coo_bytes(pieces->shape.order, nnz);
+    const uint64_t memory = all > taken + LEAST_COUNTERS ? all - taken : LEAST_COUNTERS;
+    const bool blco = job->format == &tensor_blco; /* which is read only now */
+    double start = clock_now();
     uint64_t bytes = 0;
+    TRY(cmd_check_grid(&job->common.ranks, pieces->shape.order, error));
+    if (pieces->nnz == 0)
+        return STATUS_OK;
+    if (blco)
+        progress_stage(progress, "reading %s", job->path);
+    TRY(coo_pieces_statistics(pieces, memory, &job->statistics, progress, error));
+    if (blco)
+        progress_done(progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)pieces->nnz,
+                      NUMBER_SIZE(job->file_bytes), clock_now() - start);
     if (job->common.ranks.ranks == 0)
         return STATUS_OK;
-    const double start = clock_now();
-    progress_stage(&job->common.progress, "counting the nonzeros of each row");
+    start = clock_now();
+    progress_stage(progress, "counting the nonzeros of each row");
     for (int n = 0; n < pieces->shape.order; n++)
         bytes += pieces->shape.dims[n] * sizeof *job->census.count[n];
     if (bytes > memory)
@@ -113,18 +128,10 @@ static enum status take_census(struct job *job, const struct coo_pieces *pieces,
                          "--ranks: counters of %s, 8 bytes for each row of each mode, do not fit "
                          "into the %s of memory that may be used",
                          NUMBER_SIZE(bytes), NUMBER_SIZE(memory));
-    const uint64_t stride = coo_census_stride(pieces->nnz, MOST_SAMPLE);
-    TRY(coo_pieces_census(pieces, stride, 1, &job->census, error));
-    progress_done(&job->common.progress, "%.2f s", clock_now() - start);
+    TRY(coo_pieces_census(pieces, coo_census_stride(pieces->nnz, MOST_SAMPLE), 1, &job->census,
+                          error));
+    progress_done(progress, "%.2f s", clock_now() - start);
     return STATUS_OK;
-}
-
-/* Bytes that counters may take beside so many nonzeros. */
-static uint64_t counters_beside(const struct job *job, uint64_t nnz)
-{
-    const uint64_t memory = cmd_host_memory(&job->common),
-                   taken = coo_bytes(job->x.shape.order, nnz);
-    return memory > taken + LEAST_COUNTERS ? memory - taken : LEAST_COUNTERS;
 }
 
 /* Reads a file into memory, and counts. */
@@ -153,19 +160,12 @@ static enum status gather_text(struct job *job, struct error *error)
     job->tensor = (struct plan_tensor){
         .shape = job->x.shape, .nnz = job->x.nnz, .unknown = job->listed.unknown};
     const struct coo_pieces pieces = coo_in_one_piece(&job->x);
-    const uint64_t memory = counters_beside(job, job->x.nnz);
-    if (cmd_check_grid(&job->common.ranks, job->x.shape.order, error) != STATUS_OK ||
-        job->x.nnz == 0)
-        return error->status;
-    TRY(coo_pieces_statistics(&pieces, memory, &job->statistics, &job->common.progress, error));
-    return take_census(job, &pieces, memory, error);
+    return count(job, &pieces, job->x.nnz, error);
 }
 
 /* Holds some segments for each thread in memory at a time; counters take the rest of the memory. */
 static enum status gather_blco(struct job *job, struct error *error)
 {
-    const double start = clock_now();
-    const uint64_t memory = cmd_host_memory(&job->common);
     struct blco_file file;
     TRY(blco_file_open(&file, job->path, error));
     job->file_bytes = file.header->file_bytes;
@@ -175,20 +175,12 @@ static enum status gather_blco(struct job *job, struct error *error)
     job->x = (struct coo){.shape = file.shape, .nnz = job->entries};
     job->tensor = file_for_plan(&file);
     struct tensor_reader r = {
-        .format = &tensor_blco, .file = &file, .cut = TENSOR_PIECES, .memory = memory / 4};
+        .format = &tensor_blco, .file = &file, .cut = TENSOR_PIECES,
+        .memory = cmd_host_memory(&job->common) / 4};
     const struct coo_pieces pieces = {
         .shape = job->x.shape, .nnz = job->x.nnz, .each = tensor_reader_each, .pieces = &r};
     TRY_OR(done, tns_check_lengths(job->path, &job->x.shape, &job->common.tns, error));
-    TRY_OR(done, cmd_check_grid(&job->common.ranks, job->x.shape.order, error));
-    if (job->x.nnz == 0)
-        goto done;
-    const uint64_t counters = counters_beside(job, blco_pieces_nnz(&file, r.memory));
-    progress_stage(&job->common.progress, "reading %s", file.name);
-    TRY_OR(done, coo_pieces_statistics(&pieces, counters, &job->statistics, &job->common.progress,
-                                       error));
-    progress_done(&job->common.progress, "%ju nonzeros, %s in %.2f s", (uintmax_t)job->x.nnz,
-                  NUMBER_SIZE(job->file_bytes), clock_now() - start);
-    take_census(job, &pieces, memory, error);
+    count(job, &pieces, blco_pieces_nnz(&file, r.memory), error);
 done:
     blco_file_close(&file);
     return error->status;

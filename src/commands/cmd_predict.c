@@ -108,7 +108,6 @@ static enum status finish(struct job *job, struct error *error)
     if (job->writes)
         TRY_OR(done, prediction_file_commit(&job->file, error));
     progress_clear(progress);
-    model_residuals_note(&job->of);
     if (job->json)
         cmd_print_json(&j);
     else if (job->of.strangest)

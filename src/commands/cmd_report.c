@@ -135,30 +135,32 @@ static enum status check_output(const struct job *job, const char *stem, const c
     return outfile_check(path, error);
 }
 
-/* A page that is made in memory, or on standard output. */
+/* A page that is made in memory. */
 struct page_text {
     FILE *to;
     char *text;
     size_t size;
 };
 
-static enum status begin_text(struct page_text *t, const char *path, struct error *error)
+static enum status begin_text(struct page_text *t, struct error *error)
 {
-    *t = (struct page_text){.to = strcmp(path, "-") == 0 ? stdout : NULL};
-    if (!t->to && !memory_hook_fails())
+    *t = (struct page_text){.to = NULL};
+    if (!memory_hook_fails())
         t->to = open_memstream(&t->text, &t->size);
     return t->to ? STATUS_OK : error_set(error, STATUS_MEMORY, "not enough memory to write a file");
 }
 
-/* Writes the page to a new file of the job, which gets its name at the end. */
+/* Writes the page to standard output, or to a new file of the job, which gets its name at the end. */
 static enum status end_text(struct page_text *t, struct job *job, const char *path,
                             struct error *error)
 {
-    if (t->to == stdout)
-        return error->status;
     if (fclose(t->to) != 0 && error->status == STATUS_OK)
         error_set(error, STATUS_MEMORY, "not enough memory to write a file");
     TRY_OR(done, error->status);
+    if (strcmp(path, "-") == 0) {
+        fwrite(t->text, 1, t->size, stdout);
+        goto done;
+    }
     TRY_OR(done, memory_resize(&job->file, (size_t)job->files + 1, sizeof *job->file, error));
     TRY_OR(done, outfile_open(&job->file[job->files], path, error));
     TRY_OR(done, outfile_write(&job->file[job->files++], t->text, t->size, error));
@@ -184,18 +186,6 @@ static enum status check_shape(struct job *job, struct error *error)
     return STATUS_OK;
 }
 
-/* Those of the tensor of --residuals, from the present model. */
-static enum status find_residuals(struct job *job, struct error *error)
-{
-    struct model_residuals *of = &job->of;
-    TRY(model_residuals_begin(of, &job->common, error));
-    of->sums.places = true;
-    TRY(model_entries_each(&of->entries, model_residuals_take, of, error));
-    TRY(model_residuals_end(of, error));
-    model_residuals_note(of);
-    return STATUS_OK;
-}
-
 /* The page of the model of a stem. `record_path` is NULL where there is no record. */
 static enum status make_page(struct job *job, const char *stem, const char *record_path,
                              const char *path, struct error *error)
@@ -214,11 +204,15 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
         TRY_OR(done, page_check_record(record, &model->k, record_path, error));
     }
     TRY_OR(done, mode_views_make(view, &model->k, &model->names, job->order, job->top, error));
-    if (job->of.path)
-        TRY_OR(done, find_residuals(job, error));
+    if (job->of.path) {
+        TRY_OR(done, model_residuals_begin(&job->of, &job->common, error));
+        job->of.sums.places = true;
+        TRY_OR(done, model_entries_each(&job->of.entries, model_residuals_take, &job->of, error));
+        TRY_OR(done, model_residuals_end(&job->of, error));
+    }
     residuals = model_residuals_view(&job->of);
     progress_stage(&job->common.progress, "writing");
-    TRY_OR(done, begin_text(&text, path, error));
+    TRY_OR(done, begin_text(&text, error));
     page_write(text.to,
                &(struct page){.stem = stem,
                               .model = &model->k,
@@ -311,7 +305,7 @@ static enum status make_pages_of_range(struct job *job, struct error *error)
         if (pages && !json_text_at(rank, "failure"))
             TRY_OR(done,
                    make_page_of_rank(job, base, json_number_at(rank, "rank"), &made[i], error));
-    TRY_OR(done, begin_text(&text, path, error));
+    TRY_OR(done, begin_text(&text, error));
     page_ranks_write(text.to,
                      &(struct page_ranks){.stem = job->stem,
                                           .file = file,

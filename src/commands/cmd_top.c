@@ -257,64 +257,56 @@ static void print_found(const struct found *f)
     text_table_print(stdout, &t);
 }
 
-/* Says which slice is searched, and begins the array of the entries. */
-static void begin_found(const struct found *f)
+static enum status write_found(void *context, struct unlisted_best *best, struct error *error)
+{
+    struct found *f = context;
+    const struct best_entry *entry = best->entry;
+    struct coo cells;
+    f->best = best;
+    for (uint64_t i = 0; f->json && i < best->count; i++) {
+        json_put_object(f->json, NULL);
+        indices_put(f->json, f->labels, f->slice->shape.order, entry[i].cell.index, f->index_base);
+        json_put_number(f->json, "model", loss_expected(f->loss, entry[i].value));
+        json_end(f->json);
+    }
+    if (!f->json && !f->file)
+        print_found(f);
+    if (!f->file)
+        return error->status;
+    TRY(coo_create(&cells, &f->slice->shape, best->count, error));
+    for (uint64_t i = 0; i < best->count; i++) {
+        for (int n = 0; n < cells.shape.order; n++)
+            cells.index[n][i] = entry[i].cell.index[n];
+        cells.value[i] = entry[i].value;
+    }
+    prediction_file_append(f->file, &cells, cells.value, error);
+    coo_free(&cells);
+    return error->status;
+}
+
+/* Says which model and which slice is searched, and begins the array of the entries. */
+static void begin_json(const struct found *f, const char *stem, const struct shape *shape)
 {
     struct json *j = f->json;
+    json_put_object(j, NULL);
+    json_put_string(j, "model", stem);
+    json_put_string(j, "tensor", f->tensor);
+    json_put_unsigneds(j, "lengths", shape->dims, (size_t)shape->order);
+    json_put_unsigned(j, "index_base", (uint64_t)f->index_base);
     json_put_array(j, "given");
-    for (int n = 0; n < f->slice->shape.order; n++)
+    for (int n = 0; n < shape->order; n++)
         if (f->slice->given[n]) {
-            json_put_object(j, NULL);
-            json_put_unsigned(j, "mode", (uint64_t)n + 1);
-            mode_put_name(j, f->labels, n);
+            mode_begin(j, NULL, f->labels, n);
             index_put(j, f->labels, n, f->slice->index[n], f->index_base);
             json_end(j);
         }
     json_end(j);
     if (f->each >= 0) {
-        json_put_object(j, "each");
-        json_put_unsigned(j, "mode", (uint64_t)f->each + 1);
-        mode_put_name(j, f->labels, f->each);
+        mode_begin(j, "each", f->labels, f->each);
         json_end(j);
     }
     json_put_unsigned(j, "listed", f->slice->count);
     json_put_array(j, "unlisted");
-}
-
-static void put_found(const struct found *f)
-{
-    struct json *j = f->json;
-    for (uint64_t i = 0; i < f->best->count; i++) {
-        json_put_object(j, NULL);
-        indices_put(j, f->labels, f->slice->shape.order, f->best->entry[i].cell.index,
-                    f->index_base);
-        json_put_number(j, "model", loss_expected(f->loss, f->best->entry[i].value));
-        json_end(j);
-    }
-}
-
-static enum status write_found(void *context, struct unlisted_best *best, struct error *error)
-{
-    struct found *f = context;
-    struct coo cells;
-    f->best = best;
-    if (f->json) {
-        put_found(f);
-        return error->status;
-    }
-    if (!f->file) {
-        print_found(f);
-        return STATUS_OK;
-    }
-    TRY(coo_create(&cells, &f->slice->shape, best->count, error));
-    for (uint64_t i = 0; i < best->count; i++) {
-        for (int n = 0; n < cells.shape.order; n++)
-            cells.index[n][i] = best->entry[i].cell.index[n];
-        cells.value[i] = best->entry[i].value;
-    }
-    prediction_file_append(f->file, &cells, cells.value, error);
-    coo_free(&cells);
-    return error->status;
 }
 
 /* Reads the tensor, finds the entries that are wanted and writes them. */
@@ -354,12 +346,7 @@ static enum status show_unlisted(struct settings *s, const char *stem, const cha
         TRY_OR(done, prediction_file_open(&file, target, &form, error));
     if (s->json) {
         json_begin(&j, error);
-        json_put_object(&j, NULL);
-        json_put_string(&j, "model", stem);
-        json_put_string(&j, "tensor", tensor);
-        json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
-        json_put_unsigned(&j, "index_base", (uint64_t)tns->index_base);
-        begin_found(&found);
+        begin_json(&found, stem, &model->shape);
     }
     progress_stage(progress, "searching");
     searching = true;

@@ -64,6 +64,7 @@ enum status model_residuals_take(void *residuals, const struct coo *piece, const
 
 enum status model_residuals_end(struct model_residuals *m, struct error *error)
 {
+    const struct model_facts *facts = &m->model->facts;
     struct progress *progress = m->entries.reader.progress;
     const uint64_t alone = m->entries.alone;
     if (alone > 0)
@@ -74,18 +75,13 @@ enum status model_residuals_end(struct model_residuals *m, struct error *error)
     TRY(residuals_rank(&m->sums, &m->model->k, progress, error));
     for (int n = 0; n < m->model->k.shape.order; n++)
         TRY(residuals_slices(&m->slice[n], &m->sums, n, error));
-    return STATUS_OK;
-}
-
-void model_residuals_note(const struct model_residuals *m)
-{
-    const struct model_facts *facts = &m->model->facts;
-    if (m->strangest > 0 && m->loss->log_p && m->sums.zeros && !m->unlisted_given && facts->known &&
+    if (m->loss->log_p && m->sums.zeros && !m->unlisted_given && facts->known &&
         m->sums.entries < facts->nnz)
-        progress_note(m->entries.reader.progress,
+        progress_note(progress,
                       "%s has %ju entries, the model's tensor %ju: those that are not listed count "
                       "as zeros; --unlisted unknown leaves them out",
                       m->path, (uintmax_t)m->sums.entries, (uintmax_t)facts->nnz);
+    return STATUS_OK;
 }
 
 struct residual_view model_residuals_view(const struct model_residuals *m)

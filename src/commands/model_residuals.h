@@ -36,13 +36,10 @@ enum status model_residuals_begin(struct model_residuals *m, struct cmd_common *
  * their residuals. STATUS_INPUT where the loss does not take a value; STATUS_MEMORY. */
 entry_taker model_residuals_take;
 
-/* Ranks entries and slices, once all were taken, and says how many entries have names that the
- * model lacks. STATUS_MEMORY. */
+/* Ranks entries and slices, once all were taken. Says on standard error how many entries have names
+ * that the model lacks, and where the file has fewer entries than the tensor of the model, so that
+ * those that it does not list are hardly zeros. STATUS_MEMORY. */
 enum status model_residuals_end(struct model_residuals *m, struct error *error);
-
-/* Says on standard error where the file has fewer entries than the tensor of the model, so that
- * those that it does not list are hardly zeros. */
-void model_residuals_note(const struct model_residuals *m);
 
 /* What is shown of them. */
 struct residual_view model_residuals_view(const struct model_residuals *m);

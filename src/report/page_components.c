@@ -220,22 +220,18 @@ static void put_lines(FILE *to, const struct page *page, int n)
     fputs("</figure>\n", to);
 }
 
-static bool has(const struct page *page, enum view_kind kind)
-{
-    bool any = false;
-    for (int n = 0; n < page->model->shape.order; n++)
-        any = any || page->view[n].kind == kind;
-    return any;
-}
-
 /* A switch that opens, for each mode that is drawn as a line, one plot with the lines of all
  * components over each other, and for each short mode a table with the bars of all side by side: of
  * the first ones where there are more than PLOT_MOST_OVERLAID. Nothing where there
  * is one component or no such mode. The lines are those of the components' own plots. */
 static void put_overlay(FILE *to, const struct page *page)
 {
-    bool lines = has(page, VIEW_AS_LINE);
-    if (page->model->rank < 2 || (!lines && !has(page, VIEW_AS_BARS)))
+    bool lines = false, bars = false;
+    for (int n = 0; n < page->model->shape.order; n++) {
+        lines = lines || page->view[n].kind == VIEW_AS_LINE;
+        bars = bars || page->view[n].kind == VIEW_AS_BARS;
+    }
+    if (page->model->rank < 2 || (!lines && !bars))
         return;
     fputs("<details>\n<summary>Overlay: the ", to);
     if (page->model->rank > PLOT_MOST_OVERLAID)

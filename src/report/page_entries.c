@@ -47,6 +47,17 @@ void page_fact_print(FILE *to, const char *name, const char *format, ...)
     page_fact_end(to);
 }
 
+void page_fact_number(FILE *to, const struct page *page, const char *name, const char *format,
+                      const char *object, const char *member)
+{
+    const double x = page_number_at(page, object, member);
+    if (!isfinite(x))
+        return;
+    page_fact_begin(to, name);
+    fprintf(to, format, x);
+    page_fact_end(to);
+}
+
 void page_fact(FILE *to, const char *name, const char *text)
 {
     if (!text)

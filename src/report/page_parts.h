@@ -85,6 +85,11 @@ void page_fact_end(FILE *to);
 void page_fact_print(FILE *to, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A fact that is a number of the record (page_number_at), as printf writes it; nothing where there is
+ * none. */
+void page_fact_number(FILE *to, const struct page *page, const char *name, const char *format,
+                      const char *object, const char *member);
+
 /* A fact that is a text; nothing where `text` is NULL. */
 void page_fact(FILE *to, const char *name, const char *text);
 

@@ -64,16 +64,21 @@ static void put_seconds(FILE *to, double seconds)
     fprintf(to, seconds < 1 ? "%.3g s" : "%.2f s", seconds);
 }
 
+/* A number as printf writes it; nothing where there is none. */
+static void put_known(FILE *to, const char *format, double x)
+{
+    if (isfinite(x))
+        fprintf(to, format, x);
+}
+
 /* Time, machine, memory, date, program and command. */
 static void put_machine(FILE *to, const struct page *page)
 {
     const double total = page_number_at(page, "seconds", "total"),
                  iterations = page_number_at(page, "seconds", "iterations"),
-                 threads = json_number_of(page_at(page, "threads", NULL)),
-                 ranks = page_number_at(page, "ranks", "count"),
+                 threads = page_number_at(page, "threads", NULL),
                  peak = page_number_at(page, "memory", "peak_bytes");
-    const char *backend = page_text_at(page, "backend", NULL),
-               *device = page_text_at(page, "device", "name"),
+    const char *device = page_text_at(page, "device", "name"),
                *processor = page_text_at(page, "processor", NULL),
                *version = page_text_at(page, "version", NULL),
                *commit = page_text_at(page, "commit", NULL);
@@ -91,10 +96,9 @@ static void put_machine(FILE *to, const struct page *page)
     html_text(to, device ? device : processor ? processor : "unknown", HTML_LABEL);
     if (!device && isfinite(threads))
         fprintf(to, ", %g thread%s", threads, threads == 1 ? "" : "s");
-    if (isfinite(ranks))
-        fprintf(to, ", %g ranks", ranks);
-    if (backend)
-        html_print(to, HTML_LABEL, ", backend %s", backend);
+    put_known(to, ", %g ranks", page_number_at(page, "ranks", "count"));
+    html_print(to, HTML_LABEL, page_at(page, "backend", NULL) ? ", backend %s" : "%s",
+               page_text_at(page, "backend", NULL));
     page_fact_end(to);
     if (peak >= 0 && peak < 0x1p63)
         page_fact(to, "Peak memory", number_size((uint64_t)peak, size));
@@ -127,7 +131,7 @@ static void put_places(FILE *to, const json_t *holdout, const char *name, const 
     page_fact_begin(to, name);
     json_array_foreach(numbers, i, number)
         fprintf(to, "%s%.4f", i > 0 ? ", " : "", json_number_of(number));
-    fprintf(to, " (of held-out entries in each mode)");
+    fputs(" (of held-out entries in each mode)", to);
     page_fact_end(to);
 }
 
@@ -138,9 +142,6 @@ static void put_holdout_error(FILE *to, const struct page *page)
     const json_t *holdout = page_at(page, "result", "held_out");
     const double rmse = json_number_at(holdout, "rmse");
     const double deviance = json_number_at(holdout, "mean_deviance");
-    const double likelihood = json_number_at(holdout, "log_likelihood");
-    const double auc = json_number_at(holdout, "auc");
-    const double log_loss = json_number_at(holdout, "log_loss");
     const bool counts = isfinite(deviance);
     if (!isfinite(rmse))
         return;
@@ -148,17 +149,12 @@ static void put_holdout_error(FILE *to, const struct page *page)
     fprintf(to, "<strong>%.4g</strong> &#177; %.1g (%s of %.0f entries)", counts ? deviance : rmse,
             json_number_at(holdout, counts ? "mean_deviance_error" : "rmse_error"),
             counts ? "mean deviance" : "RMSE", json_number_at(holdout, "entries"));
-    if (isfinite(likelihood))
-        fprintf(to, ", log-likelihood %.6g", likelihood);
+    put_known(to, ", log-likelihood %.6g", json_number_at(holdout, "log_likelihood"));
     fprintf(to, ", mean magnitude %.4g", json_number_at(holdout, "mae"));
-    if (isfinite(json_number_at(holdout, "baseline_slices")))
-        fprintf(to, "; without a model %.4g of the mean, %.4g of the means of slices",
-                json_number_at(holdout, "baseline_mean"),
-                json_number_at(holdout, "baseline_slices"));
-    if (isfinite(auc))
-        fprintf(to, ", AUC %.4f", auc);
-    if (isfinite(log_loss))
-        fprintf(to, ", log-loss %.4g", log_loss);
+    put_known(to, "; without a model %.4g of the mean", json_number_at(holdout, "baseline_mean"));
+    put_known(to, ", %.4g of the means of slices", json_number_at(holdout, "baseline_slices"));
+    put_known(to, ", AUC %.4f", json_number_at(holdout, "auc"));
+    put_known(to, ", log-loss %.4g", json_number_at(holdout, "log_loss"));
     page_fact_end(to);
     put_places(to, holdout, "Mean reciprocal rank", "mean_reciprocal_rank");
     put_places(to, holdout, "Hits at 10", "hits_at_10");
@@ -172,32 +168,26 @@ bool page_has_likelihood(const struct page *page)
 /* Fit, and what else tells how good the model is. */
 static void put_fit(FILE *to, const struct page *page)
 {
-    static const char *const numbers[][2] = {{"Log-likelihood", "log_likelihood"},
-                                             {"Deviance", "deviance"}};
     const double fit = page_number_at(page, "result", "fit"),
                  noise = page_number_at(page, "result", "fit_noise"),
                  core = page_number_at(page, "result", "core_consistency"),
                  core_error = page_number_at(page, "result", "core_consistency_error"),
-                 imputed = page_number_at(page, "result", "core_consistency_imputed"),
                  halves = page_number_at(page, "split_half", "score"),
                  replicates = page_number_at(page, "replication", "score");
     char text[FIT_TEXT], share[SHARE_TEXT];
     if (isfinite(fit)) {
         page_fact_print(to, "Fit", "<strong>%s</strong>", fit_text(fit, noise, 9, text));
         page_fact(to, "Explained", fit_share_text(fit, page_has_likelihood(page), share));
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-            const double x = page_number_at(page, "result", numbers[i][1]);
-            if (isfinite(x))
-                page_fact_print(to, numbers[i][0], "%.10g", x);
-        }
+        page_fact_number(to, page, "Log-likelihood", "%.10g", "result", "log_likelihood");
+        page_fact_number(to, page, "Deviance", "%.10g", "result", "deviance");
     }
     put_holdout_error(to, page);
     if (isfinite(core)) { /* "98.5", or of an estimate "87.2 &#177; 3.1, estimated" */
         page_fact_begin(to, "Core consistency");
         page_core(to, core, core_error);
         fputs(isfinite(core_error) ? ", estimated" : "", to);
-        if (isfinite(imputed))
-            fprintf(to, ", %.3g %% of the tensor taken from the model", 100 * imputed);
+        put_known(to, ", %.3g %% of the tensor taken from the model",
+                  100 * page_number_at(page, "result", "core_consistency_imputed"));
         page_fact_end(to);
     }
     if (isfinite(halves))
@@ -269,8 +259,7 @@ static void put_iterations(FILE *to, const struct page *page)
         {"iteration_limit", "stopped at the limit of iterations"},
         {"interrupted", "interrupted by a signal"},
         {"time_limit", "stopped at the time limit"}};
-    const double iterations = page_number_at(page, "result", "iterations"),
-                 change = page_number_at(page, "result", "change");
+    const double iterations = page_number_at(page, "result", "iterations");
     const char *stop = page_text_at(page, "result", "stop");
     if (!isfinite(iterations))
         return;
@@ -279,9 +268,8 @@ static void put_iterations(FILE *to, const struct page *page)
     for (size_t i = 0; stop && i < sizeof stops / sizeof stops[0]; i++)
         if (strcmp(stop, stops[i][0]) == 0)
             fprintf(to, ", %s", stops[i][1]);
-    if (isfinite(change))
-        fprintf(to, "; the last one changed the fit by <span class=\"n\">%.1e</span>",
-                change + 0.0);
+    put_known(to, "; the last one changed the fit by <span class=\"n\">%.1e</span>",
+              page_number_at(page, "result", "change") + 0.0);
     page_fact_end(to);
 }
 
@@ -324,7 +312,6 @@ static void put_centred(FILE *to, const struct model_facts *facts)
 void page_run(FILE *to, const struct page *page)
 {
     const struct ktensor *k = page->model;
-    const double nonzeros = page_number_at(page, "tensor", "nonzeros");
     fputs("<section>\n<h2>The run</h2>\n<table class=\"facts\"><caption>What was run, and "
           "where</caption><tbody>\n",
           to);
@@ -333,8 +320,7 @@ void page_run(FILE *to, const struct page *page)
     for (int n = 0; n < k->shape.order; n++)
         fprintf(to, "%s%" PRIu64, n > 0 ? " &#215; " : "", k->shape.dims[n]);
     page_fact_end(to);
-    if (isfinite(nonzeros))
-        page_fact_print(to, "Nonzeros", "%.0f", nonzeros);
+    page_fact_number(to, page, "Nonzeros", "%.0f", "tensor", "nonzeros");
     page_fact_print(to, "Components", "%" PRIu64, k->rank);
     put_centred(to, page->facts);
     if (page->record) {
@@ -353,7 +339,6 @@ static void put_ranks(FILE *to, const struct page *page)
 {
     static const char *const heading[] = {"#Rank",    "Host",      "#GPU",
                                           "#Threads", "#Nonzeros", "#Moving"};
-    static const char *const names[] = {"gpu", "threads", "nonzeros", "communication"};
     const json_t *each = page_at(page, "ranks", "each"), *rank;
     struct number_column moving = {.digits = PAGE_DIGITS};
     size_t number;
@@ -365,16 +350,12 @@ static void put_ranks(FILE *to, const struct page *page)
                      heading, 6);
     json_array_foreach(each, number, rank) {
         fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th>", number);
-        html_print(to, HTML_LABEL, "<td>%s</td>", json_text_at(rank, "host"));
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-            double x = json_number_at(rank, names[i]);
-            fputs("<td class=\"n\">", to);
-            if (isfinite(x) && i < 3)
-                html_decimals(to, x, 0);
-            else if (isfinite(x))
-                html_number_of(to, &moving, x);
-            fputs("</td>", to);
-        }
+        html_print(to, HTML_LABEL, "<td>%s</td><td class=\"n\">", json_text_at(rank, "host"));
+        put_known(to, "%.0f", json_number_at(rank, "gpu"));
+        fputs("</td>", to);
+        page_cell(to, json_number_at(rank, "threads"), 0);
+        page_cell(to, json_number_at(rank, "nonzeros"), 0);
+        page_cell_of(to, &moving, json_number_at(rank, "communication"));
         fputs("</tr>\n", to);
     }
     page_table_end(to);

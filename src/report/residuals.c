@@ -47,26 +47,18 @@ enum status residuals_begin(struct residuals *r, const struct shape *shape, cons
     return STATUS_OK;
 }
 
-/* --- sums, each in the order of the entries --- */
-
-static void add_slices(struct residuals *r, int n, const struct coo *x, const double *model)
-{
-    struct slice_residuals *s = &r->slice[n];
-    const uint32_t *index = x->index[n];
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        const double residual = loss_residual(r->loss, x->value[i], model[i]);
-        if (!isnan(residual)) {
-            s->squares[index[i]] += residual * residual;
-            s->known[index[i]]++;
-        }
-    }
-}
-
-static void add_all(struct residuals *r, const struct coo *x, const double *model)
+/* Adds the residuals to the sums of the slices of mode n, or of all entries for n = -1, each in the
+ * order of the entries. */
+static void add_squares(struct residuals *r, int n, const struct coo *x, const double *model)
 {
     for (uint64_t i = 0; i < x->nnz; i++) {
         const double residual = loss_residual(r->loss, x->value[i], model[i]);
-        if (!isnan(residual)) {
+        if (isnan(residual))
+            continue;
+        if (n >= 0) {
+            r->slice[n].squares[x->index[n][i]] += residual * residual;
+            r->slice[n].known[x->index[n][i]]++;
+        } else {
             r->squares += residual * residual;
             r->absolutes += fabs(residual);
             r->known++;
@@ -214,10 +206,7 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
 {
 #pragma omp parallel for schedule(dynamic)
     for (int n = -1; n < r->shape.order; n++)
-        if (n < 0)
-            add_all(r, x, model);
-        else
-            add_slices(r, n, x, model);
+        add_squares(r, n, x, model);
     if (r->places && r->loss->place)
         count_places(r, x, model);
     if (r->strangest > 0) {
@@ -472,9 +461,7 @@ void residual_put_json(struct json *j, const struct residual_view *view)
     json_put_array(j, "modes");
     for (int n = 0; n < r->shape.order; n++) {
         const struct text_table slices = residual_slices_table(view, n);
-        json_put_object(j, NULL);
-        json_put_unsigned(j, "mode", (uint64_t)n + 1);
-        mode_put_name(j, view->labels, n);
+        mode_begin(j, NULL, view->labels, n);
         put_rows(j, "strangest_slices", &slices, true);
         json_end(j);
     }

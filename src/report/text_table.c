@@ -85,8 +85,10 @@ const char *mode_name(const struct labels *l, int n, char name[MODE_NAME_ROOM])
     return name;
 }
 
-void mode_put_name(struct json *j, const struct labels *l, int n)
+void mode_begin(struct json *j, const char *object, const struct labels *l, int n)
 {
+    json_put_object(j, object);
+    json_put_unsigned(j, "mode", (uint64_t)n + 1);
     if (l->modes.name[n][0])
         json_put_string(j, "name", l->modes.name[n]);
 }

@@ -61,8 +61,9 @@ const char *label_show(const struct labels *l, int n, uint64_t i, int index_base
  * label is, else "mode 1". *l may be NULL. Returns name. */
 const char *mode_name(const struct labels *l, int n, char name[MODE_NAME_ROOM]);
 
-/* Adds "name", the whole name of mode n, to the object that is open, if the mode has one. */
-void mode_put_name(struct json *j, const struct labels *l, int n);
+/* Begins an object `object` (or NULL) with "mode", the number of mode n from 1, and "name", its whole
+ * name if it has one. */
+void mode_begin(struct json *j, const char *object, const struct labels *l, int n);
 
 /* Adds to the object that is open "index", the number of index i (from 0) of mode n, `index_base`
  * more than i, and "label" where the mode has labels. */

@@ -205,64 +205,41 @@ const char *shares_text(const struct ktensor *model, uint64_t r, char *text)
     return text;
 }
 
-/* A text line that has no blanks at its end: blanks wait until something follows. */
-struct blanks {
-    FILE *stream;
-    size_t waiting;
-};
-
-static void put(struct blanks *b, size_t before, const char *text, size_t after)
-{
-    int length = (int)strlen(text);
-    while (length > 0 && text[length - 1] == ' ')
-        length--;
-    if (length > 0) {
-        fprintf(b->stream, "%*s%.*s", (int)(b->waiting + before), "", length, text);
-        b->waiting = after + strlen(text + length);
-    } else {
-        b->waiting += before + strlen(text) + after;
-    }
-}
-
-/* Entry i of the column, or blanks where there is none. Numbers stand to the right. */
-static void put_entry(struct blanks *b, const struct top_column *c, uint64_t i)
-{
-    char label[LABEL_SHOWN_ROOM] = "", value[NUMBER_SHOWN_ROOM] = "";
-    if (i < c->count) {
-        show_label(c, &c->entry[i], label);
-        number_column_show(&c->values, c->entry[i].value, value);
-    } else if (i == 0) {
-        strcpy(label, ALL_ZERO);
-    }
-    size_t blank = c->label_width - utf8_width(label);
-    bool left = c->labelled || c->count == 0;
-    put(b, left ? 0 : blank, label, left ? blank : 0);
-    put(b, 2 + c->value_width - strlen(value), value,
-        c->width - c->label_width - 2 - c->value_width);
-}
-
-/* Columns that stand side by side. */
+/* Columns that stand side by side, below the names of their modes. Numbers stand to the right, and
+ * no text line ends with blanks. */
 static void print_band(FILE *stream, const struct top_column *column, int count)
 {
+    char line[MAX_ORDER * (LABEL_SHOWN_ROOM + NUMBER_SHOWN_ROOM)];
     uint64_t most = 1;
     for (int k = 0; k < count; k++)
         most = column[k].count > most ? column[k].count : most;
-    struct blanks b = {.stream = stream};
-    for (int k = 0; k < count; k++) {
-        char name[MODE_NAME_ROOM];
-        mode_name(column[k].view->labels, column[k].n, name);
-        put(&b, 2, name, column[k].width - utf8_width(name) + 1);
-    }
-    for (uint64_t i = 0; i < most; i++) {
-        fprintf(stream, "\n");
-        b.waiting = 0;
+    for (uint64_t row = 0; row <= most; row++) {
+        line[0] = '\0';
         for (int k = 0; k < count; k++) {
-            b.waiting += 2;
-            put_entry(&b, &column[k], i);
-            b.waiting += 1;
+            const struct top_column *c = &column[k];
+            char label[LABEL_SHOWN_ROOM] = "", value[NUMBER_SHOWN_ROOM] = "";
+            const bool left = row == 0 || c->labelled || c->count == 0;
+            if (row == 0) {
+                mode_name(c->view->labels, c->n, label);
+            } else if (row <= c->count) {
+                show_label(c, &c->entry[row - 1], label);
+                number_column_show(&c->values, c->entry[row - 1].value, value);
+            } else if (row == 1) {
+                strcpy(label, ALL_ZERO);
+            }
+            const size_t cell = row == 0 ? c->width : c->label_width;
+            const int blank = (int)(cell - utf8_width(label));
+            words_append(line, sizeof line, "  %*s%s%*s", left ? 0 : blank, "", label,
+                         left ? blank : 0, "");
+            if (row > 0)
+                words_append(line, sizeof line, "  %*s%*s", (int)c->value_width, value,
+                             (int)(c->width - cell - 2 - c->value_width), "");
+            words_append(line, sizeof line, " ");
         }
+        for (size_t end = strlen(line); end > 0 && line[end - 1] == ' ';)
+            line[--end] = '\0';
+        fprintf(stream, "%s\n", line);
     }
-    fprintf(stream, "\n");
 }
 
 void top_print(FILE *stream, const struct top_view *view)
@@ -302,9 +279,7 @@ void top_put_json(struct json *j, const struct top_view *view)
         for (int n = view->mode; n < view->end_mode; n++) {
             const struct top_entries *top = &view->top[n];
             const struct top_entry *entry = top->entry + r * top->count;
-            json_put_object(j, NULL);
-            json_put_unsigned(j, "mode", (uint64_t)n + 1);
-            mode_put_name(j, view->labels, n);
+            mode_begin(j, NULL, view->labels, n);
             json_put_array(j, "entries");
             for (uint64_t i = 0; i < top->count && entry[i].value != 0; i++) {
                 json_put_object(j, NULL);

@@ -77,8 +77,6 @@ struct search {
     uint64_t wanted;
     uint64_t first;         /* where `each`: the index that the heaps begin with       */
     struct best_heap *heap; /* of each index that is searched, or one; owned           */
-    struct error *error;
-    bool stops;
 };
 
 /* What a thread works with: TILE rows, or fewer, times a row of each outer mode. */
@@ -221,7 +219,7 @@ static void visit(const struct finder *f)
     const struct scaled_rows *columns = &s->rows[s->modes - 1];
     const double *product = f->product + (uint64_t)s->outer * TILE * s->stride;
     double value[TILE * ROW_GROUP], least[TILE];
-    uint64_t end = 0, visited;
+    uint64_t end = 0;
     for (uint64_t b = 0; b < columns->count; b = end) {
         if (lacks_wanted(f, s->outer, columns->norm[b]))
             break;
@@ -237,20 +235,8 @@ static void visit(const struct finder *f)
                 if (!(value[u * ROW_GROUP + j] < least[u]))
                     offer(f, u, b + j);
     }
-#pragma omp atomic capture
-    visited = s->visited += f->count * end;
-    if (visited > s->most) {
-#pragma omp atomic write
-        s->stops = true;
-    }
-}
-
-static bool stopped(const struct search *s)
-{
-    bool stops;
-#pragma omp atomic read
-    stops = s->stops;
-    return stops;
+#pragma omp atomic
+    s->visited += f->count * end;
 }
 
 /* to = product * row, all (stride). */
@@ -269,7 +255,10 @@ static void descend(struct finder *f, int outer)
     const struct scaled_rows *rows = &s->rows[outer];
     const double *from = f->product + (uint64_t)outer * TILE * s->stride;
     double *to = f->product + (uint64_t)(outer + 1) * TILE * s->stride;
-    if (stopped(s))
+    uint64_t visited;
+#pragma omp atomic read
+    visited = s->visited;
+    if (visited > s->most)
         return;
     if (outer == s->outer) {
         visit(f);
@@ -425,7 +414,7 @@ static enum status search_rows(struct search *s, uint64_t begin, uint64_t end, u
                             (uintmax_t)all);
     }
     memory_free(product);
-    if (s->stops)
+    if (s->visited > s->most)
         return error_set(error, STATUS_INPUT,
                          "after %ju entries the search has not ended, since the model is as large "
                          "at many others: expected the index of a mode, or a smaller -n",

@@ -120,10 +120,10 @@ static enum status set_holdout(const struct cli_option *o, void *to, const char 
                                struct error *error)
 {
     struct holdout *h = to;
+    const char *end = text + strcspn(text, ":");
     h->seed = HOLDOUT_SEED;
-    const char *end = cmd_take_seed(o->name, text, &h->seed, error);
-    if (!end)
-        return error->status;
+    if (*end)
+        TRY(cli_unsigned(o->name, end + 1, 0, CMD_MAX_SEED, &h->seed, error));
     if (number_parse(text, end, &h->share) != end || !(h->share > 0 && h->share < 1))
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected a share between 0 and 1, as 0.1, or a share and a "
@@ -137,16 +137,16 @@ static enum status set_halves(const struct cli_option *o, void *to, const char *
                               struct error *error)
 {
     struct slice_parts *parts = to;
-    uint64_t mode = 0, seed = 0;
-    const char *end = cmd_take_seed(o->name, text, &seed, error);
-    if (!end)
-        return error->status;
-    if (number_parse_unsigned(text, end, &mode) != end || mode < 1 || mode > MAX_ORDER)
+    uint64_t number[3] = {0, 0};
+    const int count = cmd_take_numbers(text, number);
+    if (count < 1 || count > 2 || number[0] < 1 || number[0] > MAX_ORDER ||
+        number[1] > CMD_MAX_SEED)
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected a mode from 1 to %d, as 1, or a mode and a seed, as "
                          "1:7",
                          o->name, text, MAX_ORDER);
-    *parts = (struct slice_parts){.mode = (int)mode, .parts = 2, .divisions = 1, .seed = seed};
+    *parts = (struct slice_parts){
+        .mode = (int)number[0], .parts = 2, .divisions = 1, .seed = number[1]};
     return STATUS_OK;
 }
 
@@ -156,14 +156,7 @@ static enum status set_replicates(const struct cli_option *o, void *to, const ch
 {
     struct slice_parts *parts = to;
     uint64_t number[3] = {0, REPLICATE_PARTS, 1};
-    const char *at = text, *const end = text + strlen(text);
-    for (int i = 0; i < 3 && at; i++) {
-        const char *colon = memchr(at, ':', (size_t)(end - at)), *last = colon ? colon : end;
-        if (number_parse_unsigned(at, last, &number[i]) != last)
-            number[0] = 0;
-        at = colon ? colon + 1 : NULL;
-    }
-    if (at || number[0] < 1 || number[0] > MAX_ORDER || number[1] < 2 || number[2] < 1 ||
+    if (cmd_take_numbers(text, number) == 0 || number[0] < 1 || number[0] > MAX_ORDER || number[1] < 2 || number[2] < 1 ||
         number[1] > MOST_REPLICATES || number[2] > MOST_REPLICATES ||
         number[1] * number[2] > MOST_REPLICATES)
         return error_set(error, STATUS_INPUT,

@@ -35,9 +35,10 @@ enum status cli_nonnegative(const char *option, const char *text, double *value,
     return STATUS_OK;
 }
 
-/* Reads 1 to MAX_ORDER numbers from 1 to `most` with commas or x between; whether that is all of
- * the text. Where numbers may be left out, `-` is read as 0. */
-static bool read_list(const char *text, uint64_t most, bool may_lack, uint64_t *numbers, int *count)
+/* Reads 1 to MAX_ORDER numbers from 1 to `most` with one of `separators` between; whether that is
+ * all of the text. Where numbers may be left out, `-` is read as 0. */
+static bool read_list(const char *text, const char *separators, uint64_t most, bool may_lack,
+                      uint64_t *numbers, int *count)
 {
     const char *end = text + strlen(text);
     const char *rest = text;
@@ -50,7 +51,7 @@ static bool read_list(const char *text, uint64_t most, bool may_lack, uint64_t *
         ++*count;
         if (rest == end)
             return true;
-        if (*rest != ',' && *rest != 'x')
+        if (!strchr(separators, *rest))
             return false;
     }
     return false;
@@ -59,7 +60,7 @@ static bool read_list(const char *text, uint64_t most, bool may_lack, uint64_t *
 enum status cli_lengths(const char *option, const char *text, uint64_t *lengths, int *count,
                         struct error *error)
 {
-    if (read_list(text, MAX_LENGTH, true, lengths, count))
+    if (read_list(text, ",x", MAX_LENGTH, true, lengths, count))
         return STATUS_OK;
     return error_set(error, STATUS_INPUT,
                      "%s: '%s', expected 1 to %d lengths from 1 to %ju, as 4,5,6 or 4x5x6", option,
@@ -70,7 +71,7 @@ enum status cli_grid(const char *option, const char *text, int *parts, int *coun
                      struct error *error)
 {
     uint64_t numbers[MAX_ORDER], ranks = 1;
-    bool is_list = read_list(text, MAX_RANKS, false, numbers, count);
+    bool is_list = read_list(text, ",x", MAX_RANKS, false, numbers, count);
     for (int n = 0; is_list && n < *count && ranks <= MAX_RANKS; n++) {
         parts[n] = (int)numbers[n];
         ranks *= numbers[n];
@@ -208,87 +209,59 @@ enum status cli_set_kind(const struct cli_option *o, void *to, const char *text,
     return STATUS_OK;
 }
 
-/* The modes of a list, each once. */
-struct list {
-    const char *option, *text;
-    const char *expected; /* what the text should be  */
-    bool has[MAX_ORDER];  /* the modes so far         */
-    int mode, largest;    /* the last one, from 1; the largest so far */
-};
-
-static enum status refuse(const struct list *l, struct error *error)
+/* Adds mode `number`, from 1, to the modes that a list names, each once. */
+static enum status add_mode(const char *option, uint64_t number, bool *listed, int *most,
+                            struct error *error)
 {
-    return error_set(error, STATUS_INPUT, "%s: '%s', expected %s", l->option, l->text, l->expected);
-}
-
-/* Takes the number of a mode at *at, which one of `separators` or the end of the text follows. */
-static enum status take_mode(struct list *l, const char **at, const char *separators,
-                             struct error *error)
-{
-    uint64_t number;
-    const char *end = number_parse_unsigned(*at, *at + strlen(*at), &number);
-    if (!end || number < 1 || number > MAX_ORDER || !strchr(separators, *end))
-        return refuse(l, error);
-    if (l->has[number - 1])
-        return error_set(error, STATUS_INPUT, "%s: mode %d twice, expected each mode once",
-                         l->option, (int)number);
-    l->has[number - 1] = true;
-    l->mode = (int)number;
-    l->largest = l->mode > l->largest ? l->mode : l->largest;
-    *at = end;
+    if (listed[number - 1])
+        return error_set(error, STATUS_INPUT, "%s: mode %d twice, expected each mode once", option,
+                         (int)number);
+    listed[number - 1] = true;
+    *most = (int)number > *most ? (int)number : *most;
     return STATUS_OK;
 }
 
 enum status cli_modes(const char *option, const char *text, bool *flag, int *most,
                       struct error *error)
 {
-    struct list l = {
-        .option = option, .text = text, .expected = "numbers of modes, from 1 to 16, as 1,3"};
-    memcpy(l.has, flag, sizeof l.has);
-    for (const char *at = text;; at++) {
-        TRY(take_mode(&l, &at, ",", error));
-        if (!*at)
-            break;
-    }
-    memcpy(flag, l.has, sizeof l.has);
-    *most = l.largest > *most ? l.largest : *most;
+    uint64_t number[MAX_ORDER];
+    int count;
+    if (!read_list(text, ",", MAX_ORDER, false, number, &count))
+        return error_set(error, STATUS_INPUT,
+                         "%s: '%s', expected numbers of modes, from 1 to %d, as 1,3", option, text,
+                         MAX_ORDER);
+    for (int i = 0; i < count; i++)
+        TRY(add_mode(option, number[i], flag, most, error));
     return STATUS_OK;
 }
 
 enum status cli_mode_numbers(const char *option, const char *text, double *value, bool *listed,
                              int *most, struct error *error)
 {
-    struct list l = {.option = option,
-                     .text = text,
-                     .expected = "a number of 0 or more, or such of modes as 1=0.5,3=0"};
+    bool has[MAX_ORDER] = {false}; /* the modes of this list */
     char word[64];
-    double number, all[MAX_ORDER];
-    memcpy(all, value, sizeof all);
     if (!strchr(text, '=')) {
-        TRY(cli_nonnegative(option, text, &number, error));
-        for (int n = 0; n < MAX_ORDER; n++)
-            value[n] = number;
-        memset(listed, 0, sizeof l.has);
+        TRY(cli_nonnegative(option, text, &value[0], error));
+        for (int n = 1; n < MAX_ORDER; n++)
+            value[n] = value[0];
+        memset(listed, 0, sizeof has);
         return STATUS_OK;
     }
     for (const char *at = text;; at++) {
-        TRY(take_mode(&l, &at, "=", error));
+        uint64_t mode = 0;
+        const char *sign = number_parse_unsigned(at, at + strlen(at), &mode);
+        const size_t length = sign && *sign ? strcspn(sign + 1, ",") : sizeof word;
+        if (mode < 1 || mode > MAX_ORDER || *sign != '=' || length >= sizeof word)
+            return error_set(error, STATUS_INPUT,
+                             "%s: '%s', expected a number of 0 or more, or such of modes as "
+                             "1=0.5,3=0",
+                             option, text);
+        snprintf(word, sizeof word, "%.*s", (int)length, sign + 1);
+        TRY(add_mode(option, mode, has, most, error));
+        TRY(cli_nonnegative(option, word, &value[mode - 1], error));
+        listed[mode - 1] = true;
+        at = sign + 1 + length;
         if (!*at)
-            return refuse(&l, error);
-        at++;
-        const size_t length = strcspn(at, ",");
-        if (length >= sizeof word)
-            return refuse(&l, error);
-        snprintf(word, sizeof word, "%.*s", (int)length, at);
-        at += length;
-        TRY(cli_nonnegative(option, word, &number, error));
-        all[l.mode - 1] = number;
-        if (!*at)
-            break;
+            return STATUS_OK;
     }
-    memcpy(value, all, sizeof all);
-    for (int n = 0; n < MAX_ORDER; n++)
-        listed[n] = listed[n] || l.has[n];
-    *most = l.largest > *most ? l.largest : *most;
-    return STATUS_OK;
 }

@@ -52,15 +52,6 @@ enum status cmd_set_dims(const struct cli_option *o, void *to, const char *text,
     return cli_lengths(o->name, text, tns->dims, &tns->ndims, error);
 }
 
-const char *cmd_take_seed(const char *option, const char *text, uint64_t *seed, struct error *error)
-{
-    const char *colon = strchr(text, ':');
-    if (!colon)
-        return text + strlen(text);
-    return cli_unsigned(option, colon + 1, 0, CMD_MAX_SEED, seed, error) == STATUS_OK ? colon
-                                                                                      : NULL;
-}
-
 /* Adds a setting, COLUMN=..., to list[0..*count). */
 static enum status add_setting(const struct cli_option *o, const char **list, int *count,
                                const char *text, struct error *error)
@@ -431,9 +422,7 @@ enum status cmd_check_grid(const struct cmd_ranks *ranks, int order, struct erro
                      order, order == 1 ? "" : "s");
 }
 
-/* Numbers with colons between them, at most three; returns how many, or 0 where `text` is anything
- * else. */
-static int parse_numbers(const char *text, uint64_t number[3])
+int cmd_take_numbers(const char *text, uint64_t number[3])
 {
     const char *end = text + strlen(text);
     for (int count = 0; count < 3; text++) {
@@ -456,7 +445,7 @@ enum status rank_range_set(const struct cli_option *o, void *to, const char *tex
         *range = (struct rank_range){number[0], number[0], 1};
         return STATUS_OK;
     }
-    if (parse_numbers(text, number) == 0 || number[0] < 1 || number[1] < number[0] ||
+    if (cmd_take_numbers(text, number) == 0 || number[0] < 1 || number[1] < number[0] ||
         number[1] > CMD_MAX_RANK || number[2] < 1 || number[2] > CMD_MAX_RANK)
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected ranks from 1 to %d, as 1:4 or 4:32:4", o->name, text,

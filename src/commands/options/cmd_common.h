@@ -110,11 +110,9 @@ extern const struct word cmd_unlisted_words[];
             CLI_INT(struct cmd_common, threads, 1, CMD_MAX_THREADS), .may_differ = true            \
     }
 
-/* Reads the seed behind the colon of `text`, as that of 0.1:7, into *seed, which stays as it is
- * where there is no colon. Returns where the rest of the text ends; NULL, with STATUS_INPUT, where
- * the seed is none. */
-const char *cmd_take_seed(const char *option, const char *text, uint64_t *seed,
-                          struct error *error);
+/* Reads whole numbers with colons between them, at most three, as 4:32:4. Returns how many, or 0
+ * where `text` is anything else; numbers that it lacks stay as they are. */
+int cmd_take_numbers(const char *text, uint64_t number[3]);
 
 cli_setter cmd_set_dims, cmd_set_nonneg, cmd_set_unlisted, cmd_set_values;
 
