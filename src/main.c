@@ -77,8 +77,8 @@ static void end_with_parent(void)
 /* Whether standard output is a pipe of which the reader has gone. */
 static bool reader_has_gone(void)
 {
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+    struct pollfd stream = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&stream, 1, 0) == 1 && (stream.revents & POLLERR);
 }
 
 int main(int argc, char **argv)

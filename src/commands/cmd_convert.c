@@ -17,7 +17,7 @@
 struct settings {
     struct cmd_common common;
     struct text_output text;
-    const char *in, *out;
+    const char *input, *output;
     const struct tensor_format *from; /* of IN */
     bool force, keep_zeros;
     uint64_t memory;            /* bytes of host memory to use */
@@ -51,7 +51,7 @@ static void note_unused(struct settings *s, struct error *error)
 {
     char text[FINDING_TEXT];
     struct findings findings = {0};
-    find_unused_column(&findings, s->in, s->names.unused);
+    find_unused_column(&findings, s->input, s->names.unused);
     if (findings.count > 0)
         progress_note(&s->common.progress, "%s", finding_text(findings.finding, text));
     *error = findings.error;
@@ -64,7 +64,7 @@ static enum status read_text(struct settings *s, struct external_sort *sort, str
                              struct error *error)
 {
     struct tensor_reader r = {.format = s->from,
-                              .path = s->in,
+                              .path = s->input,
                               .tns = &s->common.tns,
                               .csv = &s->common.csv,
                               .cut = TENSOR_PIECES,
@@ -79,7 +79,7 @@ static enum status read_text(struct settings *s, struct external_sort *sort, str
             TRY_OR(done, error_set(error, STATUS_MEMORY,
                                    "%s: more than the %ju entries that memory has room for: "
                                    "convert it to .blco first, and that to text",
-                                   s->in, (uintmax_t)r.piece.nnz));
+                                   s->input, (uintmax_t)r.piece.nnz));
         TRY_OR(done, external_sort_spill(sort, &r.piece, error));
         TRY_OR(done, tensor_reader_next(&r, error));
     }
@@ -97,9 +97,9 @@ done:
 static enum status clean_text(const struct settings *s, struct coo *x,
                               struct coo_cleaning *cleaning, struct error *error)
 {
-    TRY(tensor_clean(x, s->in, &s->common.tns, NULL, cleaning, error));
+    TRY(tensor_clean(x, s->input, &s->common.tns, NULL, cleaning, error));
     if (value_change_all(&s->common.values, x, error) != STATUS_OK)
-        error_prefix(error, "%s: ", s->in);
+        error_prefix(error, "%s: ", s->input);
     return error->status;
 }
 
@@ -134,16 +134,16 @@ static struct tensor_reader pieces_of(const struct settings *s)
  * finds what becomes of its values. */
 static enum status open_blco(struct settings *s, struct error *error)
 {
-    TRY(blco_file_open(&s->file, s->in, error));
+    TRY(blco_file_open(&s->file, s->input, error));
     const uint64_t dropped = s->file.listed.dropped;
     struct tensor_reader r = pieces_of(s);
     if (s->keep_zeros && dropped > 0)
         return error_set(error, STATUS_INPUT,
                          "%s: %ju zeros were dropped when it was written: convert its text with "
                          "--keep-zeros",
-                         s->in, (uintmax_t)dropped);
+                         s->input, (uintmax_t)dropped);
     s->names.modes = *s->file.modes;
-    TRY(tns_check_lengths(s->in, &s->file.shape, &s->common.tns, error));
+    TRY(tns_check_lengths(s->input, &s->file.shape, &s->common.tns, error));
     TRY(value_change_begin(&s->change, &s->common.values, &s->file.shape, error));
     if (s->change.factor)
         TRY(tensor_reader_each(&r, count_piece, &s->change, error));
@@ -165,7 +165,7 @@ static enum status text_to_blco(struct settings *s, struct error *error)
     struct coo last = {0};
     struct external_sort_report report;
     char from[64] = "";
-    external_sort_init(&sort, s->out, s->memory, &s->common.progress);
+    external_sort_init(&sort, s->output, s->memory, &s->common.progress);
     sort.zeros = s->common.tns.zeros;
     TRY_OR(done, read_text(s, &sort, &last, error));
     if (s->common.values.kind != VALUES_AS_THEY_ARE) {
@@ -173,15 +173,15 @@ static enum status text_to_blco(struct settings *s, struct error *error)
             TRY_OR(done, error_set(error, STATUS_MEMORY,
                                    "%s: does not fit into memory, in which --values changes text: "
                                    "convert it to .blco without --values, and that with it",
-                                   s->in));
+                                   s->input));
         TRY_OR(done, clean_text(s, &last, &sort.cleaned, error));
     }
     s->start = clock_now();
-    progress_stage(&s->common.progress, "writing %s", s->out);
+    progress_stage(&s->common.progress, "writing %s", s->output);
     TRY_OR(done, write_maps(s, &last.shape, true, error));
     sort.modes = &s->maps.names.modes;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
-        tensor_name_overflow(s->in, error);
+        tensor_name_overflow(s->input, error);
         goto done;
     }
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
@@ -197,12 +197,12 @@ done:
 
 static enum status blco_to_blco(struct settings *s, struct error *error)
 {
-    const struct blco_copying how = {s->out, &s->maps.names.modes, &s->change, s->memory,
+    const struct blco_copying how = {s->output, &s->maps.names.modes, &s->change, s->memory,
                                      &s->common.progress};
     uint64_t bytes;
     s->start = clock_now();
     TRY(open_blco(s, error));
-    progress_stage(&s->common.progress, "writing %s", s->out);
+    progress_stage(&s->common.progress, "writing %s", s->output);
     TRY(write_maps(s, &s->file.shape, mode_names_any(s->file.modes), error));
     TRY(blco_copy(&s->file, &how, &bytes, error));
     TRY(tensor_maps_commit(&s->maps, error));
@@ -249,7 +249,7 @@ static enum status write_text(struct settings *s, const struct coo_pieces *piece
             if (largest[n] + UINT64_C(1) < pieces->shape.dims[n])
                 options.header = TNS_HEADER_DIMS;
     }
-    TRY(tns_writer_open(&s->writer, s->out, &pieces->shape, pieces->nnz, &options, error));
+    TRY(tns_writer_open(&s->writer, s->output, &pieces->shape, pieces->nnz, &options, error));
     TRY_OR(done, pieces->each(pieces->pieces, append, s, error));
     TRY_OR(done, line_writer_commit(s->writer.lines, &report, error));
     TRY_OR(done, tensor_maps_commit(&s->maps, error));
@@ -293,27 +293,27 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     static const char *const names[] = {"IN", "OUT"};
     struct settings *s = settings;
     TRY(cli_two_operands(line, "files", names, error));
-    s->in = line->operand[0];
-    s->out = line->operand[1];
+    s->input = line->operand[0];
+    s->output = line->operand[1];
     s->common.tns.zeros = s->keep_zeros ? COO_KEEP_ZEROS : COO_DROP_ZEROS;
-    const struct tensor_format *to = tensor_format_named(s->out);
-    TRY(text_output_check(&s->text, s->out, error));
-    const size_t length = strlen(s->out);
-    if (to == &tensor_text && strcmp(s->out, "-") != 0 && !cmd_ends_in(s->out, length, ".tns") &&
-        !cmd_ends_in(s->out, length, ".tns.gz"))
+    const struct tensor_format *to = tensor_format_named(s->output);
+    TRY(text_output_check(&s->text, s->output, error));
+    const size_t length = strlen(s->output);
+    if (to == &tensor_text && strcmp(s->output, "-") != 0 &&
+        !cmd_ends_in(s->output, length, ".tns") && !cmd_ends_in(s->output, length, ".tns.gz"))
         return error_set(error, STATUS_INPUT,
-                         "%s: expected a name that ends in .blco, .tns or .tns.gz", s->out);
+                         "%s: expected a name that ends in .blco, .tns or .tns.gz", s->output);
     struct tensor_reader in = {
-        .path = s->in, .tns = to == &tensor_blco ? &s->common.tns : NULL, .csv = &s->common.csv};
+        .path = s->input, .tns = to == &tensor_blco ? &s->common.tns : NULL, .csv = &s->common.csv};
     TRY(tensor_file_find_format(&in, error));
     s->from = in.format;
-    s->maps = (struct tensor_maps){.in = s->in,
-                                   .out = s->out,
+    s->maps = (struct tensor_maps){.input = s->input,
+                                   .output = s->output,
                                    .csv = s->from == &tensor_csv ? &s->common.csv : NULL,
                                    .force = s->force};
     struct file_roles files = {0};
-    file_roles_add_tensor(&files, s->in, &s->common.csv, error);
-    TRY(tensor_target_check(s->out, &files, s->force, error));
+    file_roles_add_tensor(&files, s->input, &s->common.csv, error);
+    TRY(tensor_target_check(s->output, &files, s->force, error));
     TRY(tensor_maps_check(&s->maps, error));
     TRY(cmd_begin(&s->common, error));
     s->memory = cmd_host_memory(&s->common);

@@ -15,7 +15,7 @@ struct job {
     bool json, force;
     const char *labels_given; /* "--labels", or NULL */
     struct named_model model;
-    struct model_residuals of; /* of.strangest 0: the text lines are wanted */
+    struct model_residuals residuals; /* residuals.strangest 0: the text lines are wanted */
     struct prediction_file file;
     bool writes; /* `file` is open */
 };
@@ -28,7 +28,7 @@ static const struct cli_option input_options[] = {
     {"--match", 0, "HOW",
      "how indices of COORDS find those of the model:\n{words}; by names, where there are\nany, "
      "nan where the model lacks one; all: it has to\nhave all; index: they agree ({default})",
-     CLI_CHOICE(struct job, of.match, match_words), .initial = "names"},
+     CLI_CHOICE(struct job, residuals.match, match_words), .initial = "names"},
     {.name = NULL}};
 
 static const struct cli_option output_options[] = {
@@ -45,21 +45,21 @@ static const struct cli_option output_options[] = {
      CLI_OWN(cmd_set_labels, struct labels, struct job, model.names),
      CLI_GIVEN(struct job, labels_given)},
     {"--residuals", 0, NULL, "a further column: the value in COORDS less that of\nthe model",
-     CLI_FLAG(struct job, of.wanted)},
+     CLI_FLAG(struct job, residuals.wanted)},
     {"--loss", 0, "WHAT",
      "with --residuals:\n{words};\nall but squares have residuals of deviance and of\n"
      "Pearson, and p-values (the model's, else {default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
-     CLI_GIVEN(struct job, of.loss_given), .needs = "--residuals"},
+     CLI_GIVEN(struct job, residuals.loss_given), .needs = "--residuals"},
     {"--count", 'n', "N",
      "with --residuals: print the N strangest entries and\nslices of each mode in place of all "
      "entries",
-     CLI_UNSIGNED(struct job, of.strangest, 1, MAX_LENGTH), .needs = "--residuals"},
+     CLI_UNSIGNED(struct job, residuals.strangest, 1, MAX_LENGTH), .needs = "--residuals"},
     {"--unlisted", 0, "WHAT",
      "with -n, of counts: entries that COORDS does not list\nare {words}; zeros are looked at, too "
      "(as the\nmodel has it)",
-     CLI_CHOICE(struct job, of.unlisted, cmd_unlisted_words),
-     CLI_GIVEN(struct job, of.unlisted_given), .needs = "--count"},
+     CLI_CHOICE(struct job, residuals.unlisted, cmd_unlisted_words),
+     CLI_GIVEN(struct job, residuals.unlisted_given), .needs = "--count"},
     {"--json", 0, NULL, "with -n: print JSON in place of tables", CLI_FLAG(struct job, json),
      .needs = "--count"},
     {.name = NULL}};
@@ -76,8 +76,8 @@ static enum status take(void *context, const struct coo *piece, const struct coo
                         const uint64_t *from, struct error *error)
 {
     struct job *job = context;
-    TRY(model_residuals_take(&job->of, piece, at, from, error));
-    double *value = job->of.value;
+    TRY(model_residuals_take(&job->residuals, piece, at, from, error));
+    double *value = job->residuals.value;
     for (uint64_t i = piece->nnz, k = at->nnz; from && i-- > 0;) /* to their places in the piece */
         value[i] = k > 0 && from[k - 1] == i ? value[--k] : NAN;
     return job->writes ? prediction_file_append(&job->file, piece, value, error) : STATUS_OK;
@@ -88,16 +88,16 @@ static enum status take(void *context, const struct coo *piece, const struct coo
 /* Gives the output file its name when all that may fail is done. */
 static enum status finish(struct job *job, struct error *error)
 {
-    const struct residual_view view = model_residuals_view(&job->of);
+    const struct residual_view view = model_residuals_view(&job->residuals);
     struct progress *progress = &job->common.progress;
     struct json j = {0};
     char text[RESIDUAL_TEXT];
-    TRY(model_residuals_end(&job->of, error));
+    TRY(model_residuals_end(&job->residuals, error));
     if (job->json) {
         json_begin(&j, error);
         json_put_object(&j, NULL);
         json_put_string(&j, "model", job->stem);
-        json_put_string(&j, "coordinates", job->of.path);
+        json_put_string(&j, "coordinates", job->residuals.path);
         json_put_unsigneds(&j, "lengths", job->model.k.shape.dims,
                            (size_t)job->model.k.shape.order);
         json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
@@ -110,9 +110,9 @@ static enum status finish(struct job *job, struct error *error)
     progress_clear(progress);
     if (job->json)
         cmd_print_json(&j);
-    else if (job->of.strangest)
+    else if (job->residuals.strangest)
         residual_print(stdout, &view);
-    else if (job->of.wanted)
+    else if (job->residuals.wanted)
         progress_note(progress, "%s", residual_text(view.residuals, text));
 done:
     json_free(&j);
@@ -123,50 +123,50 @@ static enum status run(void *settings, const struct cli_line *line, struct error
 {
     static const char *const names[] = {"STEM", "COORDS"};
     struct job *job = settings;
-    struct model_residuals *of = &job->of;
+    struct model_residuals *m = &job->residuals;
     job->file.array.fd = -1;
     TRY(cli_two_operands(line, "names", names, error));
     job->stem = line->operand[0];
-    of->path = line->operand[1];
-    of->loss = loss_of(job->common.options.problem.loss);
-    of->model = &job->model;
-    if (of->strangest && job->output && strcmp(job->output, "-") == 0)
+    m->path = line->operand[1];
+    m->loss = loss_of(job->common.options.problem.loss);
+    m->model = &job->model;
+    if (m->strangest && job->output && strcmp(job->output, "-") == 0)
         error_set(error, STATUS_INPUT,
                   "--output: with --count, standard output has the strangest entries: expected the "
                   "name of a file");
-    else if (job->output && job->labels_given && !of->strangest &&
+    else if (job->output && job->labels_given && !m->strangest &&
              prediction_file_is_array(job->output))
         error_set(error, STATUS_INPUT, "--labels: %s has the values alone", job->output);
     TRY(cli_hint(line, error));
-    const char *target = job->output ? job->output : of->strangest ? NULL : "-"; /* of text lines */
+    const char *target = job->output ? job->output : m->strangest ? NULL : "-"; /* of text lines */
     if (target)
-        TRY(values_target_check(target, job->stem, &job->model.names, of->path, job->force, error));
+        TRY(values_target_check(target, job->stem, &job->model.names, m->path, job->force, error));
     TRY(cmd_read_model(&job->model, job->stem, &job->common, error));
-    TRY(model_residuals_begin(of, &job->common, error)); /* the output counts as arrays do */
+    TRY(model_residuals_begin(m, &job->common, error)); /* the output counts as arrays do */
     const struct prediction_form form = {.order = job->model.k.shape.order,
-                                         .labels = model_entries_names(&of->entries),
+                                         .labels = model_entries_names(&m->entries),
                                          .index_base = job->common.tns.index_base,
-                                         .residuals = of->wanted,
-                                         .loss = of->loss};
+                                         .residuals = m->wanted,
+                                         .loss = m->loss};
     job->writes = target != NULL;
     for (int n = 0; job->writes && form.labels != &job->model.names && n < form.order; n++)
         if (job->model.names.mode[n].given)
             return error_set(error, STATUS_INPUT,
                              "--labels %d=%s: %s has names of its own, which are written: expected "
                              "no labels",
-                             n + 1, job->model.names.mode[n].path, of->path);
+                             n + 1, job->model.names.mode[n].path, m->path);
     if (job->writes)
         TRY(prediction_file_open(&job->file, target, &form, error));
-    TRY(model_entries_each(&of->entries, take, job, error));
+    TRY(model_entries_each(&m->entries, take, job, error));
     return finish(job, error);
 }
 
 static void free_job(void *settings)
 {
     struct job *job = settings;
-    if (job->of.path)
+    if (job->residuals.path)
         prediction_file_free(&job->file);
-    model_residuals_free(&job->of);
+    model_residuals_free(&job->residuals);
     named_model_free(&job->model);
 }
 

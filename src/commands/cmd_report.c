@@ -23,10 +23,10 @@ struct job {
     uint64_t top;
     const char *top_given; /* "--top", or NULL */
     enum view_order order[MAX_ORDER];
-    struct named_model model;  /* of the present page       */
-    struct model_residuals of; /* of --residuals: path is NULL where it was not given */
-    struct shape shape;        /* of the first model        */
-    struct outfile *file;      /* (files) the pages, of which the last is at output_path; owned */
+    struct named_model model;         /* of the present page       */
+    struct model_residuals residuals; /* of --residuals: path is NULL where it was not given */
+    struct shape shape;               /* of the first model        */
+    struct outfile *file; /* (files) the pages, of which the last is at output_path; owned */
     int files;
 };
 
@@ -64,15 +64,15 @@ static const struct cli_option report_options[] = {
 
 static const struct cli_option residual_options[] = {
     {"--residuals", 0, "TENSOR", "show the N strangest entries and slices of TENSOR",
-     CLI_NAME(struct job, of.path)},
+     CLI_NAME(struct job, residuals.path)},
     {"--loss", 0, "WHAT", "{words}: all\nbut squares have p-values (the model's, else {default})",
      CLI_CHOICE(struct job, common.options.problem.loss, loss_words), .initial = "squares",
-     CLI_GIVEN(struct job, of.loss_given), .needs = "--residuals"},
+     CLI_GIVEN(struct job, residuals.loss_given), .needs = "--residuals"},
     {"--unlisted", 0, "WHAT",
      "of counts: entries that TENSOR does not list are\n{words}; zeros are looked at, too (as "
      "the\nmodel has it)",
-     CLI_CHOICE(struct job, of.unlisted, cmd_unlisted_words),
-     CLI_GIVEN(struct job, of.unlisted_given), .needs = "--residuals"},
+     CLI_CHOICE(struct job, residuals.unlisted, cmd_unlisted_words),
+     CLI_GIVEN(struct job, residuals.unlisted_given), .needs = "--residuals"},
     {"--index-base", 0, "0|1",
      "the number of the first index in TENSOR ({default}, where it\nis "
      ".npy 0)",
@@ -80,7 +80,8 @@ static const struct cli_option residual_options[] = {
     {"--match", 0, "HOW",
      "how indices of TENSOR find those of the model:\n{words}; by names, where there are\nany; "
      "all: the model has to have all; index: they\nagree ({default})",
-     CLI_CHOICE(struct job, of.match, match_words), .initial = "names", .needs = "--residuals"},
+     CLI_CHOICE(struct job, residuals.match, match_words), .initial = "names",
+     .needs = "--residuals"},
     {.name = NULL}};
 
 static const struct cli_section sections[] = {{"Page", report_options},
@@ -125,7 +126,7 @@ static enum status check_output(const struct job *job, const char *stem, const c
                                 const char *path, struct error *error)
 {
     struct file_roles files = {0};
-    file_roles_add_model(&files, stem, &job->model.names, job->of.path, error);
+    file_roles_add_model(&files, stem, &job->model.names, job->residuals.path, error);
     file_roles_add(&files, FILE_RECORD_READ, record, error);
     file_roles_add(&files, FILE_RANKS_READ, job->ranks_path, error);
     file_roles_add(&files, FILE_PAGE, path, error);
@@ -150,7 +151,8 @@ static enum status begin_text(struct page_text *t, struct error *error)
     return t->to ? STATUS_OK : error_set(error, STATUS_MEMORY, "not enough memory to write a file");
 }
 
-/* Writes the page to standard output, or to a new file of the job, which gets its name at the end. */
+/* Writes the page to standard output, or to a new file of the job, which gets its name at the end.
+ */
 static enum status end_text(struct page_text *t, struct job *job, const char *path,
                             struct error *error)
 {
@@ -193,7 +195,7 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
     struct named_model *model = &job->model;
     struct mode_view view[MAX_ORDER] = {0};
     json_t *record = NULL;
-    struct residual_view residuals;
+    struct residual_view shown;
     struct page_text text;
     TRY(check_output(job, stem, record_path, path, error));
     TRY_OR(done, cmd_read_model(model, stem, &job->common, error));
@@ -204,29 +206,31 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
         TRY_OR(done, page_check_record(record, &model->k, record_path, error));
     }
     TRY_OR(done, mode_views_make(view, &model->k, &model->names, job->order, job->top, error));
-    if (job->of.path) {
-        TRY_OR(done, model_residuals_begin(&job->of, &job->common, error));
-        job->of.sums.places = true;
-        TRY_OR(done, model_entries_each(&job->of.entries, model_residuals_take, &job->of, error));
-        TRY_OR(done, model_residuals_end(&job->of, error));
+    if (job->residuals.path) {
+        TRY_OR(done, model_residuals_begin(&job->residuals, &job->common, error));
+        job->residuals.sums.places = true;
+        TRY_OR(done, model_entries_each(&job->residuals.entries, model_residuals_take,
+                                        &job->residuals, error));
+        TRY_OR(done, model_residuals_end(&job->residuals, error));
     }
-    residuals = model_residuals_view(&job->of);
+    shown = model_residuals_view(&job->residuals);
     progress_stage(&job->common.progress, "writing");
     TRY_OR(done, begin_text(&text, error));
-    page_write(text.to,
-               &(struct page){.stem = stem,
-                              .model = &model->k,
-                              .labels = &model->names,
-                              .facts = &model->facts,
-                              .view = view,
-                              .record = record,
-                              .residuals = job->of.path ? &residuals : NULL,
-                              .tensor = job->of.path ? page_file_name(job->of.path) : NULL},
-               error);
+    page_write(
+        text.to,
+        &(struct page){.stem = stem,
+                       .model = &model->k,
+                       .labels = &model->names,
+                       .facts = &model->facts,
+                       .view = view,
+                       .record = record,
+                       .residuals = job->residuals.path ? &shown : NULL,
+                       .tensor = job->residuals.path ? page_file_name(job->residuals.path) : NULL},
+        error);
     end_text(&text, job, path, error);
 done:
     mode_views_free(view);
-    model_residuals_free(&job->of);
+    model_residuals_free(&job->residuals);
     json_decref(record);
     ktensor_free(&model->k);
     return error->status;
@@ -237,10 +241,10 @@ done:
 static enum status check_range(const struct job *job, bool pages, struct error *error)
 {
     const char *option = job->record ? "--record" : pages ? NULL : job->top_given;
-    if (job->of.path && strcmp(job->of.path, "-") == 0)
+    if (job->residuals.path && strcmp(job->residuals.path, "-") == 0)
         return error_set(error, STATUS_INPUT,
                          "--residuals -: is read for each rank, expected the name of a file");
-    if (job->of.path && !pages)
+    if (job->residuals.path && !pages)
         option = "--residuals";
     for (int n = 0; n < MAX_ORDER && !pages; n++)
         if (job->model.names.mode[n].path || job->order[n] != VIEW_FIND_OUT)
@@ -325,11 +329,11 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     struct job *job = settings;
     TRY(cli_single_operand(line, "model", error));
     job->stem = line->operand[0];
-    job->of.model = &job->model;
-    job->of.loss = loss_of(job->common.options.problem.loss);
-    job->of.wanted = job->of.path != NULL;
-    job->of.strangest = job->of.path ? job->top : 0;
-    if (!job->of.path && job->common.options.host_memory > 0)
+    job->residuals.model = &job->model;
+    job->residuals.loss = loss_of(job->common.options.problem.loss);
+    job->residuals.wanted = job->residuals.path != NULL;
+    job->residuals.strangest = job->residuals.path ? job->top : 0;
+    if (!job->residuals.path && job->common.options.host_memory > 0)
         return error_set(error, STATUS_INPUT, "--host-memory: only with --residuals");
     TRY(cmd_begin(&job->common, error));
     job->output_path =

@@ -49,27 +49,27 @@ enum status text_output_check(const struct text_output *t, const char *path, str
 
 enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
 {
-    if (strcmp(m->out, "-") == 0)
+    if (strcmp(m->output, "-") == 0)
         return STATUS_OK;
-    char *out = name_maps_stem(m->out, error);
-    char *in = m->csv || strcmp(m->in, "-") == 0 ? NULL : name_maps_stem(m->in, error);
+    char *output = name_maps_stem(m->output, error);
+    char *input = m->csv || strcmp(m->input, "-") == 0 ? NULL : name_maps_stem(m->input, error);
     for (int i = 0; i < NAME_MAPS && error->status == STATUS_OK; i++) {
         struct file_roles files = {0};
-        char *from = in ? name_maps_path(in, i, error) : NULL;
-        char *to = error->status == STATUS_OK ? name_maps_path(out, i, error) : NULL;
+        char *from = input ? name_maps_path(input, i, error) : NULL;
+        char *to = error->status == STATUS_OK ? name_maps_path(output, i, error) : NULL;
         const bool same = from && to && strcmp(from, to) == 0;
         if (to && !same && (m->csv || (from && is_there(from)))) { /* OUT gets the map from IN */
-            file_roles_add(&files, FILE_TENSOR_READ, m->in, error);
+            file_roles_add(&files, FILE_TENSOR_READ, m->input, error);
             if (m->csv)
                 file_roles_add_order(&files, m->csv, error);
             tensor_target_check(to, &files, m->force, error);
         } else if (to && !same && is_there(to)) {
             error_set(error, STATUS_OUTPUT,
-                      "%s: would be picked up as the names of %s: move it away", to, m->out);
+                      "%s: would be picked up as the names of %s: move it away", to, m->output);
         }
         memory_free(from, to);
     }
-    memory_free(in, out);
+    memory_free(input, output);
     return error->status;
 }
 
@@ -81,17 +81,17 @@ enum status tensor_maps_find(struct tensor_maps *m, struct tensor_names *names,
         return STATUS_OK;
     }
     m->names.modes = names->modes;
-    if (strcmp(m->out, "-") == 0)
+    if (strcmp(m->output, "-") == 0)
         return STATUS_OK;
-    TRY(labels_find_tensor(&m->names, m->in, shape->order, error));
+    TRY(labels_find_tensor(&m->names, m->input, shape->order, error));
     return labels_read(&m->names, shape, error);
 }
 
 enum status tensor_maps_write(struct tensor_maps *m, bool has_modes, struct error *error)
 {
-    if (strcmp(m->out, "-") == 0)
+    if (strcmp(m->output, "-") == 0)
         return STATUS_OK;
-    char *stem = name_maps_stem(m->out, error);
+    char *stem = name_maps_stem(m->output, error);
     if (!stem)
         return error->status;
     const bool with_modes = !has_modes && mode_names_any(&m->names.modes);

@@ -59,7 +59,7 @@ enum status text_output_check(const struct text_output *t, const char *path, str
  */
 
 struct tensor_maps {
-    const char *in, *out;          /* paths of the tensors; "-": no maps; borrowed */
+    const char *input, *output;    /* paths of the tensors; "-": no maps; borrowed */
     const struct csv_options *csv; /* of IN; NULL: IN is no CSV; borrowed       */
     bool force;                    /* what is there may be replaced             */
     struct labels names;           /* of the tensor, once they are found; owned */

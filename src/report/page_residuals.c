@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 
 #include "report/html.h"
 

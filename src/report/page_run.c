@@ -339,6 +339,7 @@ static void put_ranks(FILE *to, const struct page *page)
 {
     static const char *const heading[] = {"#Rank",    "Host",      "#GPU",
                                           "#Threads", "#Nonzeros", "#Moving"};
+    static const char *const names[] = {"gpu", "threads", "nonzeros"};
     const json_t *each = page_at(page, "ranks", "each"), *rank;
     struct number_column moving = {.digits = PAGE_DIGITS};
     size_t number;
@@ -350,13 +351,17 @@ static void put_ranks(FILE *to, const struct page *page)
                      heading, 6);
     json_array_foreach(each, number, rank) {
         fprintf(to, "<tr><th scope=\"row\" class=\"n\">%zu</th>", number);
-        html_print(to, HTML_LABEL, "<td>%s</td><td class=\"n\">", json_text_at(rank, "host"));
-        put_known(to, "%.0f", json_number_at(rank, "gpu"));
-        fputs("</td>", to);
-        page_cell(to, json_number_at(rank, "threads"), 0);
-        page_cell(to, json_number_at(rank, "nonzeros"), 0);
-        page_cell_of(to, &moving, json_number_at(rank, "communication"));
-        fputs("</tr>\n", to);
+        const double seconds = json_number_at(rank, "communication");
+        html_print(to, HTML_LABEL, "<td>%s</td>", json_text_at(rank, "host"));
+        for (int i = 0; i < 3; i++) {
+            fputs("<td class=\"n\">", to);
+            put_known(to, "%.0f", json_number_at(rank, names[i]));
+            fputs("</td>", to);
+        }
+        fputs("<td class=\"n\">", to);
+        if (isfinite(seconds))
+            html_number_of(to, &moving, seconds);
+        fputs("</td></tr>\n", to);
     }
     page_table_end(to);
 }

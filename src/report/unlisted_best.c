@@ -433,8 +433,8 @@ enum status unlisted_best_of_each(const struct ktensor *k, struct unlisted_slice
     const uint64_t entries = unlisted_slice_entries(slice),
                    heaps = n < 0 ? 1 : slice->shape.dims[n];
     struct search s = {.k = k, .wanted = least_of(wanted, entries / heaps)};
-    const uint64_t some = least_of(EACH_ENTRIES / s.wanted, EACH_AT_ONCE);
-    const uint64_t at_once = least_of(heaps, some > EACH_FEW ? some : EACH_FEW);
+    const uint64_t few = least_of(EACH_ENTRIES / s.wanted, EACH_AT_ONCE);
+    const uint64_t at_once = least_of(heaps, few > EACH_FEW ? few : EACH_FEW);
     struct unlisted_best best = {.entry =
                                      memory_array(at_once * s.wanted, sizeof *best.entry, error)};
     TRY_OR(done, error->status);

@@ -137,16 +137,16 @@ static enum status set_halves(const struct cli_option *o, void *to, const char *
                               struct error *error)
 {
     struct slice_parts *parts = to;
-    uint64_t number[3] = {0, 0};
-    const int count = cmd_take_numbers(text, number);
-    if (count < 1 || count > 2 || number[0] < 1 || number[0] > MAX_ORDER ||
-        number[1] > CMD_MAX_SEED)
+    const char *end = text + strcspn(text, ":");
+    uint64_t mode = 0, seed = 0;
+    if (*end)
+        TRY(cli_unsigned(o->name, end + 1, 0, CMD_MAX_SEED, &seed, error));
+    if (number_parse_unsigned(text, end, &mode) != end || mode < 1 || mode > MAX_ORDER)
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected a mode from 1 to %d, as 1, or a mode and a seed, as "
                          "1:7",
                          o->name, text, MAX_ORDER);
-    *parts = (struct slice_parts){
-        .mode = (int)number[0], .parts = 2, .divisions = 1, .seed = number[1]};
+    *parts = (struct slice_parts){.mode = (int)mode, .parts = 2, .divisions = 1, .seed = seed};
     return STATUS_OK;
 }
 
@@ -156,9 +156,9 @@ static enum status set_replicates(const struct cli_option *o, void *to, const ch
 {
     struct slice_parts *parts = to;
     uint64_t number[3] = {0, REPLICATE_PARTS, 1};
-    if (cmd_take_numbers(text, number) == 0 || number[0] < 1 || number[0] > MAX_ORDER || number[1] < 2 || number[2] < 1 ||
-        number[1] > MOST_REPLICATES || number[2] > MOST_REPLICATES ||
-        number[1] * number[2] > MOST_REPLICATES)
+    if (cmd_take_numbers(text, number) == 0 || number[0] < 1 || number[0] > MAX_ORDER ||
+        number[1] < 2 || number[2] < 1 || number[1] > MOST_REPLICATES ||
+        number[2] > MOST_REPLICATES || number[1] * number[2] > MOST_REPLICATES)
         return error_set(error, STATUS_INPUT,
                          "%s: '%s', expected a mode from 1 to %d, as 1, or with a number of parts "
                          "from 2 on, as 1:10, or of divisions, too, as 1:10:3, of at most %d parts "
