@@ -5,12 +5,15 @@
 
 #include "als/findings.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/number.h"
+#include "base/outfile.h"
 #include "commands/options/cmd_common.h"
 #include "commands/tensor_target.h"
 #include "formats/blco/blco_pieces.h"
 #include "formats/external_sort.h"
 #include "formats/names/labels.h"
+#include "formats/names/name_list.h"
 #include "formats/tensor_file.h"
 #include "formats/tns/tns_writer.h"
 
@@ -20,9 +23,11 @@ struct settings {
     const char *input, *output;
     const struct tensor_format *from; /* of IN */
     bool force, keep_zeros;
-    uint64_t memory;            /* bytes of host memory to use */
-    struct tensor_names names;  /* of CSV; of a .blco file those of the modes; owned */
-    struct tensor_maps maps;    /* owned                       */
+    uint64_t memory;               /* bytes of host memory to use */
+    struct tensor_names names;     /* of CSV; of a .blco file those of the modes; owned */
+    struct labels labels;          /* of OUT; owned               */
+    struct outfile map[NAME_MAPS]; /* (maps) under hidden names until OUT is complete; owned */
+    int maps;
     struct value_change change; /* of the pieces of a .blco file; owned */
     struct blco_file file;      /* of IN, if it is one; owned  */
     struct tns_writer writer;   /* of OUT, if it is text       */
@@ -103,15 +108,42 @@ static enum status clean_text(const struct settings *s, struct coo *x,
     return error->status;
 }
 
-/* Writes the maps of the tensor, which is read, under hidden names until OUT is complete. */
+/* Finds the names of the tensor, which is read: those of CSV, or with the names of modes that it
+ * has from the maps beside it. Writes the maps of OUT, but for those that are there with the same
+ * text, and the names of modes if OUT itself has them. */
 static enum status write_maps(struct settings *s, const struct shape *shape, bool has_modes,
                               struct error *error)
 {
+    struct labels *labels = &s->labels;
+    const bool named = strcmp(s->output, "-") != 0;
     char change[VALUE_RULE_TEXT];
-    TRY(tensor_maps_find(&s->maps, &s->names, shape, error));
+    if (s->from == &tensor_csv) {
+        labels_take(labels, &s->names);
+    } else {
+        labels->modes = s->names.modes;
+        if (named)
+            TRY(labels_find_tensor(labels, s->input, shape->order, error));
+        if (named)
+            TRY(labels_read(labels, shape, error));
+    }
     if (s->common.values.kind != VALUES_AS_THEY_ARE)
-        mode_names_add_change(&s->maps.names.modes, value_rule_text(&s->common.values, change));
-    return tensor_maps_write(&s->maps, has_modes, error);
+        mode_names_add_change(&labels->modes, value_rule_text(&s->common.values, change));
+    char *stem = named ? name_maps_stem(s->output, error) : NULL;
+    if (!stem)
+        return error->status;
+    const bool with_modes = !has_modes && mode_names_any(&labels->modes);
+    const int maps = with_modes ? NAME_MAPS : NAME_MAPS_MODES; /* that of the modes is the last */
+    maps_write(s->map, &s->maps, labels, maps, stem, error);
+    memory_free(stem);
+    return error->status;
+}
+
+/* Gives the maps their names, once OUT has its own. */
+static enum status commit_maps(struct settings *s, struct error *error)
+{
+    for (int i = 0; i < s->maps; i++)
+        TRY(outfile_commit(&s->map[i], error));
+    return STATUS_OK;
 }
 
 /* --- to .blco --- */
@@ -179,12 +211,12 @@ static enum status text_to_blco(struct settings *s, struct error *error)
     s->start = clock_now();
     progress_stage(&s->common.progress, "writing %s", s->output);
     TRY_OR(done, write_maps(s, &last.shape, true, error));
-    sort.modes = &s->maps.names.modes;
+    sort.modes = &s->labels.modes;
     if (external_sort_write(&sort, &last, &report, error) != STATUS_OK) {
         tensor_name_overflow(s->input, error);
         goto done;
     }
-    TRY_OR(done, tensor_maps_commit(&s->maps, error));
+    TRY_OR(done, commit_maps(s, error));
     if (sort.spills > 0)
         snprintf(from, sizeof from, " from %ju runs", (uintmax_t)sort.spills);
     show_blco(s, report.nnz, report.bytes, from);
@@ -197,7 +229,7 @@ done:
 
 static enum status blco_to_blco(struct settings *s, struct error *error)
 {
-    const struct blco_copying how = {s->output, &s->maps.names.modes, &s->change, s->memory,
+    const struct blco_copying how = {s->output, &s->labels.modes, &s->change, s->memory,
                                      &s->common.progress};
     uint64_t bytes;
     s->start = clock_now();
@@ -205,7 +237,7 @@ static enum status blco_to_blco(struct settings *s, struct error *error)
     progress_stage(&s->common.progress, "writing %s", s->output);
     TRY(write_maps(s, &s->file.shape, mode_names_any(s->file.modes), error));
     TRY(blco_copy(&s->file, &how, &bytes, error));
-    TRY(tensor_maps_commit(&s->maps, error));
+    TRY(commit_maps(s, error));
     show_blco(s, s->file.header->nnz, bytes, "");
     return STATUS_OK;
 }
@@ -242,7 +274,7 @@ static enum status write_text(struct settings *s, const struct coo_pieces *piece
     TRY(write_maps(s, &pieces->shape, false, error));
     /* text without a header has the lengths of its largest indices: it would have fewer indices
      * than there are names */
-    if (!s->text.header_given && map_exists(&s->maps.names, NAME_MAPS_MODES)) {
+    if (!s->text.header_given && map_exists(&s->labels, NAME_MAPS_MODES)) {
         uint32_t largest[MAX_ORDER] = {0};
         TRY(pieces->each(pieces->pieces, find_largest, largest, error));
         for (int n = 0; n < pieces->shape.order; n++)
@@ -252,7 +284,7 @@ static enum status write_text(struct settings *s, const struct coo_pieces *piece
     TRY(tns_writer_open(&s->writer, s->output, &pieces->shape, pieces->nnz, &options, error));
     TRY_OR(done, pieces->each(pieces->pieces, append, s, error));
     TRY_OR(done, line_writer_commit(s->writer.lines, &report, error));
-    TRY_OR(done, tensor_maps_commit(&s->maps, error));
+    TRY_OR(done, commit_maps(s, error));
     progress_done(&s->common.progress, "%ju nonzeros, %s%s", (uintmax_t)pieces->nnz,
                   NUMBER_SIZE(report.file_bytes),
                   pace_bytes(report.text_bytes, " of text", clock_now() - s->start, how_fast));
@@ -307,14 +339,11 @@ static enum status run(void *settings, const struct cli_line *line, struct error
         .path = s->input, .tns = to == &tensor_blco ? &s->common.tns : NULL, .csv = &s->common.csv};
     TRY(tensor_file_find_format(&in, error));
     s->from = in.format;
-    s->maps = (struct tensor_maps){.input = s->input,
-                                   .output = s->output,
-                                   .csv = s->from == &tensor_csv ? &s->common.csv : NULL,
-                                   .force = s->force};
     struct file_roles files = {0};
     file_roles_add_tensor(&files, s->input, &s->common.csv, error);
     TRY(tensor_target_check(s->output, &files, s->force, error));
-    TRY(tensor_maps_check(&s->maps, error));
+    TRY(tensor_maps_check(s->input, s->output, s->from == &tensor_csv ? &s->common.csv : NULL,
+                          s->force, error));
     TRY(cmd_begin(&s->common, error));
     s->memory = cmd_host_memory(&s->common);
     if (s->from == &tensor_blco)
@@ -327,7 +356,9 @@ static void free_settings(void *settings)
     struct settings *s = settings;
     blco_file_close(&s->file);
     tensor_names_free(&s->names);
-    tensor_maps_free(&s->maps);
+    for (int i = 0; i < s->maps; i++)
+        outfile_discard(&s->map[i]);
+    labels_free(&s->labels);
     value_change_free(&s->change);
 }
 

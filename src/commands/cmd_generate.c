@@ -242,11 +242,10 @@ static enum status run(void *settings, const struct cli_line *line, struct error
     }
     TRY(cli_single_operand(line, "output file", error));
     s->path = line->operand[0];
-    const struct tensor_maps maps = {.input = "-", .output = s->path, .force = s->force};
     TRY(make_spec(s, error));
     TRY(text_output_check(&s->text, s->path, error));
     TRY(tensor_target_check(s->path, &files, s->force, error));
-    TRY(tensor_maps_check(&maps, error));
+    TRY(tensor_maps_check("-", s->path, NULL, s->force, error));
     TRY(cmd_begin(&s->common, error));
     const double start = clock_now();
     if ((s->plant.rank ? write_planted : write_skewed)(s, error) == STATUS_OK)

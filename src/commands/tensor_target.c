@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/outfile.h"
+#include "formats/names/name_list.h"
 #include "formats/tensor_file.h"
 
 static bool is_there(const char *path)
@@ -47,72 +49,29 @@ enum status text_output_check(const struct text_output *t, const char *path, str
     return STATUS_OK;
 }
 
-enum status tensor_maps_check(const struct tensor_maps *m, struct error *error)
+enum status tensor_maps_check(const char *input, const char *output, const struct csv_options *csv,
+                              bool force, struct error *error)
 {
-    if (strcmp(m->output, "-") == 0)
+    if (strcmp(output, "-") == 0)
         return STATUS_OK;
-    char *output = name_maps_stem(m->output, error);
-    char *input = m->csv || strcmp(m->input, "-") == 0 ? NULL : name_maps_stem(m->input, error);
+    char *to_stem = name_maps_stem(output, error);
+    char *from_stem = csv || strcmp(input, "-") == 0 ? NULL : name_maps_stem(input, error);
     for (int i = 0; i < NAME_MAPS && error->status == STATUS_OK; i++) {
         struct file_roles files = {0};
-        char *from = input ? name_maps_path(input, i, error) : NULL;
-        char *to = error->status == STATUS_OK ? name_maps_path(output, i, error) : NULL;
+        char *from = from_stem ? name_maps_path(from_stem, i, error) : NULL;
+        char *to = error->status == STATUS_OK ? name_maps_path(to_stem, i, error) : NULL;
         const bool same = from && to && strcmp(from, to) == 0;
-        if (to && !same && (m->csv || (from && is_there(from)))) { /* OUT gets the map from IN */
-            file_roles_add(&files, FILE_TENSOR_READ, m->input, error);
-            if (m->csv)
-                file_roles_add_order(&files, m->csv, error);
-            tensor_target_check(to, &files, m->force, error);
+        if (to && !same && (csv || (from && is_there(from)))) { /* OUT gets the map from IN */
+            file_roles_add(&files, FILE_TENSOR_READ, input, error);
+            if (csv)
+                file_roles_add_order(&files, csv, error);
+            tensor_target_check(to, &files, force, error);
         } else if (to && !same && is_there(to)) {
             error_set(error, STATUS_OUTPUT,
-                      "%s: would be picked up as the names of %s: move it away", to, m->output);
+                      "%s: would be picked up as the names of %s: move it away", to, output);
         }
         memory_free(from, to);
     }
-    memory_free(input, output);
+    memory_free(from_stem, to_stem);
     return error->status;
-}
-
-enum status tensor_maps_find(struct tensor_maps *m, struct tensor_names *names,
-                             const struct shape *shape, struct error *error)
-{
-    if (m->csv) {
-        labels_take(&m->names, names);
-        return STATUS_OK;
-    }
-    m->names.modes = names->modes;
-    if (strcmp(m->output, "-") == 0)
-        return STATUS_OK;
-    TRY(labels_find_tensor(&m->names, m->input, shape->order, error));
-    return labels_read(&m->names, shape, error);
-}
-
-enum status tensor_maps_write(struct tensor_maps *m, bool has_modes, struct error *error)
-{
-    if (strcmp(m->output, "-") == 0)
-        return STATUS_OK;
-    char *stem = name_maps_stem(m->output, error);
-    if (!stem)
-        return error->status;
-    const bool with_modes = !has_modes && mode_names_any(&m->names.modes);
-    const int maps = with_modes ? NAME_MAPS : NAME_MAPS_MODES; /* that of the modes is the last */
-    maps_write(m->file, &m->count, &m->names, maps, stem, error);
-    memory_free(stem);
-    return error->status;
-}
-
-enum status tensor_maps_commit(struct tensor_maps *m, struct error *error)
-{
-    for (int i = 0; i < m->count; i++)
-        if (outfile_commit(&m->file[i], error) != STATUS_OK)
-            break;
-    return error->status;
-}
-
-void tensor_maps_free(struct tensor_maps *m)
-{
-    for (int i = 0; i < m->count; i++)
-        outfile_discard(&m->file[i]);
-    labels_free(&m->names);
-    *m = (struct tensor_maps){0};
 }
