@@ -88,7 +88,7 @@ static enum status take(void *context, const struct coo *piece, const struct coo
 /* Gives the output file its name when all that may fail is done. */
 static enum status finish(struct job *job, struct error *error)
 {
-    const struct residual_view view = model_residuals_view(&job->residuals);
+    const struct residuals *sums = &job->residuals.sums;
     struct progress *progress = &job->common.progress;
     struct json j = {0};
     char text[RESIDUAL_TEXT];
@@ -100,8 +100,8 @@ static enum status finish(struct job *job, struct error *error)
         json_put_string(&j, "coordinates", job->residuals.path);
         json_put_unsigneds(&j, "lengths", job->model.k.shape.dims,
                            (size_t)job->model.k.shape.order);
-        json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
-        residual_put_json(&j, &view);
+        json_put_unsigned(&j, "index_base", (uint64_t)sums->index_base);
+        residual_put_json(&j, sums);
         json_end(&j);
         TRY_OR(done, error->status);
     }
@@ -111,9 +111,9 @@ static enum status finish(struct job *job, struct error *error)
     if (job->json)
         cmd_print_json(&j);
     else if (job->residuals.strangest)
-        residual_print(stdout, &view);
+        residual_print(stdout, sums);
     else if (job->residuals.wanted)
-        progress_note(progress, "%s", residual_text(view.residuals, text));
+        progress_note(progress, "%s", residual_text(sums, text));
 done:
     json_free(&j);
     return error->status;

@@ -195,7 +195,6 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
     struct named_model *model = &job->model;
     struct mode_view view[MAX_ORDER] = {0};
     json_t *record = NULL;
-    struct residual_view shown;
     struct page_text text;
     TRY(check_output(job, stem, record_path, path, error));
     TRY_OR(done, cmd_read_model(model, stem, &job->common, error));
@@ -213,7 +212,6 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
                                         &job->residuals, error));
         TRY_OR(done, model_residuals_end(&job->residuals, error));
     }
-    shown = model_residuals_view(&job->residuals);
     progress_stage(&job->common.progress, "writing");
     TRY_OR(done, begin_text(&text, error));
     page_write(
@@ -224,7 +222,7 @@ static enum status make_page(struct job *job, const char *stem, const char *reco
                        .facts = &model->facts,
                        .view = view,
                        .record = record,
-                       .residuals = job->residuals.path ? &shown : NULL,
+                       .residuals = job->residuals.path ? &job->residuals.sums : NULL,
                        .tensor = job->residuals.path ? page_file_name(job->residuals.path) : NULL},
         error);
     end_text(&text, job, path, error);

@@ -24,9 +24,12 @@ enum status model_residuals_begin(struct model_residuals *m, struct cmd_common *
                                         .values_optional = !m->wanted};
     TRY(model_entries_find(&m->entries, common, error));
     TRY(model_entries_open(&m->entries, error));
-    return m->wanted ? residuals_begin(&m->sums, &m->model->k.shape, m->loss, m->strangest,
-                                       m->unlisted, error)
-                     : STATUS_OK;
+    if (m->wanted)
+        TRY(residuals_begin(&m->sums, &m->model->k.shape, m->loss, m->strangest, m->unlisted,
+                            error));
+    m->sums.labels = &m->model->names;
+    m->sums.index_base = m->entries.options.index_base;
+    return STATUS_OK;
 }
 
 /* Refuses a value that the loss does not take. */
@@ -73,8 +76,6 @@ enum status model_residuals_end(struct model_residuals *m, struct error *error)
     if (m->strangest == 0)
         return STATUS_OK;
     TRY(residuals_rank(&m->sums, &m->model->k, progress, error));
-    for (int n = 0; n < m->model->k.shape.order; n++)
-        TRY(residuals_slices(&m->slice[n], &m->sums, n, error));
     if (m->loss->log_p && m->sums.zeros && !m->unlisted_given && facts->known &&
         m->sums.entries < facts->nnz)
         progress_note(progress,
@@ -84,18 +85,8 @@ enum status model_residuals_end(struct model_residuals *m, struct error *error)
     return STATUS_OK;
 }
 
-struct residual_view model_residuals_view(const struct model_residuals *m)
-{
-    return (struct residual_view){.residuals = &m->sums,
-                                  .slices = m->slice,
-                                  .labels = &m->model->names,
-                                  .index_base = m->entries.options.index_base};
-}
-
 void model_residuals_free(struct model_residuals *m)
 {
-    for (int n = 0; n < MAX_ORDER; n++)
-        top_entries_free(&m->slice[n]);
     residuals_free(&m->sums);
     model_entries_close(&m->entries);
     memory_free(m->value);

@@ -20,9 +20,8 @@ struct model_residuals {
     struct named_model *model; /* borrowed */
 
     struct model_entries entries;
-    struct residuals sums;               /* if wanted */
-    struct top_entries slice[MAX_ORDER]; /* the strangest, once model_residuals_end was called */
-    double *value;                       /* (room) of the model at the entries of a piece; owned */
+    struct residuals sums; /* if wanted */
+    double *value;         /* (room) of the model at the entries of a piece; owned */
     uint64_t room;
 };
 
@@ -40,9 +39,6 @@ entry_taker model_residuals_take;
  * that the model lacks, and where the file has fewer entries than the tensor of the model, so that
  * those that it does not list are hardly zeros. STATUS_MEMORY. */
 enum status model_residuals_end(struct model_residuals *m, struct error *error);
-
-/* What is shown of them. */
-struct residual_view model_residuals_view(const struct model_residuals *m);
 
 /* Frees what was opened and found; what the caller has set stays. Accepts a zeroed one. */
 void model_residuals_free(struct model_residuals *m);

@@ -21,11 +21,11 @@ struct page {
     const char *stem;            /* of the model                              */
     const struct ktensor *model; /* as in its files                           */
     const struct labels *labels;
-    const struct model_facts *facts;       /* what STEM.model.json says */
-    const struct mode_view *view;          /* [n] of mode n                            */
-    const json_t *record;                  /* of the run, checked; NULL: there is none */
-    const struct residual_view *residuals; /* of a tensor; NULL: there are none     */
-    const char *tensor;                    /* its name, if there are                 */
+    const struct model_facts *facts;   /* what STEM.model.json says */
+    const struct mode_view *view;      /* [n] of mode n                            */
+    const json_t *record;              /* of the run, checked; NULL: there is none */
+    const struct residuals *residuals; /* of a tensor; NULL: there are none     */
+    const char *tensor;                /* its name, if there are                 */
 };
 
 /* The member `name` of the member `object` of the record, or, where `name` is NULL, the member
@@ -85,8 +85,8 @@ void page_fact_end(FILE *to);
 void page_fact_print(FILE *to, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A fact that is a number of the record (page_number_at), as printf writes it; nothing where there is
- * none. */
+/* A fact that is a number of the record (page_number_at), as printf writes it; nothing where there
+ * is none. */
 void page_fact_number(FILE *to, const struct page *page, const char *name, const char *format,
                       const char *object, const char *member);
 

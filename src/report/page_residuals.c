@@ -102,11 +102,10 @@ static void put_calibration(FILE *to, const struct residuals *r)
 
 void page_residuals(FILE *to, const struct page *page)
 {
-    const struct residual_view *view = page->residuals;
+    const struct residuals *r = page->residuals;
     char text[RESIDUAL_TEXT];
-    if (!view)
+    if (!r)
         return;
-    const struct residuals *r = view->residuals;
     html_print(to, HTML_LABEL, "<section>\n<h2 id=\"residuals\">Residuals of %s</h2>\n<p>%s.",
                page->tensor, residual_text(r, text));
     if (*residual_alarms(r, text))
@@ -119,13 +118,12 @@ void page_residuals(FILE *to, const struct page *page)
         fputs(" Squares assume no distribution of the residuals, so that there are no "
               "p-values.</p>\n",
               to);
-    const struct text_table entries = residual_entries_table(view),
-                            absent = residual_absent_table(view);
+    const struct text_table entries = residual_entries_table(r), absent = residual_absent_table(r);
     put_table(to, page, &entries, "wide", "Strangest entries");
     put_table(to, page, &absent, "wide below", "Strangest unlisted entries");
     fputs("<h3>Strangest slices</h3>\n<div class=\"modes\">\n", to);
     for (int n = 0; n < r->shape.order; n++) {
-        const struct text_table slices = residual_slices_table(view, n);
+        const struct text_table slices = residual_slices_table(r, n);
         put_table(to, page, &slices, "mode", ": the largest sums of squared residuals");
     }
     fputs("</div>\n", to);

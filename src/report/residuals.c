@@ -164,6 +164,9 @@ enum status residuals_rank(struct residuals *r, const struct ktensor *k, struct 
 {
     if (r->count > 0)
         qsort(r->entry, r->count, sizeof *r->entry, compare_entries);
+    for (int n = 0; n < r->shape.order; n++)
+        TRY(top_entries_find(&r->top[n], r->slice[n].squares, r->shape.dims[n], 1, r->strangest,
+                             error));
     if (r->strangest == 0 || !r->loss->log_p)
         return STATUS_OK;
     r->cells = (double)r->known;
@@ -221,12 +224,6 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
     return STATUS_OK;
 }
 
-enum status residuals_slices(struct top_entries *top, const struct residuals *r, int n,
-                             struct error *error)
-{
-    return top_entries_find(top, r->slice[n].squares, r->shape.dims[n], 1, r->strangest, error);
-}
-
 double residuals_rmse(const struct residuals *r)
 {
     return sqrt(r->squares / (double)r->known);
@@ -239,8 +236,10 @@ double residuals_mae(const struct residuals *r)
 
 void residuals_free(struct residuals *r)
 {
-    for (int n = 0; n < MAX_ORDER; n++)
+    for (int n = 0; n < MAX_ORDER; n++) {
         memory_free(r->slice[n].squares, r->slice[n].known);
+        top_entries_free(&r->top[n]);
+    }
     memory_free(r->entry, r->strangeness);
     p_values_free(&r->p);
     unlisted_slice_free(&r->added);
@@ -298,7 +297,7 @@ static const struct table_column slice_columns[] = {
 
 static void entry_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
-    const struct residuals *r = ((const struct residual_view *)t->context)->residuals;
+    const struct residuals *r = t->context;
     const struct strange_entry *e = &r->entry[row];
     for (int n = 0; n < t->modes; n++)
         index[n] = e->index[n];
@@ -313,7 +312,7 @@ static void entry_row(const struct text_table *t, uint64_t row, uint64_t *index,
 
 static void absent_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
-    const struct residuals *r = ((const struct residual_view *)t->context)->residuals;
+    const struct residuals *r = t->context;
     const struct best_entry *e = &r->absent.entry[row];
     for (int n = 0; n < t->modes; n++)
         index[n] = e->cell.index[n];
@@ -324,44 +323,42 @@ static void absent_row(const struct text_table *t, uint64_t row, uint64_t *index
 
 static void slice_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
-    const struct residual_view *v = t->context;
+    const struct residuals *r = t->context;
     const int n = t->mode[0];
-    const uint64_t i = v->slices[n].entry[row].index;
+    const uint64_t i = r->top[n].entry[row].index;
     index[0] = i;
-    number[0] = (double)v->residuals->slice[n].known[i];
-    number[1] = v->residuals->slice[n].squares[i];
+    number[0] = (double)r->slice[n].known[i];
+    number[1] = r->slice[n].squares[i];
     number[2] = sqrt(number[1] / number[0]);
 }
 
 /* A table without rows, of all modes. */
-static struct text_table begin_table(const struct residual_view *v, int numbers,
+static struct text_table begin_table(const struct residuals *r, int numbers,
                                      const struct table_column *column)
 {
-    struct text_table t = {.modes = v->residuals->shape.order,
+    struct text_table t = {.modes = r->shape.order,
                            .numbers = numbers,
                            .column = column,
-                           .labels = v->labels,
-                           .index_base = v->index_base,
-                           .context = v};
+                           .labels = r->labels,
+                           .index_base = r->index_base,
+                           .context = r};
     for (int n = 0; n < t.modes; n++)
         t.mode[n] = n;
     return t;
 }
 
-struct text_table residual_entries_table(const struct residual_view *v)
+struct text_table residual_entries_table(const struct residuals *r)
 {
-    const struct residuals *r = v->residuals;
-    struct text_table t = begin_table(v, r->loss->log_p ? 6 : 3, entry_columns);
+    struct text_table t = begin_table(r, r->loss->log_p ? 6 : 3, entry_columns);
     t.row = entry_row;
     while (t.rows < r->count && r->entry[t.rows].strangeness != 0)
         t.rows++;
     return t;
 }
 
-struct text_table residual_absent_table(const struct residual_view *v)
+struct text_table residual_absent_table(const struct residuals *r)
 {
-    const struct residuals *r = v->residuals;
-    struct text_table t = begin_table(v, 3, absent_columns);
+    struct text_table t = begin_table(r, 3, absent_columns);
     t.row = absent_row;
     while (t.rows < least_of(r->absent.count, r->strangest) &&
            r->loss->log_p(0, r->absent.entry[t.rows].value) != 0)
@@ -369,10 +366,10 @@ struct text_table residual_absent_table(const struct residual_view *v)
     return t;
 }
 
-struct text_table residual_slices_table(const struct residual_view *v, int n)
+struct text_table residual_slices_table(const struct residuals *r, int n)
 {
-    const struct top_entries *top = &v->slices[n];
-    struct text_table t = begin_table(v, 3, slice_columns);
+    const struct top_entries *top = &r->top[n];
+    struct text_table t = begin_table(r, 3, slice_columns);
     t.modes = 1;
     t.mode[0] = n;
     t.row = slice_row;
@@ -390,19 +387,18 @@ static void print_table(FILE *stream, const struct text_table *t, const char *he
     text_table_print(stream, t);
 }
 
-void residual_print(FILE *stream, const struct residual_view *view)
+void residual_print(FILE *stream, const struct residuals *r)
 {
-    const struct text_table entries = residual_entries_table(view),
-                            absent = residual_absent_table(view);
+    const struct text_table entries = residual_entries_table(r), absent = residual_absent_table(r);
     char text[RESIDUAL_TEXT], name[MODE_NAME_ROOM];
-    fprintf(stream, "%s\n", residual_text(view->residuals, text));
-    if (*residual_alarms(view->residuals, text))
+    fprintf(stream, "%s\n", residual_text(r, text));
+    if (*residual_alarms(r, text))
         fprintf(stream, "%s\n", text);
     print_table(stream, &entries, "strangest entries", "");
     print_table(stream, &absent, "strangest unlisted entries", "");
-    for (int n = 0; n < view->residuals->shape.order; n++) {
-        const struct text_table slices = residual_slices_table(view, n);
-        print_table(stream, &slices, "strangest slices of ", mode_name(view->labels, n, name));
+    for (int n = 0; n < r->shape.order; n++) {
+        const struct text_table slices = residual_slices_table(r, n);
+        print_table(stream, &slices, "strangest slices of ", mode_name(r->labels, n, name));
     }
 }
 
@@ -441,11 +437,9 @@ static void put_rows(struct json *j, const char *name, const struct text_table *
     json_end(j);
 }
 
-void residual_put_json(struct json *j, const struct residual_view *view)
+void residual_put_json(struct json *j, const struct residuals *r)
 {
-    const struct residuals *r = view->residuals;
-    const struct text_table entries = residual_entries_table(view),
-                            absent = residual_absent_table(view);
+    const struct text_table entries = residual_entries_table(r), absent = residual_absent_table(r);
     json_put_unsigned(j, "entries", r->entries);
     json_put_unsigned(j, "residuals", r->known);
     json_put_number(j, "rmse", residuals_rmse(r));
@@ -460,8 +454,8 @@ void residual_put_json(struct json *j, const struct residual_view *view)
         put_rows(j, "strangest_unlisted", &absent, false);
     json_put_array(j, "modes");
     for (int n = 0; n < r->shape.order; n++) {
-        const struct text_table slices = residual_slices_table(view, n);
-        mode_begin(j, NULL, view->labels, n);
+        const struct text_table slices = residual_slices_table(r, n);
+        mode_begin(j, NULL, r->labels, n);
         put_rows(j, "strangest_slices", &slices, true);
         json_end(j);
     }

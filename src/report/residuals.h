@@ -45,11 +45,17 @@ struct residuals {
     uint64_t raised;           /* of these, counts whose rate is 0 or less      */
     double squares, absolutes; /* sums over the residuals                       */
     struct slice_residuals slice[MAX_ORDER];
-    uint64_t strangest;          /* how many strange entries are wanted           */
-    struct strange_entry *entry; /* (count) candidates, or the result; owned      */
+    struct top_entries top[MAX_ORDER]; /* once residuals_rank was called, where strange entries are
+                                        * wanted: the slices with the largest sums of squares */
+    uint64_t strangest;                /* how many strange entries are wanted           */
+    struct strange_entry *entry;       /* (count) candidates, or the result; owned      */
     uint64_t count, room;
     double weakest;      /* an entry of this strangeness is no candidate any more */
     double *strangeness; /* of some entries; owned                                */
+
+    /* For tables, which the caller sets after residuals_begin. */
+    const struct labels *labels;
+    int index_base; /* the number that the first index is shown as */
 
     /* If the caller has set `places` after residuals_begin, and the loss has places: how many
      * listed values are in each part of their distribution (`place` of struct loss), where `zeros`
@@ -81,15 +87,10 @@ enum status residuals_add(struct residuals *r, const struct coo *x, const double
                           struct error *error);
 
 /* Brings entry[0..count) into order: the strangest first, of equal ones the first in the input;
- * finds the strangest absent cells, at which k is the model, and adjusts p-values. No entries may
- * be added afterwards. STATUS_MEMORY. */
+ * finds the strangest slices, and absent cells, at which k is the model, and adjusts p-values. No
+ * entries may be added afterwards. STATUS_MEMORY. */
 enum status residuals_rank(struct residuals *r, const struct ktensor *k, struct progress *progress,
                            struct error *error);
-
-/* *top = the slices of mode n with the largest sums of squares, as top_entries_find: `value` is the
- * sum. STATUS_MEMORY. */
-enum status residuals_slices(struct top_entries *top, const struct residuals *r, int n,
-                             struct error *error);
 
 /* Root mean square and mean of the magnitudes; NaN without residuals. */
 double residuals_rmse(const struct residuals *r);
@@ -97,14 +98,6 @@ double residuals_mae(const struct residuals *r);
 
 /* Accepts an empty one. */
 void residuals_free(struct residuals *r);
-
-/* What is shown of them, for people or as JSON. */
-struct residual_view {
-    const struct residuals *residuals; /* residuals_rank has been called                  */
-    const struct top_entries *slices;  /* (N) of residuals_slices                         */
-    const struct labels *labels;
-    int index_base; /* the number that the first index is shown as */
-};
 
 #define RESIDUAL_TEXT 224
 
@@ -116,19 +109,19 @@ const char *residual_text(const struct residuals *r, char text[RESIDUAL_TEXT]);
  * ranked; otherwise empty. Returns text. */
 const char *residual_alarms(const struct residuals *r, char text[RESIDUAL_TEXT]);
 
-/* The tables of what is strangest: entries, entries that are not listed, slices of mode n. *view
- * outlives them. Residuals of 0 are left out, and p-values of 1. */
-struct text_table residual_entries_table(const struct residual_view *view);
-struct text_table residual_absent_table(const struct residual_view *view);
-struct text_table residual_slices_table(const struct residual_view *view, int n);
+/* The tables of what is strangest, once residuals_rank was called: entries, entries that are not
+ * listed, slices of mode n. *r outlives them. Residuals of 0 are left out, and p-values of 1. */
+struct text_table residual_entries_table(const struct residuals *r);
+struct text_table residual_absent_table(const struct residuals *r);
+struct text_table residual_slices_table(const struct residuals *r, int n);
 
 /* Prints this sentence, how many cells are strange beyond chance, then tables of the strangest
  * entries, of the strangest absent cells and of the strangest slices of each mode. Labels are made
  * printable, and long ones cut. */
-void residual_print(FILE *stream, const struct residual_view *view);
+void residual_print(FILE *stream, const struct residuals *r);
 
 /* Adds the same to the object that is open, with whole labels and all digits. */
-void residual_put_json(struct json *j, const struct residual_view *view);
+void residual_put_json(struct json *j, const struct residuals *r);
 
 /* Writes the model's values at coordinates, in their order: text lines with the coordinates, or an
  * array of NumPy (.npy) with the values, and with the coordinates where the form says so. */
