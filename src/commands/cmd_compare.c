@@ -304,9 +304,8 @@ done:
 
 static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
-    static const char *const operands[] = {"A", "B"};
     struct settings *s = settings;
-    TRY(cli_two_operands(line, "models", operands, error));
+    TRY(cli_two_operands(line, "models", "A", "B", error));
     for (int i = 0; i < 2; i++) {
         struct named_model *m = &s->model[i];
         m->names.none = s->how == MATCH_INDEX;

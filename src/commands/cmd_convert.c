@@ -322,9 +322,8 @@ done:
 
 static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
-    static const char *const names[] = {"IN", "OUT"};
     struct settings *s = settings;
-    TRY(cli_two_operands(line, "files", names, error));
+    TRY(cli_two_operands(line, "files", "IN", "OUT", error));
     s->input = line->operand[0];
     s->output = line->operand[1];
     s->common.tns.zeros = s->keep_zeros ? COO_KEEP_ZEROS : COO_DROP_ZEROS;

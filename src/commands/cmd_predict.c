@@ -121,11 +121,10 @@ done:
 
 static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
-    static const char *const names[] = {"STEM", "COORDS"};
     struct job *job = settings;
     struct model_residuals *m = &job->residuals;
     job->file.array.fd = -1;
-    TRY(cli_two_operands(line, "names", names, error));
+    TRY(cli_two_operands(line, "names", "STEM", "COORDS", error));
     job->stem = line->operand[0];
     m->path = line->operand[1];
     m->loss = loss_of(job->common.options.problem.loss);

@@ -32,8 +32,17 @@ struct settings {
     enum match match;
     uint64_t component, mode; /* from 1; 0: all */
     struct given_indices given;
-    const char *output; /* as given; borrowed */
+    const char *stem, *tensor, *output; /* as given; borrowed */
     bool json, force;
+
+    /* Of --unlisted: the slice that is searched; the mode that each index is searched of, or -1;
+     * and where the entries that are found go: as JSON, into the file `target`, or, where that is
+     * NULL, into a table. */
+    struct unlisted_slice slice; /* owned */
+    int each;
+    struct json document; /* owned */
+    struct prediction_file file;
+    const char *target;
 };
 
 static enum status set_given(const struct cli_option *o, void *to, const char *text,
@@ -91,7 +100,7 @@ static const struct cli_section sections[] = {{"Entries", top_options},
                                               {"General", cmd_general_options},
                                               {NULL, NULL}};
 
-static enum status show_components(const struct settings *s, const char *stem, struct error *error)
+static enum status show_components(const struct settings *s, struct error *error)
 {
     const struct ktensor *model = &s->model.k;
     struct top_entries top[MAX_ORDER] = {{0}};
@@ -119,7 +128,7 @@ static enum status show_components(const struct settings *s, const char *stem, s
     }
     json_begin(&j, error);
     json_put_object(&j, NULL);
-    json_put_string(&j, "model", stem);
+    json_put_string(&j, "model", s->stem);
     json_put_unsigned(&j, "rank", model->rank);
     json_put_unsigneds(&j, "lengths", model->shape.dims, (size_t)model->shape.order);
     json_put_unsigned(&j, "index_base", (uint64_t)view.index_base);
@@ -150,15 +159,16 @@ static uint64_t find_index(const struct labels *labels, int n, uint64_t length, 
     return found ? number - index_base : UINT64_MAX;
 }
 
-/* Sets the given indices of *slice, which has its shape, and *each, the mode whose indices are all
- * asked for, or -1. A mode is given by its name or its number from 1, an index by its label or,
- * where no label is the same, by its number, the first one being `base`. STATUS_INPUT where there
- * is no such mode or index, a mode is given twice, or all are given. */
-static enum status find_given(struct unlisted_slice *slice, int *each, const struct settings *s,
-                              uint64_t base, struct error *error)
+/* Sets the given indices of the slice, which has its shape, and the mode whose indices are all
+ * asked for. A mode is given by its name or its number from 1, an index by its label or, where no
+ * label is the same, by its number. STATUS_INPUT where there is no such mode or index, a mode is
+ * given twice, or all are given. */
+static enum status find_given(struct settings *s, struct error *error)
 {
+    struct unlisted_slice *slice = &s->slice;
+    const uint64_t base = (uint64_t)s->common.tns.index_base;
     const int order = slice->shape.order;
-    *each = -1;
+    s->each = -1;
     for (int i = 0; i < s->given.count; i++) {
         const char *text = s->given.text[i], *sign = strchr(text, '=');
         const int n = mode_names_find(&s->model.names.modes, order, text, (size_t)(sign - text));
@@ -167,16 +177,16 @@ static enum status find_given(struct unlisted_slice *slice, int *each, const str
                              "--unlisted: no mode is named '%.*s', expected a name or a number "
                              "from 1 to %d",
                              (int)(sign - text), text, order);
-        if (slice->given[n] || n == *each)
+        if (slice->given[n] || n == s->each)
             return error_set(error, STATUS_INPUT,
                              "--unlisted: mode %d twice, expected one index of it", n + 1);
         if (strcmp(sign + 1, EVERY) == 0) {
-            if (*each >= 0)
+            if (s->each >= 0)
                 return error_set(error, STATUS_INPUT,
                                  "--unlisted: each index of mode %d and of mode %d, expected one "
                                  "of them",
-                                 *each + 1, n + 1);
-            *each = n;
+                                 s->each + 1, n + 1);
+            s->each = n;
             continue;
         }
         const uint64_t length = slice->shape.dims[n];
@@ -204,51 +214,45 @@ static enum status note(void *slice, const struct coo *piece, const struct coo *
     return unlisted_slice_note(slice, at, error);
 }
 
-/* The entries that a search of a slice has found, and where they go. */
+/* What a search of the slice has found. */
 struct found {
-    const struct unlisted_slice *slice;
-    const struct unlisted_best *best;
-    const struct labels *labels;  /* read */
-    const char *tensor;           /* its name */
-    int index_base;               /* the number that the first index is shown as */
-    const struct loss *loss;      /* of the model */
-    int each;                     /* the mode that each index was searched of; -1: none */
-    struct json *json;            /* NULL: text lines or an array */
-    struct prediction_file *file; /* NULL: a table */
+    const struct settings *settings;
+    const struct best_entry *entry;
 };
 
 static void found_row(const struct text_table *t, uint64_t row, uint64_t *index, double *number)
 {
     const struct found *f = t->context;
-    const struct best_entry *e = &f->best->entry[row];
     for (int k = 0; k < t->modes; k++)
-        index[k] = e->cell.index[t->mode[k]];
-    number[0] = loss_expected(f->loss, e->value);
+        index[k] = f->entry[row].cell.index[t->mode[k]];
+    number[0] = loss_expected(cmd_model_loss(&f->settings->model), f->entry[row].value);
 }
 
-static void print_found(const struct found *f)
+static void print_found(const struct settings *settings, const struct unlisted_best *best)
 {
     static const struct table_column column = {"model", DIGITS, false};
-    const struct unlisted_slice *s = f->slice;
-    struct text_table t = {.rows = f->best->count,
+    const struct unlisted_slice *s = &settings->slice;
+    const struct labels *labels = &settings->model.names;
+    const struct found found = {settings, best->entry};
+    struct text_table t = {.rows = best->count,
                            .numbers = 1,
                            .column = &column,
-                           .labels = f->labels,
-                           .index_base = f->index_base,
-                           .context = f,
+                           .labels = labels,
+                           .index_base = settings->common.tns.index_base,
+                           .context = &found,
                            .row = found_row};
     char name[MODE_NAME_ROOM], label[LABEL_SHOWN_ROOM], tensor[1024];
     const char *between = "";
     for (int n = 0; n < s->shape.order; n++)
         if (s->given[n]) {
-            printf("%s%s %s", between, mode_name(f->labels, n, name),
-                   label_show(f->labels, n, s->index[n], f->index_base, label));
+            printf("%s%s %s", between, mode_name(labels, n, name),
+                   label_show(labels, n, s->index[n], t.index_base, label));
             between = ", ";
         } else {
             t.mode[t.modes++] = n;
         }
     printf("%s%ju entr%s in %s; ", t.modes < s->shape.order ? ": " : "", (uintmax_t)s->count,
-           s->count == 1 ? "y" : "ies", printable(f->tensor, tensor, sizeof tensor));
+           s->count == 1 ? "y" : "ies", printable(settings->tensor, tensor, sizeof tensor));
     if (t.rows == 0) {
         printf("the model is 0 at all others\n");
         return;
@@ -257,146 +261,141 @@ static void print_found(const struct found *f)
     text_table_print(stdout, &t);
 }
 
-static enum status write_found(void *context, struct unlisted_best *best, struct error *error)
+static enum status write_found(void *settings, struct unlisted_best *best, struct error *error)
 {
-    struct found *f = context;
+    struct settings *s = settings;
     const struct best_entry *entry = best->entry;
     struct coo cells;
-    f->best = best;
-    for (uint64_t i = 0; f->json && i < best->count; i++) {
-        json_put_object(f->json, NULL);
-        indices_put(f->json, f->labels, f->slice->shape.order, entry[i].cell.index, f->index_base);
-        json_put_number(f->json, "model", loss_expected(f->loss, entry[i].value));
-        json_end(f->json);
+    for (uint64_t i = 0; s->json && i < best->count; i++) {
+        json_put_object(&s->document, NULL);
+        indices_put(&s->document, &s->model.names, s->slice.shape.order, entry[i].cell.index,
+                    s->common.tns.index_base);
+        json_put_number(&s->document, "model",
+                        loss_expected(cmd_model_loss(&s->model), entry[i].value));
+        json_end(&s->document);
     }
-    if (!f->json && !f->file)
-        print_found(f);
-    if (!f->file)
+    if (!s->json && !s->target)
+        print_found(s, best);
+    if (!s->target)
         return error->status;
-    TRY(coo_create(&cells, &f->slice->shape, best->count, error));
+    TRY(coo_create(&cells, &s->slice.shape, best->count, error));
     for (uint64_t i = 0; i < best->count; i++) {
         for (int n = 0; n < cells.shape.order; n++)
             cells.index[n][i] = entry[i].cell.index[n];
         cells.value[i] = entry[i].value;
     }
-    prediction_file_append(f->file, &cells, cells.value, error);
+    prediction_file_append(&s->file, &cells, cells.value, error);
     coo_free(&cells);
     return error->status;
 }
 
 /* Says which model and which slice is searched, and begins the array of the entries. */
-static void begin_json(const struct found *f, const char *stem, const struct shape *shape)
+static void begin_json(struct settings *s, struct error *error)
 {
-    struct json *j = f->json;
+    struct json *j = &s->document;
+    const struct shape *shape = &s->slice.shape;
+    const struct labels *labels = &s->model.names;
+    json_begin(j, error);
     json_put_object(j, NULL);
-    json_put_string(j, "model", stem);
-    json_put_string(j, "tensor", f->tensor);
+    json_put_string(j, "model", s->stem);
+    json_put_string(j, "tensor", s->tensor);
     json_put_unsigneds(j, "lengths", shape->dims, (size_t)shape->order);
-    json_put_unsigned(j, "index_base", (uint64_t)f->index_base);
+    json_put_unsigned(j, "index_base", (uint64_t)s->common.tns.index_base);
     json_put_array(j, "given");
     for (int n = 0; n < shape->order; n++)
-        if (f->slice->given[n]) {
-            mode_begin(j, NULL, f->labels, n);
-            index_put(j, f->labels, n, f->slice->index[n], f->index_base);
+        if (s->slice.given[n]) {
+            mode_begin(j, NULL, labels, n);
+            index_put(j, labels, n, s->slice.index[n], s->common.tns.index_base);
             json_end(j);
         }
     json_end(j);
-    if (f->each >= 0) {
-        mode_begin(j, "each", f->labels, f->each);
+    if (s->each >= 0) {
+        mode_begin(j, "each", labels, s->each);
         json_end(j);
     }
-    json_put_unsigned(j, "listed", f->slice->count);
+    json_put_unsigned(j, "listed", s->slice.count);
     json_put_array(j, "unlisted");
 }
 
 /* Reads the tensor, finds the entries that are wanted and writes them. */
-static enum status show_unlisted(struct settings *s, const char *stem, const char *tensor,
-                                 struct error *error)
+static enum status show_unlisted(struct settings *s, struct error *error)
 {
     const struct ktensor *model = &s->model.k;
     const struct tns_options *tns = &s->common.tns;
-    struct unlisted_slice slice = {.shape = model->shape};
-    struct prediction_file file = {.array = {.fd = -1}};
     struct progress *progress = &s->common.progress;
-    struct json j = {0};
     bool searching = false;
-    int each;
-    struct model_entries entries = {
-        .reader = {.path = tensor}, .model = &s->model, .match = s->match, .values_optional = true};
+    struct model_entries entries = {.reader = {.path = s->tensor},
+                                    .model = &s->model,
+                                    .match = s->match,
+                                    .values_optional = true};
+    s->slice.shape = model->shape;
     TRY(model_entries_find(&entries, &s->common, error));
-    TRY(find_given(&slice, &each, s, (uint64_t)tns->index_base, error));
-    const char *target = s->output ? s->output : each >= 0 && !s->json ? "-" : NULL;
-    struct found found = {.slice = &slice,
-                          .labels = &s->model.names,
-                          .tensor = tensor,
-                          .index_base = tns->index_base,
-                          .loss = cmd_model_loss(&s->model),
-                          .each = each,
-                          .json = s->json ? &j : NULL,
-                          .file = target ? &file : NULL};
-    const bool from_0 = target && prediction_file_is_array(target) && !tns->index_base_given;
+    TRY(find_given(s, error));
+    s->target = s->output ? s->output : s->each >= 0 && !s->json ? "-" : NULL;
+    const bool from_0 = s->target && prediction_file_is_array(s->target) && !tns->index_base_given;
     const struct prediction_form form = {.order = model->shape.order,
                                          .labels = &s->model.names,
                                          .index_base = from_0 ? 0 : tns->index_base,
                                          .coordinates = true,
                                          .loss = cmd_model_loss(&s->model)};
     TRY_OR(done, model_entries_open(&entries, error));
-    TRY_OR(done, model_entries_each(&entries, note, &slice, error));
-    if (target)
-        TRY_OR(done, prediction_file_open(&file, target, &form, error));
-    if (s->json) {
-        json_begin(&j, error);
-        begin_json(&found, stem, &model->shape);
-    }
+    TRY_OR(done, model_entries_each(&entries, note, &s->slice, error));
+    if (s->target)
+        TRY_OR(done, prediction_file_open(&s->file, s->target, &form, error));
+    if (s->json)
+        begin_json(s, error);
     progress_stage(progress, "searching");
     searching = true;
-    TRY_OR(done, unlisted_best_of_each(model, &slice, each, s->count, write_found, &found, progress,
-                                       error));
-    if (target)
-        TRY_OR(done, prediction_file_commit(&file, error));
+    TRY_OR(done, unlisted_best_of_each(model, &s->slice, s->each, s->count, write_found, s,
+                                       progress, error));
+    if (s->target)
+        TRY_OR(done, prediction_file_commit(&s->file, error));
     progress_clear(progress);
     if (s->json) {
-        json_end(&j);
-        json_end(&j);
-        cmd_print_json(&j);
+        json_end(&s->document);
+        json_end(&s->document);
+        cmd_print_json(&s->document);
     }
 done:
     if (error->status == STATUS_INPUT && searching)
         error_prefix(error, "--unlisted: ");
     model_entries_close(&entries);
-    prediction_file_free(&file);
-    unlisted_slice_free(&slice);
-    json_free(&j);
     return error->status;
 }
 
 static enum status run(void *settings, const struct cli_line *line, struct error *error)
 {
-    static const char *const names[] = {"STEM", "TENSOR"};
     struct settings *s = settings;
     const bool unlisted = s->given.any;
-    const char *stem = line->operand[0], *tensor = line->operand[1];
-    TRY(unlisted ? cli_two_operands(line, "names", names, error)
+    s->file.array.fd = -1;
+    s->stem = line->operand[0];
+    s->tensor = line->operand[1];
+    TRY(unlisted ? cli_two_operands(line, "names", "STEM", "TENSOR", error)
                  : cli_single_operand(line, "model", error));
     if (!unlisted && s->common.options.host_memory > 0)
         return error_set(error, STATUS_INPUT, "--host-memory: only with --unlisted");
     if (s->output)
-        TRY(values_target_check(s->output, stem, &s->model.names, tensor, s->force, error));
-    TRY(cmd_read_model(&s->model, stem, &s->common, error));
+        TRY(values_target_check(s->output, s->stem, &s->model.names, s->tensor, s->force, error));
+    TRY(cmd_read_model(&s->model, s->stem, &s->common, error));
     bool labelled = s->common.tns.index_base_given && !unlisted;
     for (int n = 0; n < s->model.k.shape.order; n++)
         labelled = labelled && s->model.names.mode[n].names.count > 0;
     if (labelled)
         return error_set(error, STATUS_INPUT,
-                         "--index-base: every mode of %s has labels, expected --labels none", stem);
+                         "--index-base: every mode of %s has labels, expected --labels none",
+                         s->stem);
     if (!unlisted)
         TRY(named_model_drop_means(&s->model, error));
-    return unlisted ? show_unlisted(s, stem, tensor, error) : show_components(s, stem, error);
+    return unlisted ? show_unlisted(s, error) : show_components(s, error);
 }
 
 static void free_settings(void *settings)
 {
     struct settings *s = settings;
+    if (s->stem)
+        prediction_file_free(&s->file);
+    unlisted_slice_free(&s->slice);
+    json_free(&s->document);
     named_model_free(&s->model);
 }
 

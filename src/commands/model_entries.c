@@ -180,33 +180,27 @@ static enum status place(struct model_entries *e, const struct coo *piece, struc
 }
 
 /* A taker of a reader's pieces. */
-struct handing {
-    struct model_entries *entries;
-    entry_taker *take;
-    void *context;
-};
-
-static enum status hand(void *context, struct coo *piece, struct error *error)
+static enum status hand(void *entries, struct coo *piece, struct error *error)
 {
-    const struct handing *h = context;
-    struct model_entries *e = h->entries;
+    struct model_entries *e = entries;
     if (e->change.rule.kind != VALUES_AS_THEY_ARE)
         TRY(value_change_apply(&e->change, piece, NULL, error));
     if (!is_csv(e) && name_match_is_same(&e->matched)) /* the reader has checked the lengths */
-        return h->take(h->context, piece, piece, NULL, error);
+        return e->take(e->context, piece, piece, NULL, error);
     TRY(place(e, piece, error));
-    return h->take(h->context, piece, &e->at, e->at.nnz < piece->nnz ? e->from : NULL, error);
+    return e->take(e->context, piece, &e->at, e->at.nnz < piece->nnz ? e->from : NULL, error);
 }
 
 enum status model_entries_each(struct model_entries *e, entry_taker take, void *context,
                                struct error *error)
 {
-    struct handing h = {e, take, context};
+    e->take = take;
+    e->context = context;
     if (!is_csv(e))
-        return tensor_reader_hand(&e->reader, hand, &h, error);
+        return tensor_reader_hand(&e->reader, hand, e, error);
     struct coo whole = e->at;
     e->at = (struct coo){0};
-    hand(&h, &whole, error);
+    hand(e, &whole, error);
     coo_free(&whole);
     return error->status;
 }

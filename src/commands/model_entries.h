@@ -7,6 +7,11 @@
 #include "formats/tensor_file.h"
 #include "model/ktensor.h"
 
+/* Takes the entries `piece` of the file, and, in the model's modes and indices, `at`: those of them
+ * that the model has; entry i is number from[i] of the piece. NULL: all are there. */
+typedef enum status entry_taker(void *context, const struct coo *piece, const struct coo *at,
+                                const uint64_t *from, struct error *error);
+
 struct model_entries {
     /* The caller sets these before the format is found: the path of the file, and the model, which
      * has been read, borrowed. */
@@ -22,10 +27,12 @@ struct model_entries {
     struct labels names;       /* of the file's indices, or none; owned            */
     struct name_match matched; /* side a is the model; owned                       */
     struct value_change change;
-    struct coo at;  /* of a piece, in the model's modes and indices; owned         */
-    uint64_t *from; /* (room) the number in the piece of each of these; owned      */
-    uint64_t room;  /* entries that `at` has room for                              */
-    uint64_t alone; /* entries so far with a name that the model lacks             */
+    struct coo at;     /* of a piece, in the model's modes and indices; owned         */
+    uint64_t *from;    /* (room) the number in the piece of each of these; owned      */
+    uint64_t room;     /* entries that `at` has room for                              */
+    uint64_t alone;    /* entries so far with a name that the model lacks             */
+    entry_taker *take; /* who has them, with `context` */
+    void *context;
 };
 
 /* Finds the format of the file e->reader.path, and with it the number of its first index
@@ -39,11 +46,6 @@ enum status model_entries_find(struct model_entries *e, struct cmd_common *commo
  * caller calls model_entries_close, after a failure too. STATUS_INPUT where the file is bad, or the
  * match fails (name_match_find); STATUS_MEMORY. */
 enum status model_entries_open(struct model_entries *e, struct error *error);
-
-/* Takes the entries `piece` of the file, and, in the model's modes and indices, `at`: those of them
- * that the model has; entry i is number from[i] of the piece. NULL: all are there. */
-typedef enum status entry_taker(void *context, const struct coo *piece, const struct coo *at,
-                                const uint64_t *from, struct error *error);
 
 /* Hands all entries to `take` with `context`, in the order of the file: those of text are not
  * summed, and its zeros not dropped. STATUS_INPUT, where the file is bad or has coordinates beyond

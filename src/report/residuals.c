@@ -77,32 +77,8 @@ static int compare_entries(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Keeps the strange ones of the entries [first, last) of x; strangeness[0] is that of the first
- * one. */
-static enum status keep_strange(struct residuals *r, const struct coo *x, const double *model,
-                                const double *strangeness, uint64_t first, uint64_t last,
-                                struct error *error)
-{
-    for (uint64_t i = first; i < last; i++) {
-        struct strange_entry e = {.number = r->entries + i,
-                                  .value = x->value[i],
-                                  .model = model[i],
-                                  .strangeness = strangeness[i - first]};
-        if (!(e.strangeness > r->weakest))
-            continue;
-        if (r->count == r->room && r->room < r->strangest) {
-            const uint64_t room = least_of(r->strangest, 2 * r->room + LEAST_ROOM);
-            TRY(memory_resize(&r->entry, room, sizeof *r->entry, error));
-            r->room = room;
-        }
-        coo_coordinates(x, i, e.index);
-        best_keep(r->entry, &r->count, r->strangest, sizeof e, compare_entries, &e);
-        if (r->count == r->strangest)
-            r->weakest = r->entry[0].strangeness;
-    }
-    return STATUS_OK;
-}
-
+/* Threads look at some parts at a time; the entries of those that have strange ones are looked at
+ * once more, in their order. */
 static enum status find_strange(struct residuals *r, const struct coo *x, const double *model,
                                 struct error *error)
 {
@@ -122,10 +98,27 @@ static enum status find_strange(struct residuals *r, const struct coo *x, const 
             }
             strange[(first - begin) / PART] = any;
         }
-        for (uint64_t first = begin; first < end; first += PART)
-            if (strange[(first - begin) / PART])
-                TRY(keep_strange(r, x, model, r->strangeness + (first - begin), first,
-                                 least_of(first + PART, end), error));
+        for (uint64_t i = begin; i < end; i++) {
+            if (!strange[(i - begin) / PART]) { /* to the last entry of the part */
+                i += least_of(PART, end - i) - 1;
+                continue;
+            }
+            struct strange_entry e = {.number = r->entries + i,
+                                      .value = x->value[i],
+                                      .model = model[i],
+                                      .strangeness = r->strangeness[i - begin]};
+            if (!(e.strangeness > r->weakest))
+                continue;
+            if (r->count == r->room && r->room < r->strangest) {
+                const uint64_t room = least_of(r->strangest, 2 * r->room + LEAST_ROOM);
+                TRY(memory_resize(&r->entry, room, sizeof *r->entry, error));
+                r->room = room;
+            }
+            coo_coordinates(x, i, e.index);
+            best_keep(r->entry, &r->count, r->strangest, sizeof e, compare_entries, &e);
+            if (r->count == r->strangest)
+                r->weakest = r->entry[0].strangeness;
+        }
         if (!r->loss->log_p)
             continue;
         for (uint64_t i = 0; i < end - begin; i++)
@@ -472,13 +465,6 @@ bool prediction_file_is_array(const char *path)
     return length > 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-/* The entries whose text lines are written together. */
-struct prediction_lines {
-    const struct prediction_form *form;
-    const struct coo *x;
-    const double *model;
-};
-
 static char *format_index(const struct prediction_form *form, int n, uint32_t index, char *text)
 {
     const char *label = labels_get(form->labels, n, index);
@@ -491,10 +477,10 @@ static char *format_index(const struct prediction_form *form, int n, uint32_t in
     return number_format_unsigned((uint64_t)index + (uint64_t)form->index_base, text);
 }
 
-static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char *text)
+static char *format_lines(const void *file, uint64_t begin, uint64_t end, char *text)
 {
-    const struct prediction_lines *l = lines;
-    const struct prediction_form *form = l->form;
+    const struct prediction_file *f = file;
+    const struct prediction_form *form = &f->form;
     char between = ' ';
     for (int n = 0; n < form->order; n++)
         if (form->labels->mode[n].names.count > 0)
@@ -502,12 +488,12 @@ static char *format_lines(const void *lines, uint64_t begin, uint64_t end, char 
     double number[RESIDUAL_NUMBERS];
     for (uint64_t i = begin; i < end; i++) {
         for (int n = 0; n < form->order; n++) {
-            text = format_index(form, n, l->x->index[n][i], text);
+            text = format_index(form, n, f->x->index[n][i], text);
             *text++ = between;
         }
-        text = number_format(loss_expected(form->loss, l->model[i]), text);
+        text = number_format(loss_expected(form->loss, f->model[i]), text);
         if (form->residuals)
-            loss_residual_numbers(form->loss, l->x->value[i], l->model[i], number);
+            loss_residual_numbers(form->loss, f->x->value[i], f->model[i], number);
         for (int k = 0; form->residuals && k < loss_residuals(form->loss); k++) {
             *text++ = between;
             text = number_format(number[k], text);
@@ -543,8 +529,9 @@ enum status prediction_file_append(struct prediction_file *f, const struct coo *
                                    const double *model, struct error *error)
 {
     const struct prediction_form *form = &f->form;
-    const struct prediction_lines lines = {form, x, model};
-    const struct line_piece piece = {.lines = x->nnz, .context = &lines, .format = format_lines};
+    const struct line_piece piece = {.lines = x->nnz, .context = f, .format = format_lines};
+    f->x = x;
+    f->model = model;
     if (f->lines)
         return line_writer_append(f->lines, &piece, error);
     const uint64_t columns = columns_of(form), width = columns > 0 ? columns : 1;

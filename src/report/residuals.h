@@ -140,6 +140,8 @@ struct prediction_form {
 struct prediction_file {
     struct prediction_form form;
     struct line_writer *lines; /* text; NULL: an array; owned                 */
+    const struct coo *x;       /* the entries that are appended, and ...      */
+    const double *model;       /* ... the model's values there; borrowed      */
     struct outfile array;
     uint64_t count; /* rows of the array so far                    */
     double *row;    /* (room x columns, or x 1) of an array; owned */

@@ -388,44 +388,6 @@ static void search_free(struct search *s)
     memory_free(s->heap);
 }
 
-/* Searches rows [begin, end) of the mode that is second to last. entry (heaps x wanted) is where
- * the heaps keep what they find, which is sorted in the end. */
-static enum status search_rows(struct search *s, uint64_t begin, uint64_t end, uint64_t heaps,
-                               struct best_entry *entry, struct progress *progress,
-                               struct error *error)
-{
-    const uint64_t all = s->modes > 1 ? s->rows[s->modes - 2].count : 1;
-    const uint64_t size = (uint64_t)(s->outer + 1) * TILE * s->stride;
-    uint64_t searched = begin;
-    double *product = memory_zeros((uint64_t)omp_get_max_threads() * size, sizeof *product, error);
-    TRY(error->status);
-    s->first = begin;
-    for (uint64_t i = 0; i < heaps; i++)
-        s->heap[i] = (struct best_heap){entry + i * s->wanted, 0, s->wanted, -INFINITY};
-#pragma omp parallel for schedule(dynamic)
-    for (uint64_t row = begin; row < end; row += TILE) {
-        struct finder f = {.search = s, .product = product + (uint64_t)omp_get_thread_num() * size};
-        search_tile(&f, row, end);
-        uint64_t so_far;
-#pragma omp atomic capture
-        so_far = searched += f.count;
-        if (omp_get_thread_num() == 0)
-            progress_update(progress, (double)so_far / (double)all, "%ju of %ju", (uintmax_t)so_far,
-                            (uintmax_t)all);
-    }
-    memory_free(product);
-    if (s->visited > s->most)
-        return error_set(error, STATUS_INPUT,
-                         "after %ju entries the search has not ended, since the model is as large "
-                         "at many others: expected the index of a mode, or a smaller -n",
-                         (uintmax_t)s->most);
-#pragma omp parallel for schedule(dynamic)
-    for (uint64_t i = 0; i < heaps; i++)
-        if (s->heap[i].count > 0)
-            qsort(s->heap[i].entry, s->heap[i].count, sizeof *entry, compare_entries);
-    return STATUS_OK;
-}
-
 enum status unlisted_best_of_each(const struct ktensor *k, struct unlisted_slice *slice, int n,
                                   uint64_t wanted, unlisted_taker *take, void *context,
                                   struct progress *progress, struct error *error)
@@ -437,13 +399,41 @@ enum status unlisted_best_of_each(const struct ktensor *k, struct unlisted_slice
     const uint64_t at_once = least_of(heaps, few > EACH_FEW ? few : EACH_FEW);
     struct unlisted_best best = {.entry =
                                      memory_array(at_once * s.wanted, sizeof *best.entry, error)};
+    uint64_t searched = 0; /* rows of the mode that is second to last */
+    double *product = NULL;
     TRY_OR(done, error->status);
     TRY_OR(done, search_create(&s, slice, n, at_once, error));
     const uint64_t rows = s.modes > 1 ? s.rows[s.modes - 2].count : 1;
+    const uint64_t size = (uint64_t)(s.outer + 1) * TILE * s.stride;
+    product = memory_zeros((uint64_t)omp_get_max_threads() * size, sizeof *product, error);
+    TRY_OR(done, error->status);
     for (uint64_t first = 0; first < heaps; first += at_once) {
-        const uint64_t here = least_of(at_once, heaps - first);
-        TRY_OR(done, search_rows(&s, first, n < 0 ? rows : first + here, here, best.entry, progress,
-                                 error));
+        const uint64_t here = least_of(at_once, heaps - first), end = n < 0 ? rows : first + here;
+        s.first = first;
+        for (uint64_t i = 0; i < here; i++)
+            s.heap[i] = (struct best_heap){best.entry + i * s.wanted, 0, s.wanted, -INFINITY};
+#pragma omp parallel for schedule(dynamic)
+        for (uint64_t row = first; row < end; row += TILE) {
+            struct finder f = {.search = &s,
+                               .product = product + (uint64_t)omp_get_thread_num() * size};
+            search_tile(&f, row, end);
+            uint64_t so_far;
+#pragma omp atomic capture
+            so_far = searched += f.count;
+            if (omp_get_thread_num() == 0)
+                progress_update(progress, (double)so_far / (double)rows, "%ju of %ju",
+                                (uintmax_t)so_far, (uintmax_t)rows);
+        }
+        if (s.visited > s.most)
+            TRY_OR(done, error_set(error, STATUS_INPUT,
+                                   "after %ju entries the search has not ended, since the model is "
+                                   "as large at many others: expected the index of a mode, or a "
+                                   "smaller -n",
+                                   (uintmax_t)s.most));
+#pragma omp parallel for schedule(dynamic)
+        for (uint64_t i = 0; i < here; i++)
+            if (s.heap[i].count > 0)
+                qsort(s.heap[i].entry, s.heap[i].count, sizeof *best.entry, compare_entries);
         best.count = 0;
         for (uint64_t i = 0; i < here; best.count += s.heap[i++].count)
             memmove(best.entry + best.count, s.heap[i].entry, s.heap[i].count * sizeof *best.entry);
@@ -452,6 +442,7 @@ enum status unlisted_best_of_each(const struct ktensor *k, struct unlisted_slice
     }
     progress_done(progress, "%.3g of %.3g entries computed", (double)s.visited, (double)entries);
 done:
+    memory_free(product);
     search_free(&s);
     unlisted_best_free(&best);
     return error->status;

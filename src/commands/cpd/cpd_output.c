@@ -108,46 +108,32 @@ static enum status write_files(struct cpd_job *job, const struct ktensor_source 
                          error);
 }
 
-/* Writes the model into a new folder in `parent`; *stem, which the caller frees, says where. Leaves
- * nothing there where there is no room. */
-static enum status rescue_into(struct cpd_job *job, const struct ktensor_source *model,
-                               const char *parent, char **stem, struct error *error)
-{
-    const char *own = job->inputs.settings.stem, *slash = strrchr(own, '/');
-    const char *name = slash ? slash + 1 : own;
-    struct stem_lock lock = {0};
-    char *folder = memory_text(error, "%s/" FOLDER, parent);
-    if (!folder)
-        return error->status;
-    if (!mkdtemp(folder)) {
-        error_set(error, STATUS_OUTPUT, "%s: %s", parent, strerror(errno));
-        goto done;
-    }
-    *stem = memory_text(error, "%s/%s", folder, name);
-    if (*stem && outfile_set_lock(&lock, *stem, error) == STATUS_OK)
-        write_files(job, model, &lock, error);
-    stem_lock_release(&lock);
-    if (error->status != STATUS_OK)
-        rmdir(folder);
-done:
-    memory_free(folder);
-    return error->status;
-}
-
-/* The model cannot be written at its stem, for the reason in *error: writes it to the first of the
- * folders that may take it, and adds to *error where. */
+/* The model cannot be written at its stem, for the reason in *error: writes it into a new folder in
+ * the first of the folders that has room for it, and adds to *error where. */
 static void rescue(struct cpd_job *job, const struct ktensor_source *model, struct error *error)
 {
-    const char *const folder[] = {job->inputs.settings.rescue, getenv("TMPDIR"), "/tmp"};
+    const char *const parent[] = {job->inputs.settings.rescue, getenv("TMPDIR"), "/tmp"};
+    const char *own = job->inputs.settings.stem, *slash = strrchr(own, '/');
     struct error last = {0};
     for (int i = 0; i < 3; i++) {
+        struct stem_lock lock = {0};
         char *stem = NULL;
-        if (!folder[i] || !*folder[i])
+        if (!parent[i] || !*parent[i])
             continue;
         last = (struct error){0};
-        if (rescue_into(job, model, folder[i], &stem, &last) == STATUS_OK)
+        char *folder = memory_text(&last, "%s/" FOLDER, parent[i]);
+        if (folder && !mkdtemp(folder))
+            error_set(&last, STATUS_OUTPUT, "%s: %s", parent[i], strerror(errno));
+        if (last.status == STATUS_OK)
+            stem = memory_text(&last, "%s/%s", folder, slash ? slash + 1 : own);
+        if (stem && outfile_set_lock(&lock, stem, &last) == STATUS_OK)
+            write_files(job, model, &lock, &last);
+        stem_lock_release(&lock);
+        if (last.status == STATUS_OK)
             error_append(error, "; the model went to the stem %s", stem);
-        memory_free(stem);
+        else if (folder)
+            rmdir(folder);
+        memory_free(folder, stem);
         if (last.status == STATUS_OK)
             return;
     }

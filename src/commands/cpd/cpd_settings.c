@@ -38,8 +38,7 @@ static enum status set_init(const struct cli_option *o, void *to, const char *te
     return STATUS_OK;
 }
 
-enum { STARTS_AUTO };
-static const struct word starts_words[] = {{"auto", STARTS_AUTO}, {NULL, 0}};
+static const struct word auto_words[] = {{"auto", true}, {NULL, 0}};
 
 static enum status set_starts(const struct cli_option *o, void *to, const char *text,
                               struct error *error)
@@ -50,13 +49,10 @@ static enum status set_starts(const struct cli_option *o, void *to, const char *
     s->runs.until_found = word_find(o->words, text, strlen(text), &word);
     if (!s->runs.until_found &&
         cli_unsigned(o->name, text, 1, MAX_STARTS, &starts, error) != STATUS_OK)
-        return error_append(error, ", or %s", word_of(o->words, STARTS_AUTO));
+        return error_append(error, ", or %s", o->words->text);
     s->runs.starts = (int)starts;
     return STATUS_OK;
 }
-
-enum { RIDGE_AUTO };
-static const struct word ridge_words[] = {{"auto", RIDGE_AUTO}, {NULL, 0}};
 
 static enum status set_ridge(const struct cli_option *o, void *to, const char *text,
                              struct error *error)
@@ -68,7 +64,7 @@ static enum status set_ridge(const struct cli_option *o, void *to, const char *t
         return STATUS_OK;
     double *ridge = s->common.options.problem.rules.ridge;
     if (cli_mode_numbers(o->name, text, ridge, s->ridged, &s->most_ridge, error) != STATUS_OK)
-        return error_append(error, ", or %s", word_of(o->words, RIDGE_AUTO));
+        return error_append(error, ", or %s", o->words->text);
     return STATUS_OK;
 }
 
@@ -230,7 +226,7 @@ static const struct cli_option model_options[] = {
     {"--starts", 0, "N",
      "run from N random starts and write the best model;\nauto: until it was found three times, or "
      "30 ({default})",
-     CLI_SETTINGS(set_starts), .words = starts_words, .initial = "1", .used_most = true},
+     CLI_SETTINGS(set_starts), .words = auto_words, .initial = "1", .used_most = true},
     {"--init", 0, "START",
      "random (uniform on [0,1)), normal, nvecs (about the\nsingular vectors of the unfoldings), or "
      "the STEM of\na model to start from ({default})",
@@ -248,7 +244,7 @@ static const struct cli_option model_options[] = {
     {"--ridge", 0, "X",
      "add X to the diagonal of the normal equations ({default});\n1=X,3=Y: of these modes only; "
      "auto: the X with which\nthe held-out error is least",
-     CLI_SETTINGS(set_ridge), .words = ridge_words, .initial = "0"},
+     CLI_SETTINGS(set_ridge), .words = auto_words, .initial = "0"},
     {"--values", 0, "HOW",
      "what becomes of a value x: ln(1 + x) (log1p), 1\n(binary), tfidf:MODE: more where the index "
      "of this\nmode is rare, or center:MODES: x less its mean and\nthose of the slices of MODES, "

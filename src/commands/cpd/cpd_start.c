@@ -202,34 +202,13 @@ static enum status share_match(struct name_match *m, struct comm *c, struct erro
     return STATUS_OK;
 }
 
-/* Copies column after column the rows of mode n of the model to those of mode m->mode[n] of *to,
- * and makes random rows of names that the model lacks as large as the others are in the mean. */
-static void take_rows(struct ktensor *to, const struct ktensor *from, const struct name_match *m,
-                      int n)
-{
-    const uint64_t rank = from->rank, rows = from->shape.dims[n];
-    double *a = to->factor[m->mode[n]];
-    const double *model = from->factor[n];
-    if (!m->index[n] || rows == 0) {
-        memcpy(a, model, rows * rank * sizeof *a);
-        return;
-    }
-    for (uint64_t r = 0; r < rank; r++) {
-        double squares = 0;
-        for (uint64_t i = 0; i < rows; i++)
-            squares += model[i * rank + r] * model[i * rank + r];
-        const double size = sqrt(3 * squares / (double)rows); /* a uniform number's square: 1 / 3 */
-        for (uint64_t i = 0; i < m->count[n]; i++)
-            a[i * rank + r] = m->index[n][i] == NO_INDEX ? a[i * rank + r] * size
-                                                         : model[m->index[n][i] * rank + r];
-    }
-}
-
-/* Makes the start that has the tensor's modes and rows. */
+/* Makes the start that has the tensor's modes and rows, column after column; random rows of names
+ * that the model lacks are as large as the others are in the mean. */
 static enum status reorder_start(struct cpd_inputs *in, const struct name_match *m,
                                  struct error *error)
 {
     const struct ktensor *from = &in->start.k;
+    const uint64_t rank = from->rank;
     struct ktensor to;
     struct shape shape = from->shape;
     for (int n = 0; n < m->order; n++) {
@@ -237,11 +216,26 @@ static enum status reorder_start(struct cpd_inputs *in, const struct name_match 
         shape.dims[m->mode[n]] = renumbered ? m->count[n] : from->shape.dims[n];
         in->new_rows[m->mode[n]] = renumbered ? m->only_b[n] : 0;
     }
-    TRY(ktensor_create(&to, &shape, from->rank, error));
+    TRY(ktensor_create(&to, &shape, rank, error));
     ktensor_randomise(&to, KTENSOR_RANDOM, in->settings.runs.guess.seed);
-    memcpy(to.lambda, from->lambda, from->rank * sizeof *to.lambda);
-    for (int n = 0; n < m->order; n++)
-        take_rows(&to, from, m, n);
+    memcpy(to.lambda, from->lambda, rank * sizeof *to.lambda);
+    for (int n = 0; n < m->order; n++) {
+        const uint64_t rows = from->shape.dims[n];
+        const double *model = from->factor[n];
+        double *a = to.factor[m->mode[n]];
+        const bool renumbered = m->index[n] && rows > 0;
+        if (!renumbered)
+            memcpy(a, model, rows * rank * sizeof *a);
+        for (uint64_t r = 0; renumbered && r < rank; r++) {
+            double squares = 0;
+            for (uint64_t i = 0; i < rows; i++)
+                squares += model[i * rank + r] * model[i * rank + r];
+            const double size = sqrt(3 * squares / (double)rows); /* a uniform one's square: 1/3 */
+            for (uint64_t i = 0; i < m->count[n]; i++)
+                a[i * rank + r] = m->index[n][i] == NO_INDEX ? a[i * rank + r] * size
+                                                             : model[m->index[n][i] * rank + r];
+        }
+    }
     ktensor_free(&in->start.k);
     in->start.k = to;
     return STATUS_OK;

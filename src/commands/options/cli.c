@@ -208,15 +208,15 @@ enum status cli_single_operand(const struct cli_line *line, const char *what, st
     return cli_hint(line, error);
 }
 
-enum status cli_two_operands(const struct cli_line *line, const char *what,
-                             const char *const name[2], struct error *error)
+enum status cli_two_operands(const struct cli_line *line, const char *what, const char *first,
+                             const char *second, struct error *error)
 {
     if (line->operands != 2)
-        error_set(error, STATUS_INPUT, "two %s expected, %s and %s, but %d given", what, name[0],
-                  name[1], line->operands);
-    for (int i = 0; i < 2 && error->status == STATUS_OK; i++)
-        if (!*line->operand[i])
-            error_set(error, STATUS_INPUT, "%s: '', expected a name", name[i]);
+        error_set(error, STATUS_INPUT, "two %s expected, %s and %s, but %d given", what, first,
+                  second, line->operands);
+    else if (!*line->operand[0] || !*line->operand[1])
+        error_set(error, STATUS_INPUT, "%s: '', expected a name",
+                  *line->operand[0] ? second : first);
     return cli_hint(line, error);
 }
 

@@ -97,9 +97,10 @@ enum status cli_hint(const struct cli_line *line, struct error *error);
  * none or more than one, or it is empty. */
 enum status cli_single_operand(const struct cli_line *line, const char *what, struct error *error);
 
-/* Expects two operands; `what` names both in the message, name[] each. Errors alike. */
-enum status cli_two_operands(const struct cli_line *line, const char *what,
-                             const char *const name[2], struct error *error);
+/* Expects two operands; `what` names both in the message, `first` and `second` each. Errors alike.
+ */
+enum status cli_two_operands(const struct cli_line *line, const char *what, const char *first,
+                             const char *second, struct error *error);
 
 /* Refuses operands. Errors alike. */
 enum status cli_no_operand(const struct cli_line *line, struct error *error);
