@@ -174,9 +174,10 @@ static enum status gather_blco(struct job *job, struct error *error)
     job->listed = file.listed;
     job->x = (struct coo){.shape = file.shape, .nnz = job->entries};
     job->tensor = file_for_plan(&file);
-    struct tensor_reader r = {
-        .format = &tensor_blco, .file = &file, .cut = TENSOR_PIECES,
-        .memory = cmd_host_memory(&job->common) / 4};
+    struct tensor_reader r = {.format = &tensor_blco,
+                              .file = &file,
+                              .cut = TENSOR_PIECES,
+                              .memory = cmd_host_memory(&job->common) / 4};
     const struct coo_pieces pieces = {
         .shape = job->x.shape, .nnz = job->x.nnz, .each = tensor_reader_each, .pieces = &r};
     TRY_OR(done, tns_check_lengths(job->path, &job->x.shape, &job->common.tns, error));

@@ -61,8 +61,8 @@ const char *label_show(const struct labels *l, int n, uint64_t i, int index_base
  * label is, else "mode 1". *l may be NULL. Returns name. */
 const char *mode_name(const struct labels *l, int n, char name[MODE_NAME_ROOM]);
 
-/* Begins an object `object` (or NULL) with "mode", the number of mode n from 1, and "name", its whole
- * name if it has one. */
+/* Begins an object `object` (or NULL) with "mode", the number of mode n from 1, and "name", its
+ * whole name if it has one. */
 void mode_begin(struct json *j, const char *object, const struct labels *l, int n);
 
 /* Adds to the object that is open "index", the number of index i (from 0) of mode n, `index_base`
