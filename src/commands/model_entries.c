@@ -67,21 +67,6 @@ static enum status open_change(struct model_entries *e, struct error *error)
     return value_change_begin(&e->change, &rule, &e->model->k.shape, error);
 }
 
-/* The names of the file's indices, but for CSV. */
-static enum status find_names(struct model_entries *e, struct error *error)
-{
-    const int order = e->model->k.shape.order;
-    struct shape any = {.order = order};
-    struct tensor_names names = {0};
-    if (e->reader.state && e->reader.format->names)
-        e->reader.format->names(&e->reader, &names);
-    e->names.modes = names.modes;
-    if (e->match != MATCH_INDEX)
-        TRY(labels_find_tensor(&e->names, e->reader.path, order, error));
-    e->names.order = order;
-    return labels_read(&e->names, &any, error);
-}
-
 enum status model_entries_open(struct model_entries *e, struct error *error)
 {
     struct tensor_reader *r = &e->reader;
@@ -126,7 +111,13 @@ enum status model_entries_open(struct model_entries *e, struct error *error)
             return error_set(error, STATUS_INPUT, "%s: %d mode%s, but the model has %d", r->path,
                              r->shape.order, r->shape.order == 1 ? "" : "s", k->shape.order);
     }
-    TRY(find_names(e, error));
+    if (r->state && r->format->names)
+        r->format->names(r, &names);
+    e->names.modes = names.modes;
+    if (e->match != MATCH_INDEX)
+        TRY(labels_find_tensor(&e->names, r->path, k->shape.order, error));
+    e->names.order = k->shape.order;
+    TRY(labels_read(&e->names, &(struct shape){.order = k->shape.order}, error));
     TRY(name_match_find(&e->matched, &model, &file, k->shape.order, e->match, error));
     name_match_note(&e->matched, &model, &file, r->progress);
     for (int n = 0; n < k->shape.order; n++) {

@@ -51,11 +51,8 @@ void page_fact_number(FILE *to, const struct page *page, const char *name, const
                       const char *object, const char *member)
 {
     const double x = page_number_at(page, object, member);
-    if (!isfinite(x))
-        return;
-    page_fact_begin(to, name);
-    fprintf(to, format, x);
-    page_fact_end(to);
+    if (isfinite(x))
+        page_fact_print(to, name, format, x);
 }
 
 void page_fact(FILE *to, const char *name, const char *text)

@@ -151,11 +151,6 @@ struct top_column {
     size_t label_width, value_width, width;
 };
 
-static void show_label(const struct top_column *c, const struct top_entry *entry, char *label)
-{
-    label_show(c->view->labels, c->n, entry->index, c->view->index_base, label);
-}
-
 static void widen(size_t *width, size_t wanted)
 {
     *width = *width < wanted ? wanted : *width;
@@ -171,7 +166,7 @@ static struct top_column column_of(const struct top_view *view, int n, uint64_t 
     while (c.count < top->count && c.entry[c.count].value != 0)
         number_column_add(&c.values, c.entry[c.count++].value);
     for (uint64_t i = 0; i < c.count; i++) {
-        show_label(&c, &c.entry[i], label);
+        label_show(view->labels, n, c.entry[i].index, view->index_base, label);
         number_column_show(&c.values, c.entry[i].value, value);
         widen(&c.label_width, utf8_width(label));
         widen(&c.value_width, strlen(value));
@@ -222,7 +217,8 @@ static void print_band(FILE *stream, const struct top_column *column, int count)
             if (row == 0) {
                 mode_name(c->view->labels, c->n, label);
             } else if (row <= c->count) {
-                show_label(c, &c->entry[row - 1], label);
+                label_show(c->view->labels, c->n, c->entry[row - 1].index, c->view->index_base,
+                           label);
                 number_column_show(&c->values, c->entry[row - 1].value, value);
             } else if (row == 1) {
                 strcpy(label, ALL_ZERO);

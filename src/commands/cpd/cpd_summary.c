@@ -40,29 +40,12 @@ static void show_baseline(struct progress *to, const struct baseline *b, bool ra
                   rates ? "mean deviance" : "RMSE", b->mean, b->slices);
 }
 
-/* Where the model ranks held-out entries among the indices of each mode. */
-static void show_places(struct progress *progress, const struct place_scores *s, int order)
-{
-    char reciprocal[12 * MAX_ORDER] = "", hits[12 * MAX_ORDER] = "";
-    if (s->entries == 0)
-        return;
-    for (int n = 0; n < order; n++) {
-        const char *between = n > 0 ? ", " : "";
-        words_append(reciprocal, sizeof reciprocal, "%s%.4f", between, s->reciprocal[n]);
-        words_append(hits, sizeof hits, "%s%.4f", between, s->hits[n]);
-    }
-    progress_note(
-        progress,
-        "of %ju of these, among the indices of each mode: mean reciprocal rank %s; hits at "
-        "%d %s",
-        (uintmax_t)s->entries, reciprocal, PLACES_FIRST, hits);
-}
-
 /* How well the model predicts what was held out. */
 static void show_holdout_error(struct progress *progress, const struct cpd_results *results)
 {
     const struct holdout_error *holdout = &results->result.holdout_error;
-    char auc[80] = "", error[128];
+    const struct place_scores *places = &holdout->places; /* among the indices of each mode */
+    char auc[80] = "", error[128], reciprocal[12 * MAX_ORDER] = "", hits[12 * MAX_ORDER] = "";
     if (holdout->entries == 0)
         return;
     if (loss_of(holdout->loss)->rates)
@@ -78,7 +61,16 @@ static void show_holdout_error(struct progress *progress, const struct cpd_resul
         words_append(auc, sizeof auc, ", log-loss %.4g", holdout->log_loss);
     progress_note(progress, "held out %ju entr%s: %s, MAE %.4g%s", (uintmax_t)holdout->entries,
                   holdout->entries == 1 ? "y" : "ies", error, holdout->mae, auc);
-    show_places(progress, &holdout->places, results->tensor.shape.order);
+    for (int n = 0; n < results->tensor.shape.order; n++) {
+        const char *between = n > 0 ? ", " : "";
+        words_append(reciprocal, sizeof reciprocal, "%s%.4f", between, places->reciprocal[n]);
+        words_append(hits, sizeof hits, "%s%.4f", between, places->hits[n]);
+    }
+    if (places->entries > 0)
+        progress_note(progress,
+                      "of %ju of these, among the indices of each mode: mean reciprocal rank %s; "
+                      "hits at %d %s",
+                      (uintmax_t)places->entries, reciprocal, PLACES_FIRST, hits);
     show_baseline(progress, &results->baseline, loss_of(holdout->loss)->rates);
 }
 
