@@ -267,7 +267,9 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const struc
     if (known->error) {
         const bool rmse = strcmp(known->error, "held_out_rmse") == 0;
         const double holdout_error = json_number_at(rank, known->error);
-        snprintf(text, sizeof text, isfinite(ridge) ? ", ridge %g" : "", ridge);
+        text[0] = '\0';
+        if (isfinite(ridge))
+            snprintf(text, sizeof text, ", ridge %g", ridge);
         put_cell(to, isfinite(holdout_error), "%.4g &#177; %.1g%s", holdout_error,
                  json_number_at(rank, rmse ? "held_out_rmse_error" : "held_out_deviance_error"),
                  text);
@@ -279,7 +281,10 @@ static enum status put_rank(FILE *to, const struct page_ranks *page, const struc
     } else if (known->core_column) {
         put_cell(to, false, "%s", "");
     }
-    put_cell(to, true, others > 0 && isfinite(agree) ? "%g of %g" : "", agree, others);
+    if (others > 0 && isfinite(agree))
+        put_cell(to, true, "%g of %g", agree, others);
+    else
+        put_cell(to, true, "%s", "");
     if (known->halves)
         put_cell(to, isfinite(halves), "%.4f, %.0f alike", halves,
                  json_number_at(rank, "split_half_alike"));
