@@ -7,6 +7,7 @@
 #include "backend/host/host_row_sums.h"
 #include "backend/host/simd_width.h"
 #include "base/least.h"
+#include "base/clock.h"
 #include "base/machine.h"
 #include "base/memory.h"
 
@@ -22,6 +23,7 @@
 #define NEAR_CACHES     8  /* of a core: as good as a shared cache that the system does not name */
 #define AHEAD           16 /* nonzeros from a row's prefetch to its use, in the shared cache ... */
 #define FAR_AHEAD       32 /* ... or in memory */
+#define TRIALS          4  /* calls that find out whether prefetching pays */
 #define BOUNDARIES      64 /* first and last rows of runs that a thread adds at a time */
 
 /* Sums of rows of M that wait to be added to M: threads make lists of them at the same time, and
@@ -82,12 +84,29 @@ struct decoded {
     uint64_t end[DECODE_NNZ];
 };
 
-/* Prefetching pays where the other modes' rows fill more than a quarter of the cache that cores
- * share, and costs time where they are in a core's cache. */
+/* Sets p->ahead. Prefetching costs time where all rows are in a core's cache, and pays where they
+ * fill more than half of the cache that cores share; in between, that depends on the processor and
+ * the rank. Returns the trial that the call is part of, or NULL. */
+static struct host_trial *choose_ahead(struct host_mttkrp *p, const struct host_rows *rows)
+{
+    struct host_trial *t = &p->trial[rows->precision];
+    const uint64_t bytes = p->other_rows * rows->rank * precision_bytes(rows->precision);
+    const bool on_trial = t->calls < TRIALS;
+    p->ahead = 0;
+    if (bytes <= p->near_bytes)
+        return NULL;
+    if (bytes > p->far_bytes)
+        p->ahead = FAR_AHEAD;
+    else if (on_trial ? t->calls % 2 == 1 : t->least[1] < t->least[0])
+        p->ahead = AHEAD;
+    return on_trial && bytes <= p->far_bytes ? t : NULL;
+}
+
 static void measure_rows(struct host_mttkrp *p)
 {
     const uint64_t shared = machine_shared_cache();
-    p->far_bytes = shared ? shared / 4 : NEAR_CACHES * machine_core_cache();
+    p->near_bytes = machine_core_cache();
+    p->far_bytes = shared ? shared / 2 : NEAR_CACHES * machine_core_cache();
     for (int n = 0; n < p->shape.order; n++)
         p->other_rows += n == p->mode ? 0 : p->shape.dims[n];
 }
@@ -286,11 +305,10 @@ static void end_tile(struct host_row_sums *s)
 static void begin_tiles(struct host_row_sums *s, const struct host_mttkrp *p,
                         const struct host_rows *rows)
 {
-    const uint64_t bytes = p->other_rows * rows->rank * precision_bytes(rows->precision);
     s->others = p->shape.order - 1;
     s->rank = rows->rank;
     s->precision = rows->precision;
-    s->ahead = bytes > 2 * p->far_bytes ? FAR_AHEAD : bytes > p->far_bytes ? AHEAD : 0;
+    s->ahead = p->ahead;
     s->column = s->width = 0;
 }
 
@@ -482,8 +500,10 @@ static void mttkrp_atomic(const struct host_mttkrp *p, const struct host_rows *r
     }
 }
 
-void host_mttkrp(const struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch)
+void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch)
 {
+    struct host_trial *trial = choose_ahead(p, rows);
+    const double start = clock_now();
     if (p->nnz == 0)
         zero_rows(m, p->shape.dims[p->mode], rows);
     else if (p->conflict == CONFLICT_ORDERED)
@@ -494,4 +514,11 @@ void host_mttkrp(const struct host_mttkrp *p, const struct host_rows *rows, void
         mttkrp_register(p, rows, m, scratch);
     else
         mttkrp_atomic(p, rows, m);
+    if (trial) {
+        const double seconds = clock_now() - start;
+        double *least = &trial->least[trial->calls % 2];
+        if (trial->calls < 2 || seconds < *least)
+            *least = seconds;
+        trial->calls++;
+    }
 }

@@ -20,6 +20,12 @@ struct host_run {
     uint64_t scratch;     /* this run's first row in the scratch array                     */
 };
 
+/* Trial of whether prefetching rows pays: the times of calls with and without it. */
+struct host_trial {
+    int calls;
+    double least[2]; /* seconds, without and with prefetching */
+};
+
 struct host_mttkrp {
     const struct blco *x;             /* not owned; NULL for ORDERED                        */
     const struct host_slices *slices; /* not owned; NULL for all others                     */
@@ -32,7 +38,10 @@ struct host_mttkrp {
     struct host_row_list *list; /* REGISTER: as many as wait at a time (host_mttkrp.c); owned */
     uint64_t scratch_rows;      /* rows of R entries that host_mttkrp needs as scratch      */
     uint64_t other_rows;        /* rows of the other modes' factors together                */
-    uint64_t far_bytes;         /* rows of larger factors are prefetched                    */
+    uint64_t near_bytes;        /* factors of up to this size count as in a core's cache    */
+    uint64_t far_bytes;         /* larger factors count as in memory                        */
+    struct host_trial trial[2]; /* [precision]: for factors of a size between these two     */
+    uint64_t ahead;             /* of the present call, as in struct host_row_sums          */
 };
 
 /* Prepares ORDERED for the mode of *slices, which must stay as it is while *p is in use.
@@ -47,8 +56,9 @@ enum status host_mttkrp_prepare(struct host_mttkrp *p, const struct blco *x, int
 
 /* m (I_mode x R) from rows->of[n] for n != mode; scratch (scratch_rows x R) is overwritten. Entries
  * of both have the precision of the rows. The result does not depend on the number of threads,
- * except with ATOMIC. One call at a time for one *p. */
-void host_mttkrp(const struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch);
+ * except with ATOMIC. The first calls find out whether prefetching pays, which changes no result.
+ * One call at a time for one *p. */
+void host_mttkrp(struct host_mttkrp *p, const struct host_rows *rows, void *m, void *scratch);
 
 /* Accepts an empty *p. */
 void host_mttkrp_free(struct host_mttkrp *p);

@@ -55,25 +55,26 @@ static void free_rows(struct host_rows *rows, int order)
         memory_free((void *)(uintptr_t)rows->of[n]);
 }
 
-/* With 1 to 3 threads, and rows that are near and far. The result is the same bits for
+/* With 1 to 3 threads, and rows that are near, far and in between. The result is the same bits for
  * any number of threads where the header promises that. */
 static void check_threads(struct host_mttkrp *p, const struct ktensor *k,
                           const long double *expected, enum precision precision)
 {
     struct error error = {0};
     const uint64_t entries = k->shape.dims[p->mode] * k->rank;
-    const uint64_t far = p->far_bytes;
+    const uint64_t near = p->near_bytes, far = p->far_bytes;
     const uint64_t size = precision_bytes(precision);
     struct host_rows rows = rows_of(k, precision);
     void *m = memory_array(entries, size, &error);
     void *first = memory_array(entries, size, &error);
     void *scratch = memory_array(p->scratch_rows * k->rank, size, &error);
     assert_true(m && first && scratch);
-    for (int turn = 0; turn < 6; turn++) {
+    for (int turn = 0; turn < 9; turn++) {
         int threads = 1 + turn % 3;
         omp_set_num_threads(threads);
-        p->far_bytes = turn < 3 ? far : 0; /* as if no row were in a cache */
-        memset(m, 0xff, entries * size);   /* NaNs: every entry must be written */
+        p->near_bytes = turn < 3 ? near : 0; /* as if no row were in a core's cache ... */
+        p->far_bytes = turn < 6 ? far : 0;   /* ... and none in any */
+        memset(m, 0xff, entries * size);     /* NaNs: every entry must be written */
         host_mttkrp(p, &rows, m, scratch);
         assert_close(m, expected, entries, precision);
         if (threads == 1)
@@ -81,6 +82,7 @@ static void check_threads(struct host_mttkrp *p, const struct ktensor *k,
         if (!conflict_traits[p->conflict].each)
             assert_memory_equal(m, first, entries * size);
     }
+    p->near_bytes = near;
     p->far_bytes = far;
     free_rows(&rows, k->shape.order);
     memory_free(m);
@@ -201,6 +203,7 @@ static void check_narrow(const struct coo *x, uint64_t rank, enum precision prec
     assert_non_null(scratch);
     host_mttkrp(&wide.mttkrp, &rows, expected, scratch);
     for (int distant = 0; distant < 2; distant++) {
+        narrow.mttkrp.near_bytes = distant ? 0 : UINT64_MAX;
         narrow.mttkrp.far_bytes = distant ? 0 : UINT64_MAX;
         memset(m, 0xff, bytes);
         host_mttkrp(&narrow.mttkrp, &rows, m, scratch);
