@@ -477,7 +477,8 @@ static enum status multiply(struct device_dense *d, const struct device_dense_ro
     return cuda_status(dense_apply(&args, d->precision, streams), "solve", error);
 }
 
-/* A = (M W) Q'; Q' is d->inverse.factor. */
+/* A = (M W) Q'; Q' is d->inverse.factor. Sums are made on the stream of the pass, where
+ * device_dense_inner overwrites their parts. */
 static enum status multiply_twice(struct device_dense *d, const struct device_dense_rows *rows,
                                   const double *w, const struct dense_streams *streams,
                                   struct error *error)
@@ -485,7 +486,8 @@ static enum status multiply_twice(struct device_dense *d, const struct device_de
     const struct dense_streams alone = {d->place.pass, d->place.pass, NULL};
     const struct device_dense_rows in_place = {rows->a, rows->a, rows->count, rows->raw};
     TRY(multiply(d, rows, w, &alone, error));
-    return multiply(d, &in_place, d->inverse.factor, streams, error);
+    TRY(multiply(d, &in_place, d->inverse.factor, &alone, error));
+    return join(streams, error);
 }
 
 enum status device_dense_apply(struct device_dense *d, const struct device_dense_rows *rows,
