@@ -154,7 +154,7 @@ in_file() {
     cd "$ROOT/data/bench"
     sums() { jq -r --arg way "$1" '.mttkrp[] | select(.conflict == $way) | [.modes[].samples | min] | add * 1e4 | round / 10' "$2"; }
     for row in "1. $(sums atomic nell2.json)" "2. $(sums register nell2.json)" "6. $(sums ordered nell2.json)" \
-        "3. $(jq '[.als.modes[].samples | min] | add * 1e4 | round / 10' nell2-gpus1.json)"; do
+        "3. $(jq '[.als.modes[].samples | min] | add * 1e4 | round / 10' ladder/nell2-without-tiles.json)"; do
         grep -qE "^\| ${row% *} .* \| ${row#* }(\.0)? \|" ../../kernels/README.md || { echo "not: $row" && return 1; }
     done
 }
