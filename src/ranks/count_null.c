@@ -7,6 +7,7 @@
 #include "base/least.h"
 #include "base/memory.h"
 #include "formats/blco/blco_pieces.h"
+#include "tensor/coo_census.h"
 
 #define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
 #define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
@@ -101,9 +102,8 @@ struct tally {
                                 * this rank's nonzeros; owned; NULL: not wanted */
 };
 
-/* Adds the values to the sums over slices of mode n. Of a short mode each part of the nonzeros has
- * sums of its own; of a long one each part of the slices is summed by one thread, which reads all
- * indices. So sums do not depend on the number of threads. */
+/* Adds the values to the sums over slices of mode n, in PARTS parts whatever the number of threads,
+ * on which the sums thus do not depend. */
 static enum status add_margin(double *margin, const struct coo *x, int n, struct error *error)
 {
     const uint64_t slices = x->shape.dims[n];
@@ -112,13 +112,10 @@ static enum status add_margin(double *margin, const struct coo *x, int n, struct
     TRY(error->status);
 #pragma omp parallel for schedule(dynamic)
     for (int k = 0; k < PARTS; k++) {
-        const uint64_t begin = is_short ? even_cut(x->nnz, k, PARTS) : 0;
-        const uint64_t end = is_short ? even_cut(x->nnz, k + 1, PARTS) : x->nnz;
-        const uint64_t least = is_short ? 0 : even_cut(slices, k, PARTS);
-        const uint64_t here = is_short ? slices : even_cut(slices, k + 1, PARTS) - least;
+        const struct slice_share share = slice_share(is_short, k, PARTS, x->nnz, slices);
         double *to = is_short ? own + (uint64_t)k * slices : margin;
-        for (uint64_t i = begin; i < end; i++)
-            if (x->index[n][i] - least < here && x->value[i] > 0)
+        for (uint64_t i = share.begin; i < share.end; i++)
+            if (x->index[n][i] - share.first < share.count && x->value[i] > 0)
                 to[x->index[n][i]] += x->value[i];
     }
     for (int k = 0; k < PARTS && is_short; k++)

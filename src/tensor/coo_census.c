@@ -1,9 +1,7 @@
 #include "tensor/coo_census.h"
 
 #include <omp.h>
-#include <stdbool.h>
 
-#include "base/least.h"
 #include "base/memory.h"
 
 #define PARTS 16 /* of a mode's slices, at most: each thread that counts some reads all indices */
@@ -19,8 +17,7 @@ struct census_taker {
     uint64_t taken;  /* nonzeros of the sample so far                          */
 };
 
-/* Counts one mode. Of a short one each part of the nonzeros has counters of its own; of a long one
- * each part of the slices is counted by one thread, which reads all indices. */
+/* Counts one mode. */
 static enum status count_mode(const uint32_t *index, uint64_t nnz, uint64_t first, uint64_t every,
                               uint64_t *count, uint64_t slices, struct error *error)
 {
@@ -31,14 +28,11 @@ static enum status count_mode(const uint32_t *index, uint64_t nnz, uint64_t firs
 #pragma omp parallel for schedule(dynamic)
     for (int k = 0; k < parts; k++) {
         const uint64_t steps = nnz > first ? (nnz - first + every - 1) / every : 0;
-        const uint64_t begin = is_short ? even_cut(steps, k, parts) : 0;
-        const uint64_t end = is_short ? even_cut(steps, k + 1, parts) : steps;
-        const uint64_t least = is_short ? 0 : even_cut(slices, k, parts);
-        const uint64_t here = is_short ? slices : even_cut(slices, k + 1, parts) - least;
+        const struct slice_share share = slice_share(is_short, k, parts, steps, slices);
         uint64_t *to = is_short ? own + (uint64_t)k * slices : count;
-        for (uint64_t i = begin; i < end; i++) {
+        for (uint64_t i = share.begin; i < share.end; i++) {
             const uint64_t slice = index[first + i * every];
-            if (slice - least < here)
+            if (slice - share.first < share.count)
                 to[slice] += every;
         }
     }

@@ -2,7 +2,28 @@
  * mode has, and some of the nonzeros, evenly spread. */
 #pragma once
 
+#include <stdbool.h>
+
+#include "base/least.h"
 #include "tensor/coo.h"
+
+/* Part k of the work where threads count or sum the nonzeros of each slice of a mode. Of a short
+ * mode a part has some nonzeros, and counters of its own for all slices; of a long one it has some
+ * slices, and reads the indices of all nonzeros. */
+struct slice_share {
+    uint64_t begin, end;   /* nonzeros */
+    uint64_t first, count; /* slices   */
+};
+
+static inline struct slice_share slice_share(bool is_short, int k, int parts, uint64_t nonzeros,
+                                             uint64_t slices)
+{
+    if (is_short)
+        return (struct slice_share){even_cut(nonzeros, k, parts), even_cut(nonzeros, k + 1, parts),
+                                    0, slices};
+    const uint64_t first = even_cut(slices, k, parts);
+    return (struct slice_share){0, nonzeros, first, even_cut(slices, k + 1, parts) - first};
+}
 
 struct coo_census {
     uint64_t *count[MAX_ORDER]; /* (I_n) for n < order: nonzeros of each row of mode n; owned */
