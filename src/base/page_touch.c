@@ -3,17 +3,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define PIECE     ((size_t)16 << 20) /* bytes that a thread takes at a time             */
 #define LEAST     ((size_t)64 << 20) /* bytes that are worth threads                    */
 #define PIECE_NOW ((size_t)2 << 20)  /* a huge page, which no two threads clear ...     */
 #define LEAST_NOW ((size_t)4 << 20)  /* ... where these bytes are worth OpenMP's threads */
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
-#endif
 
 /* A piece ends where its size divides the address. */
 static size_t pieces_of(const struct page_touch_array *a, size_t piece)
@@ -29,6 +24,8 @@ static size_t bytes_of(const struct page_touch *p)
     return bytes;
 }
 
+/* Writes, page by page: whoever maps memory meanwhile, as the driver does when it loads a kernel,
+ * waits for one page at most, but for a whole piece where madvise(MADV_POPULATE_WRITE) fills it. */
 static void *touch_pieces(void *pages)
 {
     struct page_touch *p = pages;
@@ -43,9 +40,7 @@ static void *touch_pieces(void *pages)
         const size_t skipped = (uintptr_t)a->first % piece, end = (number + 1) * piece - skipped;
         const size_t begin = number ? number * piece - skipped : 0;
         const size_t bytes = (end < a->bytes ? end : a->bytes) - begin;
-        if (madvise(a->first + begin, bytes, MADV_POPULATE_WRITE) == 0)
-            continue;
-        for (size_t i = 0; i < bytes; i += page) /* which any system understands */
+        for (size_t i = 0; i < bytes; i += page)
             *(volatile char *)(a->first + begin + i) = 0;
     }
     return NULL;
