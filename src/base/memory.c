@@ -89,9 +89,13 @@ void *memory_pages(size_t bytes, struct error *error)
 
 void *memory_zeros(size_t count, size_t size, struct error *error)
 {
-    void *array = memory_array(count, size, error);
-    if (array)
-        memset(array, 0, count * size);
+    char *array = memory_array(count, size, error);
+    const size_t bytes = count * size;
+    if (!array)
+        return NULL;
+#pragma omp parallel for schedule(static) if (bytes >= HUGE_ARRAY)
+    for (size_t first = 0; first < bytes; first += HUGE_PAGE)
+        memset(array + first, 0, bytes - first < HUGE_PAGE ? bytes - first : HUGE_PAGE);
     return array;
 }
 

@@ -2,11 +2,12 @@
 
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
-#include "ranks/rank_census.h"
 
 #define AT_A_TIME  (UINT64_C(1) << 20) /* rows that ranks compare at a time */
 #define ROW_COMMON -1
+#define PARTS      64 /* of the rows of a range, whatever the number of threads */
 
 /* Which rows of a range are common: several ranks touch them (have nonzeros there). Each other row
  * has one owner. */
@@ -99,15 +100,35 @@ static enum status divide_by_owners(struct rank_rows *r, int n, const struct row
     m->count = m->stripe + s->own;
     m->row = memory_array(m->first + m->count, sizeof *m->row, error);
     TRY(error->status);
-    uint64_t common = 0, own = m->first + m->stripe;
-    for (uint64_t i = 0; i < own; i++)
+    uint64_t common[PARTS + 1] = {0},
+                            own[PARTS + 1] = {m->first + m->stripe}; /* before each part */
+    const uint64_t rows = r->range.here.dims[n], first = r->range.first[n], room = own[0];
+#pragma omp parallel for schedule(static)
+    for (int p = 0; p < PARTS; p++) {
+        uint64_t common_here = 0, own_here = 0;
+        for (uint64_t i = even_cut(rows, p, PARTS); i < even_cut(rows, p + 1, PARTS); i++) {
+            common_here += s->owner[i] == ROW_COMMON;
+            own_here += s->owner[i] == m->peers->rank;
+        }
+        common[p + 1] = common_here;
+        own[p + 1] = own_here;
+    }
+    for (int p = 0; p < PARTS; p++) {
+        common[p + 1] += common[p];
+        own[p + 1] += own[p];
+    }
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = s->common; i < room; i++)
         m->row[i] = NO_ROW;
-    for (uint64_t i = 0; i < r->range.here.dims[n]; i++) {
-        uint64_t row = r->range.first[n] + i;
-        if (s->owner[i] == ROW_COMMON)
-            m->row[common++] = row;
-        else if (s->owner[i] == m->peers->rank)
-            m->row[own++] = row;
+#pragma omp parallel for schedule(static)
+    for (int p = 0; p < PARTS; p++) {
+        uint64_t *next_common = m->row + common[p], *next_own = m->row + own[p];
+        for (uint64_t i = even_cut(rows, p, PARTS); i < even_cut(rows, p + 1, PARTS); i++) {
+            if (s->owner[i] == ROW_COMMON)
+                *next_common++ = first + i;
+            else if (s->owner[i] == m->peers->rank)
+                *next_own++ = first + i;
+        }
     }
     const uint64_t *mine = &m->stripe_first[m->peers->rank];
     memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
@@ -163,18 +184,19 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
     return STATUS_OK;
 }
 
-/* A row of this rank's stripe has two places, its own and that of its sums; the first counts. */
+/* A row of this rank's stripe has two places, in the stripe and that of its sums; the first counts.
+ */
 void rank_rows_places(const struct rank_rows *r, int n, uint32_t *place)
 {
     const struct mode_rows *m = &r->mode[n];
-    if (!m->row) {
-        for (uint64_t i = 0; i < r->range.here.dims[n]; i++)
+    const uint64_t rows = m->row ? m->first + m->count : r->range.here.dims[n];
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < rows; i++) {
+        if (!m->row)
             place[i] = (uint32_t)i;
-        return;
-    }
-    for (uint64_t i = m->first + m->count; i-- > 0;)
-        if (m->row[i] != NO_ROW)
+        else if ((i < m->first || i >= m->first + m->stripe) && m->row[i] != NO_ROW)
             place[m->row[i] - r->range.first[n]] = (uint32_t)i;
+    }
 }
 
 static void renumber(uint32_t *index, uint64_t nnz, const uint32_t *place)
@@ -233,8 +255,10 @@ static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *
     m->count = d->rows[me];
     m->row = memory_array(size * d->stripe, sizeof *m->row, error);
     TRY(error->status);
-    for (uint64_t i = 0; i < size * d->stripe; i++)
-        m->row[i] = NO_ROW;
+    for (uint64_t k = 0; k < size; k++)
+        for (uint64_t i = d->rows[k]; i < d->stripe; i++)
+            m->row[k * d->stripe + i] = NO_ROW;
+#pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < r->part.whole.dims[n]; i++)
         m->row[d->place[i]] = i;
     r->part.here.dims[n] = size * d->stripe;
@@ -254,12 +278,13 @@ static enum status deal_mode(struct rank_rows *r, int n, struct coo *x, bool all
     TRY_OR(done, error->status);
     here[n] = own + first;
     TRY_OR(done, coo_count_slices(x, &r->range.here, 0, 1, here, error));
-    memcpy(count, own, rows * sizeof *count);
+    memory_copy(count, own, rows * sizeof *count);
     TRY_OR(done, comm_allreduce_counts(r->all, count, rows, error));
     TRY_OR(done, row_deal_make(&deal, count, rows, r->all->size, all_common, error));
     TRY_OR(done, take_deal(r, n, &deal, error));
     renumber(x->index[n], x->nnz, deal.place + first);
     uint64_t nnz = deal.own[r->all->rank]; /* and those that stay, because their rows are common */
+#pragma omp parallel for schedule(static) reduction(+ : nnz) if (deal.common > 0)
     for (uint64_t i = 0; i < rows; i++)
         nnz += mode_rows_is_common(&r->mode[n], deal.place[i]) ? own[i] : 0;
     r->most_nnz = nnz > r->most_nnz ? nnz : r->most_nnz;

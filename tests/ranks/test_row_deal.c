@@ -118,19 +118,35 @@ static void test_many_rows(void **state)
     }
 }
 
+/* So many that threads share them: what each thread deals begins where those before it end. */
+static void test_rows_of_threads(void **state)
+{
+    (void)state;
+    const size_t rows = 300007;
+    uint64_t seed = 3, *count = malloc(rows * sizeof *count);
+    for (size_t i = 0; i < rows; i++) {
+        const uint64_t random = naive_random(&seed);
+        count[i] = random % 1000 == 0 ? random >> 42 : random >> 58;
+    }
+    check(count, rows);
+    free(count);
+}
+
 /* Neighbours stay together. */
 static void test_equal_rows(void **state)
 {
     (void)state;
-    uint64_t count[1000];
+    const uint32_t rows = 200000;
+    uint64_t *count = malloc(rows * sizeof *count);
     struct row_deal d;
     struct error error = {0};
-    for (size_t i = 0; i < 1000; i++)
+    for (size_t i = 0; i < rows; i++)
         count[i] = 3;
-    assert_int_equal(row_deal_make(&d, count, 1000, 4, false, &error), STATUS_OK);
-    for (uint32_t i = 0; i < 1000; i++)
+    assert_int_equal(row_deal_make(&d, count, rows, 4, false, &error), STATUS_OK);
+    for (uint32_t i = 0; i < rows; i++)
         assert_int_equal(d.place[i], i);
     row_deal_free(&d);
+    free(count);
 }
 
 /* One mode far longer than the others, as of 23.8 million hosts that 22 thousand others call; modes
@@ -182,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_rows_of_threads),
         cmocka_unit_test(test_equal_rows),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_failing_allocations),
