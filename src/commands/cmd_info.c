@@ -209,7 +209,7 @@ static enum status choose_ranks(struct job *job, const struct rank_machine *mach
     const int kept = row_deal_kept(&r->grid, row_bytes);
     r->cost.mttkrp_seconds = r->cost.solve_seconds = r->cost.move_seconds = NAN;
     if (kept >= 0) {
-        r->cost.moved_bytes = (uint64_t)row_deal_kept_bytes(&r->grid, kept, row_bytes);
+        r->cost.moved_bytes = (uint64_t)row_deal_kept_bytes(&r->grid.shape, kept, row_bytes);
         return STATUS_OK;
     }
     process_grid_free(&r->grid);

@@ -199,6 +199,7 @@ struct rank_request rank_split(const struct cmd_common *common, const struct bac
         return request;
     request.modes = common->ranks.modes;
     request.row_bytes = common->options.problem.rank * precision_bytes(precision);
+    request.by_rows = problem_by_rows(&common->options.problem);
     request.packed = kind->takes_parts;
     request.machine = (struct rank_machine){
         .device = kind->device != NULL, .one_host = true, .threads = place[c->rank].threads};

@@ -47,22 +47,24 @@ static enum status choose_grid(struct rank_tensor *t, const struct coo_census *c
         TRY(comm_bcast(c, 0, g->cut[n], bytes, error));
     }
     t->part = process_grid_part(g, c->rank);
-    t->row_bytes = request->row_bytes;
     return STATUS_OK;
 }
 
-/* Gives a rank alone the grid of the whole tensor. */
-static enum status be_alone(struct rank_tensor *t, struct error *error)
+/* Gives a rank alone, or one that has a share, the grid of the whole tensor. */
+static enum status take_whole(struct rank_tensor *t, struct error *error)
 {
     t->part = part_all(&t->shape);
-    return process_grid_alone(&t->grid, &t->shape, error);
+    process_grid_alone(&t->grid, &t->shape, error);
+    t->grid.ranks = t->comm->size;
+    return comm_allreduce_error(t->comm, error);
 }
 
-/* Sends the nonzeros of the share to their owners, by the grid. A rank alone has them already. */
+/* Sends the nonzeros of the share to their owners, by the grid. A rank alone has them already, and
+ * where rows will be dealt it keeps its share. */
 static enum status send_to_owners(struct rank_tensor *t, struct share *s, struct error *error)
 {
     const double start = clock_now();
-    if (t->comm->size == 1) {
+    if (t->comm->size == 1 || t->has_share) {
         t->input.x = s->piece[0];
         s->pieces = 0;
         return STATUS_OK;
@@ -79,8 +81,8 @@ static enum status choose_and_send(struct rank_tensor *t, struct share *s,
     const double start = clock_now();
     t->shape = s->shape;
     t->nnz = s->total;
-    if (t->comm->size == 1) {
-        TRY(be_alone(t, error));
+    if (t->comm->size == 1 || t->has_share) {
+        TRY(take_whole(t, error));
     } else {
         struct coo_census census;
         TRY(rank_census(s, t->comm, &census, error));
@@ -167,6 +169,7 @@ static enum status read_nonzeros(struct rank_tensor *t, const struct rank_reques
     struct coo_cleaning cleaning = {0};
     double start = clock_now();
     const struct tns_options *tns = request ? request->tns : NULL;
+    r->cut = t->comm->size == 1 || t->has_share ? TENSOR_WHOLE : TENSOR_STEPS;
     TRY_OR(done, share_read(&share, t->comm, r, tns, error));
     t->input.read_seconds = clock_lap(&start);
     if (r->state && r->format->names)
@@ -188,6 +191,16 @@ done:
     return error->status;
 }
 
+/* Whether ranks keep their shares of an open .blco file, because its rows will be dealt whatever
+ * the grid would be. */
+static bool has_share(const struct rank_tensor *t, const struct rank_request *request)
+{
+    bool keeps = t->comm->size == 1 || request->modes > 0 || request->cells;
+    for (int n = 0; n < t->shape.order; n++)
+        keeps |= row_deal_keeps(&t->shape, n, request->row_bytes);
+    return (request->by_rows || t->listed.unknown > 0) && !keeps;
+}
+
 static enum status open_file(struct rank_tensor *t, const struct rank_request *request,
                              struct progress *progress, struct error *error)
 {
@@ -204,10 +217,13 @@ static enum status open_file(struct rank_tensor *t, const struct rank_request *r
     if (r.format != &tensor_blco)
         return read_nonzeros(t, request, &r, error);
     TRY(open_blco(t, request, error));
-    if (t->comm->size == 1) {
+    t->has_share = has_share(t, request);
+    if (t->comm->size == 1 || (t->has_share && request->packed)) {
+        const uint64_t ranks = (uint64_t)t->comm->size;
         t->input.unread = true;
-        t->input.x = (struct coo){.shape = t->shape, .nnz = t->nnz};
-        return be_alone(t, error);
+        t->estimated = t->has_share;
+        t->input.x = (struct coo){.shape = t->shape, .nnz = (t->nnz + ranks - 1) / ranks};
+        return take_whole(t, error);
     }
     if (request->packed && decoded_layout_create(&layout, &t->shape))
         return plan_parts(t, request, progress, error);
@@ -269,7 +285,8 @@ enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
                              const struct rank_request *request, struct progress *progress,
                              struct error *error)
 {
-    *t = (struct rank_tensor){.comm = c, .hashed = request->hashed};
+    *t =
+        (struct rank_tensor){.comm = c, .row_bytes = request->row_bytes, .hashed = request->hashed};
     if (open_file(t, request, progress, error) == STATUS_OK)
         change_values(t, &request->values, progress, error);
     return finish(t, error);
@@ -281,6 +298,7 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
     struct share share;
     *t = (struct rank_tensor){.comm = c,
                               .listed = coo_count_listed(x),
+                              .row_bytes = request ? request->row_bytes : 0,
                               .borrowed = c->size == 1,
                               .hashed = request && request->hashed};
     share_of_memory(&share, c, x, error);

@@ -1,4 +1,5 @@
-/* The tensor that ranks decompose: each rank has the nonzeros of its part of the grid. A rank alone
+/* The tensor that ranks decompose: each rank has the nonzeros of its part of the grid, or its share
+ * of a file whose rows will be dealt. A rank alone
  * has the whole tensor; among several, no rank ever has it. */
 #pragma once
 
@@ -24,9 +25,12 @@ struct rank_request {
     int parts[MAX_ORDER]; /* (modes) the number of ranges of each mode                       */
     uint64_t row_bytes;   /* of a factor matrix's row                                        */
     struct rank_machine machine;
-    bool packed; /* the nonzeros of a .blco file stay unread, for a backend that takes its part
-                  * from the file                                                            */
-    bool hashed; /* rank_tensor_fingerprint will be called */
+    bool by_rows; /* each row has a system of its own, also where entries are unknown: rows will
+                   * be dealt                                                                 */
+    bool cells;   /* each cell must be in one rank's part, as held-out entries are drawn      */
+    bool packed;  /* the nonzeros of a .blco file stay unread, for a backend that takes its part
+                   * from the file                                                            */
+    bool hashed;  /* rank_tensor_fingerprint will be called */
 };
 
 /* The nonzeros that a rank works on: text is read and cleaned when the tensor is opened, the
@@ -57,8 +61,10 @@ struct rank_tensor {
     struct coo_listed listed; /* what all ranks list besides nonzeros                           */
     struct process_grid grid; /* the same on all ranks; owned                                   */
     struct grid_cost cost;
-    uint64_t row_bytes;    /* for which the grid was chosen                                     */
-    struct part part;      /* this rank's ranges                                                */
+    uint64_t row_bytes; /* for which the grid was chosen                                     */
+    struct part part;   /* this rank's ranges                                                */
+    bool has_share;     /* no grid was chosen, because rows will be dealt: a rank has its share of a
+                         * .blco file, `part` is the whole, and the grid cuts no mode                */
     struct rank_rows rows; /* the rows that it has                                              */
     struct tensor_input input; /* this rank's nonzeros, distinct and without zeros, perhaps none;
                                 * indices count from the first row of the part, a mode without

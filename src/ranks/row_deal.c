@@ -22,12 +22,21 @@ static double system_bytes(uint64_t row_bytes)
     return columns * (columns + 3) / 2 * sizeof(double);
 }
 
-double row_deal_kept_bytes(const struct process_grid *grid, int kept, uint64_t row_bytes)
+double row_deal_kept_bytes(const struct shape *shape, int kept, uint64_t row_bytes)
 {
     double rows = 0;
-    for (int n = 0; n < grid->shape.order; n++)
-        rows += n == kept ? 0 : (double)grid->shape.dims[n];
+    for (int n = 0; n < shape->order; n++)
+        rows += n == kept ? 0 : (double)shape->dims[n];
     return rows * system_bytes(row_bytes);
+}
+
+bool row_deal_keeps(const struct shape *shape, int n, uint64_t row_bytes)
+{
+    for (int m = 0; m < shape->order; m++)
+        if (m != n && (double)shape->dims[m] * system_bytes(row_bytes) > ROW_DEAL_SENT)
+            return false;
+    const double rows = (double)shape->dims[n] * (double)row_bytes;
+    return 2 * row_deal_kept_bytes(shape, n, row_bytes) < rows;
 }
 
 int row_deal_kept(const struct process_grid *grid, uint64_t row_bytes)
@@ -35,13 +44,10 @@ int row_deal_kept(const struct process_grid *grid, uint64_t row_bytes)
     int kept = 0; /* the only mode that is cut */
     while (kept < grid->shape.order && grid->parts[kept] == 1)
         kept++;
-    if (kept == grid->shape.order || grid->parts[kept] != grid->ranks)
-        return -1;
-    for (int n = 0; n < grid->shape.order; n++)
-        if (n != kept && (double)grid->shape.dims[n] * system_bytes(row_bytes) > ROW_DEAL_SENT)
-            return -1;
-    const double rows = (double)grid->shape.dims[kept] * (double)row_bytes;
-    return 2 * row_deal_kept_bytes(grid, kept, row_bytes) < rows ? kept : -1;
+    return kept < grid->shape.order && grid->parts[kept] == grid->ranks &&
+                   row_deal_keeps(&grid->shape, kept, row_bytes)
+               ? kept
+               : -1;
 }
 
 static unsigned class_of(uint64_t count)

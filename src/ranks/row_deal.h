@@ -43,14 +43,16 @@ static inline uint64_t row_deal_common(uint64_t common, int k, int ranks)
     return (common + (uint64_t)(ranks - 1 - k)) / (uint64_t)ranks;
 }
 
-/* The mode whose ranges on this grid the ranks keep: the only one that is cut, if the systems of
+/* Whether ranks keep their ranges of mode n if it is the only one that is cut: if the systems of
  * all rows of the other modes are less than half of what its rows are, in bytes, and do not pass
- * ROW_DEAL_SENT. -1: none. row_bytes: of a factor matrix's row of R doubles; a system has R (R + 3)
- * / 2. */
+ * ROW_DEAL_SENT. row_bytes: of a factor matrix's row of R doubles; a system has R (R + 3) / 2. */
+bool row_deal_keeps(const struct shape *shape, int n, uint64_t row_bytes);
+
+/* The mode whose ranges on this grid the ranks keep; -1: none. */
 int row_deal_kept(const struct process_grid *grid, uint64_t row_bytes);
 
 /* The bytes of the systems of all rows of the other modes. */
-double row_deal_kept_bytes(const struct process_grid *grid, int kept, uint64_t row_bytes);
+double row_deal_kept_bytes(const struct shape *shape, int kept, uint64_t row_bytes);
 
 /* count (rows) = the nonzeros of each row; all_common: every row that has some is common. The same
  * on all ranks. The caller frees *d with row_deal_free; it is empty on failure. STATUS_MEMORY, also

@@ -236,7 +236,6 @@ enum status share_read(struct share *s, struct comm *c, struct tensor_reader *r,
     if (!options || options->memory == 0)
         memory /= (uint64_t)c->local_size;
     *s = (struct share){0};
-    r->cut = c->size > 1 ? TENSOR_STEPS : TENSOR_WHOLE;
     r->memory = memory;
     r->overhead = TENSOR_CLEAN_BYTES;
     TRY_OR(done, open_together(s, c, r, error));

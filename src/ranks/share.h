@@ -55,11 +55,12 @@ enum status share_check_same_file(struct comm *c, const char *path, const uint64
                                   struct error *error);
 
 /* Reads this rank's share of the file of *r, whose first members are set, the same on all ranks but
- * for `progress` and `cut`. Every rank of c calls it. Entries of a format that is not clean may
- * take options->memory bytes, or this rank's part of what the machine has, with TENSOR_CLEAN_BYTES
- * for each to clean them; beyond that STATUS_MEMORY, so that the system does not run out of memory.
- * The caller frees *s with share_free, which is empty on failure, which all ranks see, and closes
- * *r, after a failure too. Errors of the reader, with the message that one process gives. */
+ * for `progress`; in pieces of r->cut. Every rank of c calls it. Entries of a format that is not
+ * clean may take options->memory bytes, or this rank's part of what the machine has, with
+ * TENSOR_CLEAN_BYTES for each to clean them; beyond that STATUS_MEMORY, so that the system does not
+ * run out of memory. The caller frees *s with share_free, which is empty on failure, which all
+ * ranks see, and closes *r, after a failure too. Errors of the reader, with the message that one
+ * process gives. */
 enum status share_read(struct share *s, struct comm *c, struct tensor_reader *r,
                        const struct tns_options *options, struct error *error);
 

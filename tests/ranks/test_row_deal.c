@@ -170,7 +170,7 @@ static void test_kept(void **state)
     assert_int_equal(row_deal_kept(&pairs, 32 * sizeof(double)), -1);
     assert_int_equal(row_deal_kept(&pairs, 8 * sizeof(double)), 1);
     assert_int_equal(row_deal_kept(&alone, 8 * sizeof(double)), -1);
-    assert_true(row_deal_kept_bytes(&calls, 2, 32 * sizeof(double)) == 2 * 22476.0 * 560 * 8);
+    assert_true(row_deal_kept_bytes(&calls.shape, 2, 32 * sizeof(double)) == 2 * 22476.0 * 560 * 8);
 }
 
 static void test_failing_allocations(void **state)

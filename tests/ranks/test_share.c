@@ -20,7 +20,8 @@ struct job {
 static void read_one(struct comm *c, void *context, struct error *error)
 {
     struct job *job = context;
-    struct tensor_reader r = {.path = path, .tns = &job->options, .format = &tensor_text};
+    struct tensor_reader r = {
+        .path = path, .tns = &job->options, .format = &tensor_text, .cut = TENSOR_STEPS};
     share_read(&job->share, c, &r, &job->options, error);
     tensor_reader_close(&r);
 }

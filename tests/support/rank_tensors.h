@@ -14,6 +14,7 @@ struct job {
     struct tns_options options;
     const struct csv_options *csv; /* of CSV */
     int parts[MAX_ORDER];          /* of the grid; 0: chosen */
+    bool by_rows, cells;           /* as in struct rank_request */
     bool packed;                   /* the file stays unread ...    */
     bool read;                     /* ... until it is read later   */
     struct progress *progress;     /* of rank 0 */
@@ -29,6 +30,8 @@ static inline void open_one(struct comm *c, void *context, struct error *error)
                                    .csv = job->csv,
                                    .row_bytes = 64,
                                    .machine = {.one_host = true, .threads = 1},
+                                   .by_rows = job->by_rows,
+                                   .cells = job->cells,
                                    .packed = job->packed,
                                    .hashed = true};
     memcpy(request.parts, job->parts, sizeof request.parts);

@@ -53,6 +53,7 @@ static enum status open_tensor(struct cpd_rank *w, struct error *error)
         rank_split(&s->common, w->job->inputs.choice.kind, is_alone(w) ? NULL : w->reports.place,
                    w->comm, s->tensor);
     request.hashed = hash_is_needed(s);
+    request.cells = s->common.options.problem.holdout.share > 0;
     TRY(rank_tensor_open(w->tensor, w->comm, &request, w->progress, error));
     w->tensor->rows.devices = w->devices;
     if (s->center || s->common.options.problem.holdout.share > 0 || s->runs.parts.mode > 0)
