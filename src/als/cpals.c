@@ -527,6 +527,22 @@ const char *cpals_stop_text(enum cpals_stop stop)
     return text[stop];
 }
 
+/* While the device iterates, the host has time to touch the pages that will receive the model: each
+ * rank some of those that the ranks have in common. */
+static void touch_pages(struct cpals *run, const struct ktensor *model)
+{
+    const struct comm *c = run->b->ranks->all;
+    const bool common = run->options->whole != NULL;
+    for (int n = 0; n < model->shape.order; n++) {
+        const uint64_t rows = model->shape.dims[n];
+        const uint64_t first = common ? even_cut(rows, c->rank, c->size) : 0;
+        const uint64_t end = common ? even_cut(rows, c->rank + 1, c->size) : rows;
+        page_touch_add(&run->pages, model->factor[n] + first * model->rank,
+                       (end - first) * model->rank * sizeof *model->factor[n]);
+    }
+    page_touch_start(&run->pages);
+}
+
 enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                           struct progress *progress, struct cpals_result *result,
                           struct error *error)
@@ -536,13 +552,8 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
     char fit[FIT_TEXT];
     progress_stage(progress, "decomposing");
     page_touch_begin(&run.pages);
-    if (options->random && b->kind->devices) { /* while the device iterates, the host has time to
-                                                 touch the pages that will receive the model */
-        for (int n = 0; n < k->shape.order; n++)
-            page_touch_add(&run.pages, k->factor[n],
-                           k->shape.dims[n] * k->rank * sizeof *k->factor[n]);
-        page_touch_start(&run.pages);
-    }
+    if (options->random && b->kind->devices)
+        touch_pages(&run, options->whole ? options->whole : k);
     TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
     TRY_OR(done, load_start(&run, k, error));
     run.saver = (struct saver){.options = options->saving,
@@ -582,8 +593,15 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
     if (options->components)
         TRY(backend_components(b, k->explained, k->lost, error));
     /* The core consistency takes time: skip it after an interrupt. */
+    if (options->whole) {
+        struct ktensor all = *options->whole; /* with the weights and shares of k */
+        all.lambda = k->lambda;
+        all.explained = k->explained;
+        all.lost = k->lost;
+        return backend_store_arranged(b, &all, true, error);
+    }
     if (!options->core_consistency || ended)
-        return backend_store_arranged(b, k, error);
+        return backend_store_arranged(b, k, false, error);
     TRY(backend_store(b, k, error));
     TRY(core_consistency(&result->core, b, k, &limits, progress, error));
     for (int n = 0; n < b->order; n++) {

@@ -33,9 +33,12 @@ struct cpals_options {
                               * rank 0, where it may be NULL (decompose sees to it) */
     const struct holdout_set *holdout_set; /* entries whose error is computed after each iteration;
                                             * borrowed; NULL: none (decompose sees to it) */
-    int early_stop;  /* with `holdout_set`: stop after so many iterations without a smaller held-out
-                      * error, and take the model with the smallest; 0: neither */
-    bool components; /* find what each component of the model explains (struct ktensor)   */
+    int early_stop; /* with `holdout_set`: stop after so many iterations without a smaller held-out
+                     * error, and take the model with the smallest; 0: neither */
+    struct ktensor *whole; /* what cpals_store will fill: the model of all rows, which the
+                            * ranks, threads of one process, have in common; borrowed. NULL:
+                            * the rows that are here                                   */
+    bool components;       /* find what each component of the model explains (struct ktensor)   */
     bool core_consistency; /* compute it after the last iteration, unless the run was interrupted */
     uint64_t core_passes;  /* as of struct core_limits                                         */
 };
@@ -108,7 +111,8 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
 
 /* Copies the model into k, arranged (backend_store_arranged), and computes what its components
  * explain and the core consistency if the options ask for it; then the backend has no model
- * afterwards. Every rank calls it. Errors of backend_components, backend_store_arranged and
+ * afterwards. With options->whole, which excludes the core consistency, the rows go there, and k
+ * gets the weights. Every rank calls it. Errors of backend_components, backend_store_arranged and
  * core_consistency. */
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result,

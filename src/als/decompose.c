@@ -79,8 +79,9 @@ static struct cpals_options options_for(const struct decomposition *d, const str
     return als;
 }
 
-/* Makes a run on *b; *rows = this rank's rows of its model. The core consistency takes time: only
- * that of a better model than `best`, which may be NULL, is computed. */
+/* Makes a run on *b; *rows = this rank's rows of its model, unless these go to als.whole, which is
+ * empty. The core consistency takes time: only that of a better model than `best`, which may be
+ * NULL, is computed. */
 static enum status make_run(struct backend *b, struct cpals_options als, struct run *run,
                             const struct run *best, struct ktensor *rows, struct progress *progress,
                             struct error *error)
@@ -89,6 +90,8 @@ static enum status make_run(struct backend *b, struct cpals_options als, struct 
     const struct problem *problem = &b->options.problem;
     const struct initial_guess *guess = &run->guess;
     TRY(ktensor_create_part(rows, part, problem->rank, error));
+    if (als.whole)
+        TRY(model_whole_create(als.whole, problem->rank, b->ranks, error));
     if (guess->kind == GUESS_NVECS)
         TRY(nvecs_start(rows, b, guess->seed, progress, error));
     if (guess->kind == GUESS_MODEL)
@@ -98,7 +101,8 @@ static enum status make_run(struct backend *b, struct cpals_options als, struct 
     run->communication = rank_rows_seconds(b->ranks) - before;
     TRY(error->status);
     als.core_consistency &= !best || runs_better(&run->result, &best->result);
-    return cpals_store(b, rows, &als, progress, &run->result, error);
+    TRY(cpals_store(b, rows, &als, progress, &run->result, error));
+    return als.whole ? model_whole_complete(als.whole, rows, b->ranks, error) : STATUS_OK;
 }
 
 /* Notes what has come out of a run. A numerical breakdown, which happens on all ranks at the same
@@ -149,10 +153,11 @@ static enum status compare(struct runs *s, const struct run *before, struct comm
     return STATUS_OK;
 }
 
-/* Collects the rows of the last run's model, if it is kept: on a replicate the best one so far, for
- * which the one before gives way (with until_found, `compare` decides); frees them. */
+/* Collects the rows of the last run's model, if it is kept, unless it is `complete`: on a replicate
+ * the best one so far, for which the one before gives way (with until_found, `compare` decides);
+ * frees them. */
 static enum status collect(struct runs *s, struct ktensor *rows, const struct rank_tensor *t,
-                           bool spread, struct error *error)
+                           bool spread, bool complete, struct error *error)
 {
     const struct run *last = &s->run[s->count - 1];
     const struct starts *starts = &s->starts[last->replicate];
@@ -165,7 +170,11 @@ static enum status collect(struct runs *s, struct ktensor *rows, const struct ra
         for (int i = 1; i < starts->made; i++) /* all ranks have copied their rows to it */
             ktensor_free(&model[-i]);
     }
-    if (has_model && spread) {
+    if (complete) {
+        TRY(comm_allreduce_error(t->comm, error)); /* nobody touches its pages any more */
+        if (!has_model && t->comm->rank == 0)
+            ktensor_free(model);
+    } else if (has_model && spread) {
         *model = *rows;
         *rows = (struct ktensor){0};
     } else if (has_model) {
@@ -230,12 +239,16 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
         if (run.ridge > 0)
             backend_take_ridge(b, run.ridge);
         const struct run *before = runs_best(s, run.replicate);
-        make_run(b, options_for(d, &run, on), &run, before, &rows, d->progress, error);
+        struct cpals_options als = options_for(d, &run, on);
+        const bool common = t->comm->size > 1 && t->comm->shares_memory && !d->spread &&
+                            !run.trial && !als.core_consistency;
+        als.whole = common ? &s->model[s->count] : NULL;
+        make_run(b, als, &run, before, &rows, d->progress, error);
         TRY_OR(failed, note_run(s, &run, d->progress, error));
         if (trace && runs_best(s, 0) == &s->run[s->count - 1])
             fit_trace_swap(trace, &kept);
         if (s->list.until_found) { /* whether another start follows */
-            TRY_OR(failed, collect(s, &rows, t, d->spread, error));
+            TRY_OR(failed, collect(s, &rows, t, d->spread, common, error));
             TRY_OR(failed, compare(s, before, t->comm, error));
         }
         more = runs_next(s, &next);
@@ -253,7 +266,7 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
             replicate_tensor_free(&replicate);
         }
         if (!s->list.until_found)
-            TRY_OR(failed, collect(s, &rows, t, d->spread, error));
+            TRY_OR(failed, collect(s, &rows, t, d->spread, common, error));
     }
     if (replicates_began > 0)
         report->replicates = clock_now() - replicates_began;

@@ -218,9 +218,11 @@ enum status backend_weights(struct backend *b, double *lambda, struct error *err
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error);
 
 /* backend_store in the standard form (ktensor_arrange) of the whole model of all ranks; k gets the
- * rows of ranks->part. The backend keeps its model, but the next operation must be a load or an
- * MTTKRP. Every rank calls it. STATUS_MEMORY. */
-enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error);
+ * rows of ranks->part or, where `whole`, has all rows, of which it gets those that this rank
+ * solves: so ranks that are threads of one process fill one model. The backend keeps its model, but
+ * the next operation must be a load or an MTTKRP. Every rank calls it. STATUS_MEMORY. */
+enum status backend_store_arranged(struct backend *b, struct ktensor *k, bool whole,
+                                   struct error *error);
 
 /* Copies the state between two iterations into k and carried, which have the backend's shape and
  * rank: lambda, the factor matrices as they stand, scales and Grams. The state does not change. */

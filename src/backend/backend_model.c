@@ -137,12 +137,13 @@ static enum status find_diagonal(struct backend *b, int n, double *diagonal, dou
 }
 
 /* Copies the model into k, in the standard form where `arranged`. */
-static enum status store(struct backend *b, struct ktensor *k, bool arranged, struct error *error)
+static enum status store(struct backend *b, struct ktensor *k, bool arranged, bool whole,
+                         struct error *error)
 {
     const struct problem *problem = &b->options.problem;
     const uint64_t rank = k->rank, columns = (uint64_t)b->order * rank;
     struct arrangement a = {0};
-    struct model_form form = {.lambda = k->lambda, .arrangement = &a};
+    struct model_form form = {.whole = whole, .lambda = k->lambda, .arrangement = &a};
     TRY(operation_begin(&b->clock, OP_STORE, error));
     double *diagonal = memory_array((size_t)b->order + 1 + rank, rank * sizeof *diagonal, error);
     TRY(error->status);
@@ -187,10 +188,11 @@ done:
 
 enum status backend_store(struct backend *b, struct ktensor *k, struct error *error)
 {
-    return store(b, k, false, error);
+    return store(b, k, false, false, error);
 }
 
-enum status backend_store_arranged(struct backend *b, struct ktensor *k, struct error *error)
+enum status backend_store_arranged(struct backend *b, struct ktensor *k, bool whole,
+                                   struct error *error)
 {
-    return store(b, k, true, error);
+    return store(b, k, true, whole, error);
 }

@@ -2,6 +2,8 @@
  * and a divisor each, and entries that are no more than rounding become 0. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "model/ktensor_arrange.h"
 #include "numerics/precision.h"
 
@@ -9,6 +11,8 @@
  * bound[n][r] (numerics/nonneg.h). Then the arrangement gives the order and the divisors of
  * the columns. All but the arrangement is in the backend's order. */
 struct model_form {
+    bool whole; /* the model has all rows of the tensor, and those that this rank solves are written
+                 * to it; else the rows of the rank's part                                  */
     const double *lambda;           /* (R) */
     const double *bound[MAX_ORDER]; /* (R) */
     const struct arrangement *arrangement;

@@ -133,31 +133,44 @@ enum status model_rows_end(struct model_rows *m, struct error *error)
     return error->status;
 }
 
-enum status model_collect(struct ktensor *whole, struct ktensor *part,
-                          const struct rank_rows *ranks, struct error *error)
+enum status model_whole_create(struct ktensor *whole, uint64_t rank, const struct rank_rows *ranks,
+                               struct error *error)
 {
     struct comm *c = ranks->all;
     struct part all = part_all(&ranks->part.whole);
+    for (int n = 0; c->rank > 0 && n < all.whole.order; n++)
+        all.here.dims[n] = 0;
+    if (c->rank == 0 || !c->shares_memory)
+        ktensor_create_part(whole, &all, rank, error);
+    return comm_allreduce_error(c, error);
+}
+
+enum status model_whole_complete(struct ktensor *whole, const struct ktensor *part,
+                                 const struct rank_rows *ranks, struct error *error)
+{
+    if (ranks->all->rank == 0 || !ranks->all->shares_memory) /* lambda, shares */
+        memcpy(whole->lambda, part->lambda, 3 * part->rank * sizeof *part->lambda);
+    return comm_allreduce_error(ranks->all, error);
+}
+
+enum status model_collect(struct ktensor *whole, struct ktensor *part,
+                          const struct rank_rows *ranks, struct error *error)
+{
     struct model_rows m = {0};
-    if (c->size == 1) { /* all rows are here, in their order */
+    if (ranks->all->size == 1) { /* all rows are here, in their order */
         *whole = *part;
         *part = (struct ktensor){0};
         return STATUS_OK;
     }
-    for (int n = 0; c->rank > 0 && n < all.whole.order; n++)
-        all.here.dims[n] = 0;
-    if (c->rank == 0 || !c->shares_memory) {
-        if (ktensor_create_part(whole, &all, part->rank, error) == STATUS_OK) /* lambda, shares */
-            memcpy(whole->lambda, part->lambda, 3 * part->rank * sizeof *part->lambda);
-    }
-    TRY_OR(done, comm_allreduce_error(c, error));
+    TRY(model_whole_create(whole, part->rank, ranks, error));
     TRY_OR(done, model_rows_open(&m, part, ranks, error));
     for (int n = 0; n < part->shape.order; n++) {
-        const struct row_request r = {n, 0, all.whole.dims[n], whole->factor[n]};
+        const struct row_request r = {n, 0, ranks->part.whole.dims[n], whole->factor[n]};
         TRY_OR(done, move_rows(&m, &r, error));
         memory_free(part->factor[n]);
         part->factor[n] = NULL;
     }
+    model_whole_complete(whole, part, ranks, error);
 done:
     model_rows_close(&m);
     return error->status;

@@ -35,6 +35,18 @@ enum status model_rows_end(struct model_rows *m, struct error *error);
 /* Accepts a zeroed one. */
 void model_rows_close(struct model_rows *m);
 
+/* *whole, which is empty, gets room for the model on rank 0, and no rows on the others. Where ranks
+ * are threads of one process, it is the same object on all of them. The caller frees *whole when
+ * all ranks need it no more, after a failure too. Every rank calls this. STATUS_MEMORY, and
+ * failures of other ranks. */
+enum status model_whole_create(struct ktensor *whole, uint64_t rank, const struct rank_rows *ranks,
+                               struct error *error);
+
+/* *whole, where the ranks, threads of one process, have stored their rows, gets the weights and
+ * shares of *part. Returns when all ranks have called it. Failures of other ranks. */
+enum status model_whole_complete(struct ktensor *whole, const struct ktensor *part,
+                                 const struct rank_rows *ranks, struct error *error);
+
 /* *whole = the model, on rank 0; on the other ranks it gets no rows. Where ranks are threads of one
  * process, *whole is the same object on all of them, and every rank copies its rows to it. *whole
  * is empty at first. The factor matrices of *part are freed one by one as soon as they are there;

@@ -315,6 +315,17 @@ enum status rank_rows_deal(struct rank_rows *r, struct coo *x, int kept, struct 
     return STATUS_OK;
 }
 
+struct rank_rows_stored rank_rows_stored(const struct rank_rows *r, int n, bool whole)
+{
+    const struct mode_rows *own = &r->mode[n];
+    const struct part *part = &r->part;
+    if (!whole)
+        return (struct rank_rows_stored){.count = part->here.dims[n]};
+    if (part->row[n])
+        return (struct rank_rows_stored){own->first, own->count, part->row[n] + own->first, 0};
+    return (struct rank_rows_stored){own->first, own->count, NULL, part->first[n] + own->first};
+}
+
 void rank_rows_close(struct rank_rows *r)
 {
     for (int n = 0; n < MAX_ORDER; n++) {

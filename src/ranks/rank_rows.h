@@ -62,6 +62,17 @@ static inline bool mode_rows_is_common(const struct mode_rows *m, uint64_t row)
     return m->common > 0 && row % m->stripe < mode_rows_common(m, (int)(row / m->stripe));
 }
 
+/* Rows of a factor matrix on their way from this rank to a model. */
+struct rank_rows_stored {
+    uint64_t first, count;  /* of the rows that are here                                          */
+    const uint64_t *number; /* (count): where they go in the model; NO_ROW: nowhere; NULL: ...    */
+    uint64_t at;            /* ... one after the other from here on; borrowed                     */
+};
+
+/* All rows of mode n that are here, for a model of r->part; or, for the `whole` model, those that
+ * this rank solves. */
+struct rank_rows_stored rank_rows_stored(const struct rank_rows *r, int n, bool whole);
+
 /* Finds this rank's ranges and peers on the grid; every rank of `all` calls it. Then the ranks
  * divide their rows, by rank_rows_divide, or by rank_rows_divide_mode for one mode after the other;
  * for a rank alone that is done here. The caller closes *r, which is empty on failure; r->part must

@@ -169,7 +169,7 @@ static void check_arranged(struct backend *b, const struct coo *x)
     memcpy(expected.nonneg, b->options.problem.rules.nonneg, sizeof expected.nonneg);
     memcpy(expected.fixed, b->options.problem.rules.fixed, sizeof expected.fixed);
     must(ktensor_arrange(&expected, &error), &error);
-    must(backend_store_arranged(b, &found, &error), &error);
+    must(backend_store_arranged(b, &found, false, &error), &error);
     assert_same(b->kind, &found, &expected);
     assert_memory_equal(found.nonneg, expected.nonneg, sizeof found.nonneg);
     assert_memory_equal(found.fixed, expected.fixed, sizeof found.fixed);
@@ -296,7 +296,7 @@ static void test_failing_allocations(void **state)
         error = (struct error){0};
         memory_hook_set(i);
         if (backend_randomise(&b, KTENSOR_NORMAL, 3, &error) == STATUS_OK)
-            backend_store_arranged(&b, &k, &error);
+            backend_store_arranged(&b, &k, false, &error);
         fired = memory_hook_fired();
         memory_hook_set(-1);
         assert_int_equal(error.status, fired ? STATUS_MEMORY : STATUS_OK);

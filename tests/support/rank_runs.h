@@ -100,6 +100,7 @@ static inline struct together make_together(const struct backend_kind *kind, con
 static inline enum status work_together(struct comm *c, void *context, struct error *error)
 {
     struct together *t = context;
+    struct rank_request request = t->request;
     struct rank_tensor tensor;
     struct runs own = {0};
     struct run_list list = t->list;
@@ -115,10 +116,12 @@ static inline enum status work_together(struct comm *c, void *context, struct er
         runs_free(&own);
         return error->status;
     }
+    request.by_rows = problem_by_rows(&options.problem);
+    request.cells = options.problem.holdout.share > 0;
     if (t->request.path)
-        rank_tensor_open(&tensor, c, &t->request, NULL, error);
+        rank_tensor_open(&tensor, c, &request, NULL, error);
     else
-        rank_tensor_share(&tensor, c, t->x, &t->request, error);
+        rank_tensor_share(&tensor, c, t->x, &request, error);
     struct slice_means means = {.shrinkage = -1};
     struct baseline baseline = {0};
     memcpy(means.mode, t->center, sizeof means.mode);

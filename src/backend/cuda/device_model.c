@@ -230,7 +230,8 @@ enum status device_state_save(void *state, struct ktensor *k, struct carried *ca
         const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
         TRY(fetch_scales(s, n, carried->scale + (uint64_t)n * s->rank, error));
         TRY(device_state_gram(s, n, carried->gram + (uint64_t)n * s->rank * s->rank, error));
-        TRY(device_factor_download(&s->staging, &a, k->factor[n], NULL, NULL, error));
+        TRY(device_factor_download(&s->staging, &a, k->factor[n], &(struct host_rows_form){NULL},
+                                   error));
     }
     return STATUS_OK;
 }
@@ -253,10 +254,15 @@ enum status device_state_store(void *state, const struct model_form *form, struc
     double *room = memory_array(4, s->rank * sizeof *room, error);
     TRY(error->status);
     for (int n = 0; n < s->order; n++) {
-        const struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
+        struct device_matrix a = device_state_matrix(s, n, s->sweep.factors.factor[n]);
         struct column_form columns;
+        const struct rank_rows_stored rows = rank_rows_stored(s->ranks.ranks, n, form->whole);
+        const struct host_rows_form to = {.form = &columns, .number = rows.number};
+        double *host = k->factor[n] + rows.at * s->rank;
+        a.entries = device_state_row(s, a.entries, rows.first);
+        a.rows = rows.count;
         TRY_OR(done, find_form(s, n, form, room, &columns, error));
-        TRY_OR(done, device_factor_download(&s->staging, &a, k->factor[n], &columns, NULL, error));
+        TRY_OR(done, device_factor_download(&s->staging, &a, host, &to, error));
     }
 done:
     memory_free(room);
@@ -325,7 +331,7 @@ enum status device_state_fetch(void *state, int mode, double *m, struct error *e
             scale[r] *= one[r];
     }
     const struct device_matrix a = device_state_matrix(s, mode, s->sweep.factors.m);
-    device_factor_download(&s->staging, &a, m, NULL, scale, error);
+    device_factor_download(&s->staging, &a, m, &(struct host_rows_form){.scale = scale}, error);
 done:
     memory_free(scale);
     return error->status;

@@ -47,27 +47,34 @@ enum status host_state_save(void *state, struct ktensor *k, struct carried *carr
     return STATUS_OK;
 }
 
-/* to (rows x R) = the rows of factor matrix n from `first` on, in this form. */
+/* to = the rows of factor matrix n from `first` on, in this form: row i becomes row number[i], or
+ * row i where `number` is NULL. */
 static void store_rows(const struct host_model *model, int n, uint64_t first, uint64_t rows,
-                       const struct column_form *form, double *to)
+                       const struct column_form *form, double *to, const uint64_t *number)
 {
     const uint64_t rank = model->rank;
     void *entries = model->factor[n].entries;
 #pragma omp parallel for schedule(static) if (rows * rank > 65536)
-    for (uint64_t i = 0; i < rows; i++)
-        column_form_row(form, host_model_row(model, entries, first + i), model->precision, rank,
-                        to + i * rank);
+    for (uint64_t i = 0; i < rows; i++) {
+        const uint64_t row = number ? number[i] : i;
+        if (row != NO_ROW)
+            column_form_row(form, host_model_row(model, entries, first + i), model->precision, rank,
+                            to + row * rank);
+    }
 }
 
 enum status host_state_store(void *state, const struct model_form *form, struct ktensor *k,
                              struct error *error)
 {
-    const struct host_model *model = &((const struct host_state *)state)->model;
+    const struct host_state *h = state;
+    const struct host_model *model = &h->model;
     double *room = memory_array(3, model->rank * sizeof *room, error);
     TRY(error->status);
     for (int n = 0; n < model->shape.order; n++) {
         const struct column_form columns = column_form_of(form, n, model->factor[n].scale, room);
-        store_rows(model, n, 0, model->shape.dims[n], &columns, k->factor[n]);
+        const struct rank_rows_stored rows = rank_rows_stored(h->ranks, n, form->whole);
+        store_rows(model, n, rows.first, rows.count, &columns, k->factor[n] + rows.at * model->rank,
+                   rows.number);
     }
     memory_free(room);
     return STATUS_OK;
@@ -95,7 +102,7 @@ enum status host_state_columns(void *state, int mode, const struct model_form *f
                                            .rank = rank,
                                            .first = part->first[mode] + i,
                                            .row = part->row[mode] ? part->row[mode] + i : NULL};
-        store_rows(&h->model, mode, i, rows, &columns, piece);
+        store_rows(&h->model, mode, i, rows, &columns, piece, NULL);
         TRY_OR(done, factor_columns_measure(&stored, found, error));
         for (uint64_t r = 0; r < rank; r++)
             column_add(&column[r], &found[r]);

@@ -39,7 +39,8 @@ static void check_transfers(uint64_t rank, uint64_t rows, enum precision precisi
     assert_int_equal(wrong, 0);
 
     for (int scaled = 0; scaled < 2; scaled++) {
-        ok(device_factor_download(&staging, &matrix, back, NULL, scaled ? scale : NULL, &error),
+        ok(device_factor_download(&staging, &matrix, back,
+                                  &(struct host_rows_form){.scale = scaled ? scale : NULL}, &error),
            &error);
         for (uint64_t i = 0; i < rows * rank; i++) {
             const double x = single ? (double)(float)host[i] : host[i];
@@ -87,7 +88,9 @@ static void check_columns(uint64_t rank, uint64_t rows, enum precision precision
                                     .has_zeros = zeros,
                                     .divisor = of + 3 * rank};
     const struct device_matrix matrix = {a, rows, rank, ld, precision};
-    ok(device_factor_download(&staging, &matrix, back, &how, NULL, &error), &error);
+    ok(device_factor_download(&staging, &matrix, back, &(struct host_rows_form){.form = &how},
+                              &error),
+       &error);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t r = 0; r < rank; r++) {
             double x = entry(host, i * ld + from[r], precision) * of[r];

@@ -2,12 +2,13 @@
 
 #include <string.h>
 
-/* Whole rows that are copied, as column_form_row makes them, or with a scale. */
+#include "tensor/shape.h"
+
+/* Whole rows that are copied. */
 struct rows {
     const struct device_matrix *a;
-    double *host;                   /* (rows x columns)                     */
-    const struct column_form *form; /* or NULL                              */
-    const double *scale;            /* (columns) or NULL                    */
+    double *host; /* (rows x columns) */
+    struct host_rows_form to;
 };
 
 static uint64_t row_bytes(const struct device_matrix *a)
@@ -41,17 +42,20 @@ static void read_rows(void *to, uint64_t first, uint64_t count, const void *from
     const struct rows *r = to;
     const uint64_t columns = r->a->columns;
     for (uint64_t i = 0; i < count; i++) {
-        double *row = r->host + (first + i) * columns;
+        const uint64_t number = r->to.number ? r->to.number[first + i] : first + i;
+        double *row = r->host + number * columns;
+        if (number == NO_ROW)
+            continue;
         const char *entries = (const char *)from + i * row_bytes(r->a);
-        if (r->form)
-            column_form_row(r->form, entries, r->a->precision, columns, row);
+        if (r->to.form)
+            column_form_row(r->to.form, entries, r->a->precision, columns, row);
         else if (r->a->precision == PRECISION_SINGLE)
             for (uint64_t c = 0; c < columns; c++)
                 row[c] = ((const float *)(const void *)entries)[c];
         else
             memcpy(row, entries, columns * sizeof *row);
-        for (uint64_t c = 0; r->scale && c < columns; c++)
-            row[c] *= r->scale[c];
+        for (uint64_t c = 0; r->to.scale && c < columns; c++)
+            row[c] *= r->to.scale[c];
     }
 }
 
@@ -69,10 +73,10 @@ enum status device_factor_upload(struct device_staging *s, const double *host,
 }
 
 enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
-                                   double *host, const struct column_form *form,
-                                   const double *scale, struct error *error)
+                                   double *host, const struct host_rows_form *form,
+                                   struct error *error)
 {
     const struct device_elements rows = elements_of(a);
-    struct rows r = {.a = a, .host = host, .form = form, .scale = scale};
+    struct rows r = {.a = a, .host = host, .to = *form};
     return device_staging_fetch(s, &rows, read_rows, &r, error);
 }

@@ -20,8 +20,15 @@ struct device_matrix {
 enum status device_factor_upload(struct device_staging *s, const double *host,
                                  const struct device_matrix *a, struct error *error);
 
-/* host (rows x columns) = *a, in this form where `form` is not NULL, and each column multiplied by
- * its scale (columns) where `scale` is not NULL. Returns when it is done. STATUS_INTERNAL. */
+/* The host's rows; what is NULL does not count. */
+struct host_rows_form {
+    const struct column_form *form; /* the form that they get                                    */
+    const double *scale;            /* (columns), by which the columns are multiplied            */
+    const uint64_t *number; /* (rows): row i of the matrix becomes row number[i] of the host, or
+                             * none where that is NO_ROW */
+};
+
+/* host (rows x columns) = *a, in this form. Returns when it is done. STATUS_INTERNAL. */
 enum status device_factor_download(struct device_staging *s, const struct device_matrix *a,
-                                   double *host, const struct column_form *form,
-                                   const double *scale, struct error *error);
+                                   double *host, const struct host_rows_form *form,
+                                   struct error *error);
