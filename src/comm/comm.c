@@ -8,7 +8,7 @@
 #include "base/least.h"
 #include "base/memory.h"
 
-#define COUNTS (UINT64_C(1) << 18) /* that are summed at a time */
+#define COUNTS (UINT64_C(8) << 20) /* counts that are summed at a time */
 
 /* Books the seconds since `start`; returns `status`. */
 static enum status book(struct comm *c, double start, enum status status)

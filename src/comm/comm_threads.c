@@ -5,12 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "comm/comm.h"
 #include "comm/comm_add.h"
 
 #define YIELDS 32 /* of a rank before it sleeps: others are mostly about to come */
+#define SUMMED                                                                                     \
+    (UINT64_C(1) << 16) /* numbers that a thread sums at a time                         */
 
 /* The ranks of a communicator, which meet for every operation. */
 struct team {
@@ -144,7 +147,9 @@ static enum status reduce_scatter(struct comm *c, double *m, const struct comm_r
     void **array = meet(c, m, error);
     if (!array)
         return error->status;
-    comm_add_up(m + first, array, c->size, first, end - first);
+#pragma omp parallel for schedule(static) if (end > first + SUMMED)
+    for (uint64_t at = first; at < end; at += SUMMED)
+        comm_add_up(m + at, array, c->size, at, least_of(SUMMED, end - at));
     leave(c);
     return STATUS_OK;
 }

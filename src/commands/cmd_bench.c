@@ -83,12 +83,14 @@ static enum status measure_rank(struct comm *c, void *context, struct error *err
     struct bench_result other = {0}, *result = c->rank == 0 ? &job->result : &other;
     struct rank_tensor tensor = {0};
     struct rank_place place[CMD_MAX_GPUS];
+    struct backend_wake wake;
     struct device_comm *devices = NULL;
     struct progress *progress = c->rank == 0 ? &job->common.progress : NULL;
     if (several) {
         TRY_OR(done, rank_places(place, c, &job->common, request.kind, error));
         request.options.device = place[c->rank].device;
-        TRY_OR(done, rank_meet(&devices, request.kind, place, c, error));
+        backend_wake_begin(&wake, request.kind, request.options.device);
+        TRY_OR(done, rank_meet(&devices, &wake, c, error));
     }
     const struct rank_request split =
         rank_split(&job->common, request.kind, several ? place : NULL, c, job->tensor);

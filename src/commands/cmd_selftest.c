@@ -175,12 +175,14 @@ static enum status run_together(const struct settings *s, struct selftest *t,
                                 struct error *error)
 {
     char where[48];
+    struct backend_wake wake;
     struct device_comm *devices = NULL;
     struct rank_place *place = memory_zeros((size_t)c->size, sizeof *place, error);
     snprintf(where, sizeof where, "%s, %d processes", kind->devices ? "GPUs" : "host", c->size);
     TRY_OR(done, comm_end_phase(c, error));
     TRY_OR(done, rank_places(place, c, &s->common, kind, error));
-    TRY_OR(done, rank_meet(&devices, kind, place, c, error));
+    backend_wake_begin(&wake, kind, place[c->rank].device);
+    TRY_OR(done, rank_meet(&devices, &wake, c, error));
     const struct selftest_place here = {.kind = kind,
                                         .device = place[c->rank].device,
                                         .host_memory =

@@ -209,14 +209,14 @@ struct rank_request rank_split(const struct cmd_common *common, const struct bac
     return request;
 }
 
-enum status rank_meet(struct device_comm **devices, const struct backend_kind *kind,
-                      const struct rank_place *place, struct comm *c, struct error *error)
+enum status rank_meet(struct device_comm **devices, struct backend_wake *wake, struct comm *c,
+                      struct error *error)
 {
-    int device = place[c->rank].device;
+    const struct backend_kind *kind = wake->kind;
     *devices = NULL;
-    if (kind->wake && backend_wake_now(kind, device, error) != STATUS_OK)
-        error_prefix(error, "backend %s: GPU %d: ", kind->name, device);
+    if (backend_wake_wait(wake, error) != STATUS_OK)
+        error_prefix(error, "backend %s: GPU %d: ", kind->name, wake->device);
     if (kind->wake)
         TRY(comm_allreduce_error(c, error));
-    return kind->meet ? kind->meet(devices, c, device, error) : STATUS_OK;
+    return kind->meet ? kind->meet(devices, c, wake->device, error) : STATUS_OK;
 }

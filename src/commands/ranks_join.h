@@ -39,9 +39,9 @@ struct rank_request rank_split(const struct cmd_common *common, const struct bac
                                const struct rank_place *place, const struct comm *c,
                                const char *path);
 
-/* Each rank wakes its GPU; one that does not answer is an error of all ranks, before any rank waits
- * for the others' GPUs. Then the GPUs begin to connect in the background. *devices is NULL on the
- * host backend, or on failure. The caller leaves *devices (struct backend_kind). Errors of `wake`
- * and of device_comm_init. */
-enum status rank_meet(struct device_comm **devices, const struct backend_kind *kind,
-                      const struct rank_place *place, struct comm *c, struct error *error);
+/* Each rank's GPU has begun to wake; one that does not answer is an error of all ranks, before any
+ * rank waits for the others' GPUs. Then the GPUs begin to connect in the background. *devices is
+ * NULL on the host backend, or on failure. The caller leaves *devices (struct backend_kind). Errors
+ * of `wake` and of device_comm_init. */
+enum status rank_meet(struct device_comm **devices, struct backend_wake *wake, struct comm *c,
+                      struct error *error);

@@ -5,7 +5,7 @@
 #include "base/least.h"
 #include "base/memory.h"
 
-#define AT_A_TIME  (UINT64_C(1) << 20) /* rows that ranks compare at a time */
+#define AT_A_TIME  (UINT64_C(8) << 20) /* rows that ranks compare at a time */
 #define ROW_COMMON -1
 #define PARTS      64 /* of the rows of a range, whatever the number of threads */
 

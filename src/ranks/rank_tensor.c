@@ -218,14 +218,12 @@ static enum status open_file(struct rank_tensor *t, const struct rank_request *r
         return read_nonzeros(t, request, &r, error);
     TRY(open_blco(t, request, error));
     t->has_share = has_share(t, request);
-    if (t->comm->size == 1 || (t->has_share && request->packed)) {
-        const uint64_t ranks = (uint64_t)t->comm->size;
+    if (t->comm->size == 1) {
         t->input.unread = true;
-        t->estimated = t->has_share;
-        t->input.x = (struct coo){.shape = t->shape, .nnz = (t->nnz + ranks - 1) / ranks};
+        t->input.x = (struct coo){.shape = t->shape, .nnz = t->nnz};
         return take_whole(t, error);
     }
-    if (request->packed && decoded_layout_create(&layout, &t->shape))
+    if (request->packed && !t->has_share && decoded_layout_create(&layout, &t->shape))
         return plan_parts(t, request, progress, error);
     r.file = &t->input.file;
     read_nonzeros(t, request, &r, error);

@@ -19,6 +19,7 @@ struct cpd_rank {
     struct comm *comm;
     struct progress *progress;   /* rank 0's; NULL on the others                       */
     struct cpd_reports reports;  /* of all ranks; owned                                */
+    struct backend_wake wake;    /* of this rank's GPU, among several; ended           */
     struct device_comm *devices; /* owned                                              */
     struct rank_tensor *tensor;  /* the run's, where a rank is alone; else `part`      */
     struct rank_tensor part;
@@ -55,7 +56,6 @@ static enum status open_tensor(struct cpd_rank *w, struct error *error)
     request.hashed = hash_is_needed(s);
     request.cells = s->common.options.problem.holdout.share > 0;
     TRY(rank_tensor_open(w->tensor, w->comm, &request, w->progress, error));
-    w->tensor->rows.devices = w->devices;
     if (s->center || s->common.options.problem.holdout.share > 0 || s->runs.parts.mode > 0)
         TRY(rank_tensor_read(w->tensor, w->progress, error));
     return STATUS_OK;
@@ -237,6 +237,17 @@ static void take_facts(struct cpd_rank *w)
         mode_names_add_change(modes, value_rule_text(values, change));
 }
 
+/* Several ranks' GPUs, which have begun to wake, meet. */
+static enum status meet(struct cpd_rank *w, struct error *error)
+{
+    const double start = clock_now();
+    rank_meet(&w->devices, &w->wake, w->comm, error);
+    TRY(comm_end_phase(w->comm, error));
+    if (owns_job(w))
+        cpd_machine_waited(w->job, start);
+    return STATUS_OK;
+}
+
 /* Opens the tensor and checks what can be checked of it. Rank 0 finds the names of the tensor,
  * which the model keeps: those of CSV, which the tensor gives up, or those of the maps beside it.
  * With several -r the first finds them, and a rank alone keeps the tensor to the next. */
@@ -268,12 +279,17 @@ static enum status look_at_tensor(struct cpd_rank *w, struct error *error)
     TRY(cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error));
     if (owns_job(w))
         cpd_machine_waited(job, start);
+    if (t->has_share) /* no plan asks for another division; GPUs wake meanwhile */
+        TRY(rank_tensor_divide_rows(t, true, error));
+    if (!is_alone(w) && w->comm->shares_memory)
+        TRY(meet(w, error));
+    t->rows.devices = w->devices;
     return check_tensor(w, error);
 }
 
-/* Opens the tensor, checks what can be checked, and reads what the backend needs. Several ranks
- * find their places and wake their GPUs first; the GPU of a rank alone wakes while the tensor is
- * read. The failure of one rank is that of all. */
+/* Opens the tensor, checks what can be checked, and reads what the backend needs. GPUs wake while
+ * the tensor is read. Those of several processes meet before, because they connect for longer than
+ * it takes to wake. The failure of one rank is that of all. */
 static enum status prepare(struct cpd_rank *w, struct error *error)
 {
     struct cpd_job *job = w->job;
@@ -291,10 +307,11 @@ static enum status prepare(struct cpd_rank *w, struct error *error)
     if (!is_alone(w)) {
         const double start = clock_now();
         TRY(rank_places(r->place, w->comm, &w->settings->common, kind, error));
-        rank_meet(&w->devices, kind, r->place, w->comm, error);
-        TRY(comm_end_phase(w->comm, error));
+        backend_wake_begin(&w->wake, kind, r->place[w->comm->rank].device);
         if (owns_job(w))
             cpd_machine_waited(job, start);
+        if (!w->comm->shares_memory)
+            TRY(meet(w, error));
     }
     look_at_tensor(w, error);
     TRY(comm_end_phase(w->comm, error));
@@ -477,6 +494,7 @@ done:
         w.part.rows = (struct rank_rows){0};
     }
     rank_tensor_close(&w.part);
+    backend_wake_end(&w.wake);
     if (w.devices)
         job->inputs.choice.kind->leave(w.devices);
     cpd_reports_free(&w.reports);
