@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/page_touch.h"
 #include "model/fit_text.h"
 #include "ranks/model_collect.h"

@@ -12,7 +12,6 @@
 #define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
 #define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
 #define SMALL     256             /* counts below it are looked up: logarithms take long      */
-#define PARTS     16 /* of the nonzeros, or of a mode's slices, each summed by a thread */
 
 /* Sums over some nonzeros. */
 struct sums {
@@ -102,29 +101,6 @@ struct tally {
                                 * this rank's nonzeros; owned; NULL: not wanted */
 };
 
-/* Adds the values to the sums over slices of mode n, in PARTS parts whatever the number of threads,
- * on which the sums thus do not depend. */
-static enum status add_margin(double *margin, const struct coo *x, int n, struct error *error)
-{
-    const uint64_t slices = x->shape.dims[n];
-    const bool is_short = slices * PARTS <= x->nnz;
-    double *own = memory_zeros(is_short ? slices * PARTS : 0, sizeof *own, error);
-    TRY(error->status);
-#pragma omp parallel for schedule(dynamic)
-    for (int k = 0; k < PARTS; k++) {
-        const struct slice_share share = slice_share(is_short, k, PARTS, x->nnz, slices);
-        double *to = is_short ? own + (uint64_t)k * slices : margin;
-        for (uint64_t i = share.begin; i < share.end; i++)
-            if (x->index[n][i] - share.first < share.count && x->value[i] > 0)
-                to[x->index[n][i]] += x->value[i];
-    }
-    for (int k = 0; k < PARTS && is_short; k++)
-        for (uint64_t i = 0; i < slices; i++)
-            margin[i] += own[(uint64_t)k * slices + i];
-    memory_free(own);
-    return STATUS_OK;
-}
-
 static enum status add_nonzeros(void *tally, struct coo *x, struct error *error)
 {
     struct tally *t = tally;
@@ -142,7 +118,7 @@ static enum status add_nonzeros(void *tally, struct coo *x, struct error *error)
     t->refused.count += t->sums.refused;
     for (int n = 0; n < order; n++)
         if (t->margin[n])
-            TRY(add_margin(t->margin[n], x, n, error));
+            TRY(coo_sum_slices(t->margin[n], x, n, error));
     return STATUS_OK;
 }
 

@@ -1,11 +1,15 @@
 #include "tensor/coo_census.h"
 
-#include <omp.h>
+#include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 
-#define PARTS 16 /* of a mode's slices, at most: each thread that counts some reads all indices */
-#define SHORT 4  /* a mode is short where so many nonzeros or more are counted by each counter  */
+#define PARTS  16 /* of the nonzeros, each by a thread, whatever the number of threads       */
+#define SHORT  4  /* a mode is short where so many nonzeros or more are summed in each slice   */
+#define PIECE  (UINT64_C(1) << 24) /* nonzeros that are sorted at a time                       */
+#define GROUPS 1024                /* of slices, at most                                       */
+#define GROUP  12 /* log2 of a group's slices, at least: their sums stay in a core's cache     */
 
 /* A census under way. */
 struct census_taker {
@@ -17,38 +21,132 @@ struct census_taker {
     uint64_t taken;  /* nonzeros of the sample so far                          */
 };
 
-/* Counts one mode. */
-static enum status count_mode(const uint32_t *index, uint64_t nnz, uint64_t first, uint64_t every,
-                              uint64_t *count, uint64_t slices, struct error *error)
+/* The nonzeros of a mode that are counted, or whose values are summed. */
+struct terms {
+    const uint32_t *slice;
+    const double *value; /* NULL: they are counted */
+    uint64_t every;
+};
+
+/* A piece of them, sorted by groups of consecutive slices; in a group they keep their order. */
+struct sorted_terms {
+    uint32_t *slice;
+    double *value;
+    uint64_t first[GROUPS + 1];   /* of each group, and the end */
+    uint64_t next[PARTS][GROUPS]; /* where a thread's next one of each group goes */
+    unsigned shift;               /* the group of a slice is slice >> shift */
+    uint64_t groups;
+};
+
+static inline void add_term(void *to, const struct terms *t, uint64_t i)
 {
-    const int parts = omp_get_max_threads() < PARTS ? omp_get_max_threads() : PARTS;
-    const bool is_short = slices * (uint64_t)parts <= nnz / every / SHORT;
-    uint64_t *own = memory_zeros(is_short ? slices * (uint64_t)parts : 0, sizeof *own, error);
+    if (!t->value)
+        ((uint64_t *)to)[t->slice[i]] += t->every;
+    else if (t->value[i] > 0)
+        ((double *)to)[t->slice[i]] += t->value[i];
+}
+
+/* Each part of a short mode has sums of its own, of 8 bytes. */
+static enum status sum_short(void *sum, const struct terms *t, uint64_t count, uint64_t slices,
+                             struct error *error)
+{
+    uint64_t *own = memory_zeros(PARTS, slices * sizeof *own, error);
     TRY(error->status);
-#pragma omp parallel for schedule(dynamic)
-    for (int k = 0; k < parts; k++) {
-        const uint64_t steps = nnz > first ? (nnz - first + every - 1) / every : 0;
-        const struct slice_share share = slice_share(is_short, k, parts, steps, slices);
-        uint64_t *to = is_short ? own + (uint64_t)k * slices : count;
-        for (uint64_t i = share.begin; i < share.end; i++) {
-            const uint64_t slice = index[first + i * every];
-            if (slice - share.first < share.count)
-                to[slice] += every;
+#pragma omp parallel for schedule(static)
+    for (int p = 0; p < PARTS; p++)
+        for (uint64_t i = even_cut(count, p, PARTS); i < even_cut(count, p + 1, PARTS); i++)
+            add_term(own + (uint64_t)p * slices, t, i * t->every);
+    for (uint64_t p = 0; p < PARTS; p++)
+        for (uint64_t i = 0; i < slices; i++) {
+            if (t->value)
+                ((double *)sum)[i] += ((const double *)(void *)own)[p * slices + i];
+            else
+                ((uint64_t *)sum)[i] += own[p * slices + i];
         }
-    }
-    for (int k = 0; k < parts && is_short; k++)
-        for (uint64_t i = 0; i < slices; i++)
-            count[i] += own[(uint64_t)k * slices + i];
     memory_free(own);
     return STATUS_OK;
+}
+
+/* Sorts the terms begin, ..., end - 1. */
+static void sort_terms(struct sorted_terms *s, const struct terms *t, uint64_t begin, uint64_t end)
+{
+    const uint64_t count = end - begin;
+    uint64_t sum = 0;
+#pragma omp parallel for schedule(static)
+    for (int p = 0; p < PARTS; p++) {
+        memset(s->next[p], 0, sizeof s->next[p]);
+        for (uint64_t i = even_cut(count, p, PARTS); i < even_cut(count, p + 1, PARTS); i++)
+            s->next[p][t->slice[(begin + i) * t->every] >> s->shift]++;
+    }
+    for (uint64_t g = 0; g < s->groups; g++) {
+        s->first[g] = sum;
+        for (int p = 0; p < PARTS; p++) {
+            const uint64_t here = s->next[p][g];
+            s->next[p][g] = sum;
+            sum += here;
+        }
+    }
+    s->first[s->groups] = sum;
+#pragma omp parallel for schedule(static)
+    for (int p = 0; p < PARTS; p++)
+        for (uint64_t i = even_cut(count, p, PARTS); i < even_cut(count, p + 1, PARTS); i++) {
+            const uint64_t from = (begin + i) * t->every, slice = t->slice[from];
+            const uint64_t to = s->next[p][slice >> s->shift]++;
+            s->slice[to] = (uint32_t)slice;
+            if (t->value)
+                s->value[to] = t->value[from];
+        }
+}
+
+/* A thread adds the terms of a group at a time. */
+static enum status sum_long(void *sum, const struct terms *t, uint64_t count, uint64_t slices,
+                            struct error *error)
+{
+    const uint64_t most = least_of(count, PIECE);
+    struct sorted_terms *s = memory_array(1, sizeof *s, error);
+    TRY(error->status);
+    s->slice = memory_array(most, sizeof *s->slice, error);
+    s->value = memory_array(t->value ? most : 0, sizeof *s->value, error);
+    TRY_OR(done, error->status);
+    for (s->shift = GROUP; (slices - 1) >> s->shift >= GROUPS;)
+        s->shift++;
+    s->groups = ((slices - 1) >> s->shift) + 1;
+    const struct terms sorted = {s->slice, t->value ? s->value : NULL, t->every};
+    for (uint64_t begin = 0; begin < count; begin += most) {
+        sort_terms(s, t, begin, least_of(count, begin + most));
+#pragma omp parallel for schedule(dynamic)
+        for (uint64_t g = 0; g < s->groups; g++)
+            for (uint64_t i = s->first[g]; i < s->first[g + 1]; i++)
+                add_term(sum, &sorted, i);
+    }
+done:
+    memory_free(s->slice, s->value, s);
+    return error->status;
+}
+
+static enum status sum_terms(void *sum, const struct terms *t, uint64_t count, uint64_t slices,
+                             struct error *error)
+{
+    const bool is_short = slices * PARTS <= count / SHORT;
+    return count == 0 ? STATUS_OK : (is_short ? sum_short : sum_long)(sum, t, count, slices, error);
+}
+
+enum status coo_sum_slices(double *sum, const struct coo *x, int n, struct error *error)
+{
+    const struct terms t = {x->index[n], x->value, 1};
+    return sum_terms(sum, &t, x->nnz, x->shape.dims[n], error);
 }
 
 enum status coo_count_slices(const struct coo *x, const struct shape *shape, uint64_t first,
                              uint64_t every, uint64_t *const *count, struct error *error)
 {
-    for (int n = 0; n < shape->order; n++)
-        if (count[n])
-            TRY(count_mode(x->index[n], x->nnz, first, every, count[n], shape->dims[n], error));
+    const uint64_t steps = x->nnz > first ? (x->nnz - first + every - 1) / every : 0;
+    for (int n = 0; n < shape->order; n++) {
+        if (!count[n])
+            continue;
+        const struct terms t = {x->index[n] + first, NULL, every};
+        TRY(sum_terms(count[n], &t, steps, shape->dims[n], error));
+    }
     return STATUS_OK;
 }
 

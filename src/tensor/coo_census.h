@@ -2,28 +2,7 @@
  * mode has, and some of the nonzeros, evenly spread. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/least.h"
 #include "tensor/coo.h"
-
-/* Part k of the work where threads count or sum the nonzeros of each slice of a mode. Of a short
- * mode a part has some nonzeros, and counters of its own for all slices; of a long one it has some
- * slices, and reads the indices of all nonzeros. */
-struct slice_share {
-    uint64_t begin, end;   /* nonzeros */
-    uint64_t first, count; /* slices   */
-};
-
-static inline struct slice_share slice_share(bool is_short, int k, int parts, uint64_t nonzeros,
-                                             uint64_t slices)
-{
-    if (is_short)
-        return (struct slice_share){even_cut(nonzeros, k, parts), even_cut(nonzeros, k + 1, parts),
-                                    0, slices};
-    const uint64_t first = even_cut(slices, k, parts);
-    return (struct slice_share){0, nonzeros, first, even_cut(slices, k + 1, parts) - first};
-}
 
 struct coo_census {
     uint64_t *count[MAX_ORDER]; /* (I_n) for n < order: nonzeros of each row of mode n; owned */
@@ -35,6 +14,10 @@ struct coo_census {
  */
 enum status coo_count_slices(const struct coo *x, const struct shape *shape, uint64_t first,
                              uint64_t every, uint64_t *const *count, struct error *error);
+
+/* sum (slices of mode n) grows by the values above 0 in each slice: the same bits for any number of
+ * OpenMP threads, all of which sum. STATUS_MEMORY. */
+enum status coo_sum_slices(double *sum, const struct coo *x, int n, struct error *error);
 
 /* The stride with which at most `most` (1 or more) of so many nonzeros are in the sample. */
 uint64_t coo_census_stride(uint64_t nnz, uint64_t most);

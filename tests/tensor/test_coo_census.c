@@ -1,14 +1,17 @@
 /* The census of a tensor: counts of every row, and an even sample, for any pieces. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/memory.h"
 #include "support/naive.h"
+#include "support/sanitized.h"
 #include "tensor/coo_census.h"
 
 /* A tensor in pieces of so many nonzeros. */
@@ -107,6 +110,55 @@ static void test_counting_some(void **state)
     coo_free(&x);
 }
 
+/* Counts and sums of short modes and of long ones, whose nonzeros threads sort, in several pieces
+ * if they are many; negative and unknown values do not count in sums. */
+static void check_slices(const struct shape *shape, uint64_t nnz, uint64_t first, uint64_t every)
+{
+    struct coo x;
+    struct error error = {0};
+    uint64_t seed = nnz, *count[MAX_ORDER] = {NULL};
+    assert_int_equal(coo_create(&x, shape, nnz, &error), STATUS_OK);
+    for (uint64_t i = 0; i < nnz; i++) {
+        const uint64_t random = naive_random(&seed);
+        for (int n = 0; n < shape->order; n++)
+            x.index[n][i] = (uint32_t)((random >> 8 * n) % shape->dims[n]);
+        x.value[i] = random % 50 == 0 ? NAN : (double)(random >> 40) / 7 - 1000;
+    }
+    for (int n = 0; n < shape->order; n++)
+        count[n] = calloc(shape->dims[n], sizeof *count[n]);
+    assert_int_equal(coo_count_slices(&x, shape, first, every, count, &error), STATUS_OK);
+    for (int n = 0; n < shape->order; n++) {
+        const uint64_t slices = shape->dims[n];
+        uint64_t *counted = calloc(slices, sizeof *counted), wrong = 0;
+        double *sum = calloc(slices, sizeof *sum), *summed = calloc(slices, sizeof *summed);
+        assert_int_equal(coo_sum_slices(sum, &x, n, &error), STATUS_OK);
+        for (uint64_t i = first; i < nnz; i += every)
+            counted[x.index[n][i]] += every;
+        for (uint64_t i = 0; i < nnz; i++)
+            summed[x.index[n][i]] += x.value[i] > 0 ? x.value[i] : 0;
+        for (uint64_t i = 0; i < slices; i++)
+            wrong += counted[i] != count[n][i] ||
+                     !(fabs(sum[i] - summed[i]) <= 1e-12 * summed[i]); /* parts of short modes */
+        assert_int_equal(wrong, 0);
+        free(count[n]);
+        free(counted);
+        free(sum);
+        free(summed);
+    }
+    coo_free(&x);
+}
+
+static void test_slices(void **state)
+{
+    (void)state;
+    const struct shape shape = {4, {7, 3000000, 5000, 100}};
+    for (uint64_t nnz = 1; nnz < 500000; nnz = 30 * nnz + 11)
+        for (uint64_t every = 1; every < 20; every = 4 * every + 1)
+            check_slices(&shape, nnz, every / 2, every);
+    if (!SANITIZED)
+        check_slices(&(struct shape){1, {9000000}}, (UINT64_C(1) << 24) + 70000, 0, 1);
+}
+
 static enum status refuse(void *pieces, coo_taker take, void *context, struct error *error)
 {
     (void)pieces, (void)take, (void)context;
@@ -144,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_census),
         cmocka_unit_test(test_counting_some),
+        cmocka_unit_test(test_slices),
         cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
