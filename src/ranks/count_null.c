@@ -9,9 +9,9 @@
 #include "formats/blco/blco_pieces.h"
 #include "tensor/coo_census.h"
 
-#define PIECE_NNZ UINT64_C(65536) /* nonzeros that a thread takes: not a matter of their number */
-#define LEAST     1e-8            /* of the total: fits to less deviance would be rounding */
-#define SMALL     256             /* counts below it are looked up: logarithms take long      */
+#define PIECE UINT64_C(65536) /* nonzeros or slices that a thread takes, however many there are */
+#define LEAST 1e-8            /* of the total: fits to less deviance would be rounding */
+#define SMALL 256             /* counts below it are looked up: logarithms take long      */
 
 /* Sums over some nonzeros. */
 struct sums {
@@ -64,12 +64,12 @@ static struct sums sum_piece(const struct coo *x, uint64_t first, uint64_t last,
 static enum status sum_all(struct sums *sum, const struct coo *x, const struct count_weights *w,
                            const struct small_counts *small, struct error *error)
 {
-    const uint64_t pieces = (x->nnz + PIECE_NNZ - 1) / PIECE_NNZ;
+    const uint64_t pieces = (x->nnz + PIECE - 1) / PIECE;
     struct sums *piece = memory_array(pieces, sizeof *piece, error);
     TRY(error->status);
 #pragma omp parallel for schedule(static) if (pieces > 1)
     for (uint64_t k = 0; k < pieces; k++)
-        piece[k] = sum_piece(x, k * PIECE_NNZ, least_of(x->nnz, (k + 1) * PIECE_NNZ), w, small);
+        piece[k] = sum_piece(x, k * PIECE, least_of(x->nnz, (k + 1) * PIECE), w, small);
     for (uint64_t k = 0; k < pieces; k++) {
         sum->total += piece[k].total;
         sum->saturated += piece[k].saturated;
@@ -160,11 +160,17 @@ static enum status deviance_of_margins(struct count_null *null, struct tally *t,
         const struct mode_rows *own = &t->rows->mode[n];
         double *margin = t->margin[n], sum = 0; /* of s log(s / total) over the margins s */
         TRY(rank_rows_reduce_scatter(t->rows, n, margin, 1, error));
+        margin += own->first;
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = own->first; i < own->first + own->count; i++)
-            margin[i] *= margin[i] > 0 ? log(margin[i] / total) : 1;
-        for (uint64_t i = own->first; i < own->first + own->count; i++)
-            sum += margin[i];
+        for (uint64_t first = 0; first < own->count; first += PIECE) {
+            const uint64_t last = least_of(own->count, first + PIECE);
+            double piece = 0;
+            for (uint64_t i = first; i < last; i++)
+                piece += margin[i] > 0 ? margin[i] * log(margin[i] / total) : 0;
+            margin[first] = piece;
+        }
+        for (uint64_t first = 0; first < own->count; first += PIECE)
+            sum += margin[first];
         TRY(comm_allreduce_sum(t->rows->all, &sum, 1, error));
         null->deviance -= sum;
     }

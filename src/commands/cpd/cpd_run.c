@@ -12,6 +12,8 @@
 #include "ranks/rank_tensor.h"
 #include "ranks/slice_means.h"
 
+#define READ_AHEAD (UINT64_C(4) << 30) /* bytes of nonzeros that a GPU's memory holds */
+
 /* A rank at work. Ranks that are threads of one process share the job. */
 struct cpd_rank {
     struct cpd_job *job;
@@ -248,6 +250,24 @@ static enum status meet(struct cpd_rank *w, struct error *error)
     return STATUS_OK;
 }
 
+/* Reads what no plan leaves in the file, while GPUs wake: where each row has a system of its own, a
+ * rank's share, whose rows are dealt whatever the plan, or a tensor that is streamed only where
+ * little memory may be used. */
+static enum status read_ahead(struct cpd_rank *w, struct error *error)
+{
+    struct rank_tensor *t = w->tensor;
+    const struct backend_options *options = &w->settings->common.options;
+    if (!w->job->inputs.choice.kind->wake)
+        return STATUS_OK;
+    if (t->has_share)
+        return rank_tensor_divide_rows(t, true, error);
+    if (is_alone(w) && t->input.unread && options->memory == 0 &&
+        coo_bytes(t->shape.order, t->nnz) <= READ_AHEAD &&
+        cpd_settings_by_rows(w->settings, t->listed.unknown))
+        return rank_tensor_read(t, w->progress, error);
+    return STATUS_OK;
+}
+
 /* Opens the tensor and checks what can be checked of it. Rank 0 finds the names of the tensor,
  * which the model keeps: those of CSV, which the tensor gives up, or those of the maps beside it.
  * With several -r the first finds them, and a rank alone keeps the tensor to the next. */
@@ -275,12 +295,11 @@ static enum status look_at_tensor(struct cpd_rank *w, struct error *error)
         note_tensor(w);
     if (first)
         take_facts(w);
+    TRY(read_ahead(w, error));
     const double start = clock_now();
     TRY(cpd_machine_wait(&job->inputs, &job->run.wake, &job->run.progress, error));
     if (owns_job(w))
         cpd_machine_waited(job, start);
-    if (t->has_share) /* no plan asks for another division; GPUs wake meanwhile */
-        TRY(rank_tensor_divide_rows(t, true, error));
     if (!is_alone(w) && w->comm->shares_memory)
         TRY(meet(w, error));
     t->rows.devices = w->devices;
