@@ -6,7 +6,14 @@
 #include "base/memory.h"
 #include "plan/process_grid.h"
 
-#define IN_FLIGHT (UINT64_C(64) << 20) /* bytes that rank 0 receives at a time */
+#define IN_FLIGHT (UINT64_C(64) << 20) /* bytes that rank 0 receives at a time        */
+#define BLOCK     UINT64_C(4096)       /* rows that a thread copies at a time          */
+
+/* Rows first to end - 1 of the whole matrix are among those of a block of own rows, so that rows
+ * that are not wanted are not looked at one by one. */
+struct model_block {
+    uint64_t first, end;
+};
 
 /* What rank 0 asks for: rows first to first + count - 1 of factor matrix n. */
 struct row_request {
@@ -15,80 +22,106 @@ struct row_request {
     double *to; /* (count x R): where they go; rank 0's */
 };
 
+static struct model_block *blocks_of(const struct model_rows *m, int n)
+{
+    const struct mode_rows *own = &m->ranks->mode[n];
+    const uint64_t blocks = (own->count + BLOCK - 1) / BLOCK;
+#pragma omp parallel for schedule(static)
+    for (uint64_t b = 0; b < blocks; b++) {
+        struct model_block *block = &m->block[b];
+        *block = (struct model_block){NO_ROW, 0};
+        for (uint64_t i = b * BLOCK; i < least_of(own->count, (b + 1) * BLOCK); i++) {
+            const uint64_t row = ktensor_row(m->part, n, own->first + i);
+            block->first = least_of(block->first, row);
+            block->end = row != NO_ROW && row >= block->end ? row + 1 : block->end;
+        }
+    }
+    return m->block;
+}
+
 enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
                             const struct rank_rows *ranks, struct error *error)
 {
     const size_t record = (part->rank + 1) * sizeof(double);
+    const bool messages = !ranks->all->shares_memory, receives = ranks->all->rank == 0;
     uint64_t longest = 0, own = 0;
-    *m = (struct model_rows){.part = part, .ranks = ranks};
-    if (ranks->all->shares_memory)
-        return STATUS_OK;
+    *m = (struct model_rows){.part = part, .ranks = ranks, .mode = -1};
     for (int n = 0; n < part->shape.order; n++) {
         const uint64_t length = ranks->part.whole.dims[n], count = ranks->mode[n].count;
         longest = length > longest ? length : longest;
         own = count > own ? count : own;
     }
+    m->block = memory_array(own / BLOCK + 1, sizeof *m->block, error);
     m->most = least_of(longest, IN_FLIGHT / record + 1);
-    m->outgoing = memory_array(least_of(own, m->most), record, error);
-    m->incoming = memory_array(ranks->all->rank == 0 ? m->most : 0, record, error);
+    m->outgoing = memory_array(messages && !receives ? least_of(own, m->most) : 0, record, error);
+    m->incoming = memory_array(messages && receives ? m->most : 0, record, error);
     m->count = memory_array((size_t)ranks->all->size, sizeof *m->count, error);
     return comm_allreduce_error(ranks->all, error);
 }
 
 void model_rows_close(struct model_rows *m)
 {
-    memory_free(m->outgoing, m->incoming, m->count);
+    memory_free(m->block, m->outgoing, m->incoming, m->count);
     *m = (struct model_rows){0};
 }
 
-/* Copies the rows of the request that this rank has solved to their places, or without r->to to
- * records in any order. Returns the number of records. */
-static uint64_t copy_own(const struct model_rows *m, const struct row_request *r)
+/* Copies the rows of the request that this rank has solved to their places in `to` (count x R), or
+ * where it is NULL to records in any order. Returns the number of records. */
+static uint64_t copy_own(struct model_rows *m, const struct row_request *r, double *to)
 {
     const struct ktensor *part = m->part;
     const struct mode_rows *own = &m->ranks->mode[r->n];
-    const uint64_t rank = part->rank;
+    const struct model_block *block = m->mode == r->n ? m->block : blocks_of(m, r->n);
+    const uint64_t rank = part->rank, end = own->first + own->count;
     uint64_t records = 0;
+    m->mode = r->n;
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = own->first; i < own->first + own->count; i++) {
-        const uint64_t row = ktensor_row(part, r->n, i);
-        double *to;
-        if (row == NO_ROW || row < r->first || row - r->first >= r->count)
+    for (uint64_t first = own->first; first < end; first += BLOCK) {
+        const struct model_block *here = &block[(first - own->first) / BLOCK];
+        const uint64_t last = least_of(end, first + BLOCK);
+        uint64_t found = 0, k;
+        if (here->end <= r->first || here->first >= r->first + r->count)
             continue;
-        if (r->to) {
-            to = r->to + (row - r->first) * rank;
-        } else {
-            uint64_t k;
+        for (uint64_t i = first; i < last; i++)
+            found += ktensor_row(part, r->n, i) - r->first < r->count;
 #pragma omp atomic capture
-            k = records++;
-            to = m->outgoing + k * (rank + 1);
-            memcpy(to++, &row, sizeof row);
+        {
+            k = records;
+            records += found;
         }
-        memcpy(to, part->factor[r->n] + i * rank, rank * sizeof *to);
+        for (uint64_t i = first; i < last; i++) {
+            const uint64_t row = ktensor_row(part, r->n, i);
+            if (row - r->first >= r->count)
+                continue;
+            double *place = to ? to + (row - r->first) * rank : m->outgoing + k * (rank + 1);
+            if (!to)
+                memcpy(place++, &row, sizeof row);
+            memcpy(place, part->factor[r->n] + i * rank, rank * sizeof *place);
+            k++;
+        }
     }
     return records;
 }
 
-/* All ranks send what they have of the request, of m->most rows at most, to rank 0. */
+/* All ranks send what they have of the request, of m->most rows at most, to rank 0, which copies
+ * its own. */
 static enum status send_rows(struct model_rows *m, const struct row_request *r, struct error *error)
 {
     struct comm *c = m->ranks->all;
+    const bool receives = c->rank == 0;
     const uint64_t rank = m->part->rank, record = (rank + 1) * sizeof(double);
-    const uint64_t own =
-        copy_own(m, &(struct row_request){.n = r->n, .first = r->first, .count = r->count});
+    const uint64_t found = copy_own(m, r, receives ? r->to : NULL), own = receives ? 0 : found;
     uint64_t received = 0; /* by rank 0 */
     TRY(comm_allgather(c, &own, sizeof own, m->count, error));
     for (int k = 0; k < c->size; k++) {
         c->sent[k] = (struct comm_parcel){(char *)m->outgoing, k == 0 ? own * record : 0};
         c->received[k] = (struct comm_parcel){(char *)m->incoming + received * record,
-                                              c->rank == 0 ? m->count[k] * record : 0};
+                                              receives ? m->count[k] * record : 0};
         received += m->count[k];
     }
     TRY(comm_exchange(c, error));
-    if (c->rank > 0)
-        return STATUS_OK;
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < received; i++) {
+    for (uint64_t i = 0; i < (receives ? received : 0); i++) {
         uint64_t row;
         const double *from = m->incoming + i * (rank + 1);
         memcpy(&row, from, sizeof row);
@@ -101,7 +134,7 @@ static enum status send_rows(struct model_rows *m, const struct row_request *r, 
 static enum status move_rows(struct model_rows *m, const struct row_request *r, struct error *error)
 {
     if (m->ranks->all->shares_memory) {
-        copy_own(m, r);
+        copy_own(m, r, r->to);
         return comm_allreduce_error(m->ranks->all, error); /* waits until the last rank is done */
     }
     for (uint64_t at = 0; at < r->count; at += m->most) {

@@ -10,15 +10,17 @@
 struct model_rows {
     const struct ktensor *part;    /* the rows of this rank; borrowed */
     const struct rank_rows *ranks; /* borrowed */
+    int mode;                      /* of which `block` is; -1: none */
+    struct model_block *block;     /* (blocks of the rank's own rows): where they are; owned */
     /* Messages, where ranks do not share memory. A record is the number of a row, then the row. */
     uint64_t most;               /* records that rank 0 receives at a time */
-    double *outgoing, *incoming; /* (most records at most); owned          */
+    double *outgoing, *incoming; /* (most records at most), the latter rank 0's; owned */
     uint64_t *count;             /* (ranks): records that each rank sends; owned */
 };
 
-/* Every rank calls this. A rank then needs up to 64 MB for messages, rank 0 twice as much, or none
- * where ranks are threads of one process. The caller calls model_rows_close, after a failure too.
- * STATUS_MEMORY, the same on all ranks. */
+/* Every rank calls this. A rank then needs up to 64 MB for messages, or none where ranks are
+ * threads of one process. The caller calls model_rows_close, after a failure too. STATUS_MEMORY,
+ * the same on all ranks. */
 enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
                             const struct rank_rows *ranks, struct error *error);
 

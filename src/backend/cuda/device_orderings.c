@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/cuda/comm/device_comm.h"
 #include "backend/cuda/runtime/cuda_error.h"
 #include "backend/cuda/runtime/device_info.h"
 #include "backend/cuda/tensor/device_coo.h"
@@ -413,34 +414,75 @@ done:
     return error->status;
 }
 
-/* The nonzeros of all ranks, all (ranks), or *all = NULL where other processes have them, or some
- * GPU lacks the room. The caller frees them, after comm_allreduce_error: others read this rank's.
- */
+/* What another process has uploaded, of which only the number of nonzeros is known, as `own` has
+ * the form. */
+static enum status make_room(struct device_coo *d, const struct device_coo *own, uint64_t nnz,
+                             struct error *error)
+{
+    device_coo_init(d, &own->shape, nnz, own->pool);
+    d->value = device_pool_take(d->pool, nnz, sizeof *d->value, error);
+    TRY(error->status);
+    if (d->ordering.line_bits > 64)
+        return device_coo_take_indices(d, error);
+    d->line = device_pool_take(d->pool, nnz, sizeof *d->line, error);
+    return error->status;
+}
+
+/* The nonzeros of rank k's GPU go to all. */
+static enum status bcast_coo(const struct device_coo *d, struct device_comm *devices, int k,
+                             struct error *error)
+{
+    const struct device_engine *engine = devices->engine;
+    const cudaStream_t stream = d->pool->stream;
+    void *state = devices->state;
+    TRY(engine->bcast(state, d->value, d->nnz * sizeof *d->value, k, stream, error));
+    if (d->line)
+        return engine->bcast(state, d->line, d->nnz * sizeof *d->line, k, stream, error);
+    for (int n = 0; n < d->shape.order; n++)
+        TRY(engine->bcast(state, d->index[n], d->nnz * sizeof *d->index[n], k, stream, error));
+    return STATUS_OK;
+}
+
+/* The nonzeros of all ranks, all (ranks), or *all = NULL where some GPU lacks the room. Threads of
+ * one process read each other's; the GPUs of processes send theirs. The caller frees them, after
+ * comm_allreduce_error: others read this rank's. */
 static enum status upload_all(struct device_coo **all, struct device_orderings *o,
                               const struct tensor_source *source, struct device_staging *staging,
                               struct error *error)
 {
     struct comm *c = source->ranks->all;
+    struct device_comm *devices = c->shares_memory ? NULL : source->ranks->devices;
     const struct coo *x[MAX_RANKS] = {NULL};
-    uint64_t nnz = 0;
+    uint64_t nnz[MAX_RANKS], sum = 0;
     double start = clock_now();
     *all = NULL;
-    if (!c->shares_memory)
+    if (!c->shares_memory && !devices)
         return STATUS_OK;
     TRY(comm_allgather(c, &source->x, sizeof source->x, x, error));
+    TRY(comm_allgather(c, &source->x->nnz, sizeof *nnz, nnz, error));
     for (int k = 0; k < c->size; k++)
-        nnz += x[k]->nnz;
-    int lacks_room = coo_bytes(o->shape.order, nnz) > o->plan.request.budget / DEALT_SHARE;
+        sum += nnz[k];
+    int lacks_room = coo_bytes(o->shape.order, sum) > o->plan.request.budget / DEALT_SHARE;
     TRY(comm_allreduce_max(c, &lacks_room, error));
     if (lacks_room)
         return STATUS_OK;
     *all = memory_zeros((size_t)c->size, sizeof **all, error);
-    for (int k = 0; k < c->size && error->status == STATUS_OK; k++)
-        if (x[k]->nnz > 0)
-            device_coo_upload(&(*all)[k], x[k], staging, &o->pool, error);
+    for (int k = 0; k < c->size && error->status == STATUS_OK; k++) {
+        struct device_coo *to = &(*all)[k];
+        if (nnz[k] == 0 || (devices && k != c->rank))
+            device_coo_init(to, &source->x->shape, 0, &o->pool);
         else
-            device_coo_init(&(*all)[k], &x[k]->shape, 0, &o->pool);
+            device_coo_upload(to, x[k], staging, &o->pool, error);
+    }
+    for (int k = 0; devices && k < c->size && error->status == STATUS_OK; k++)
+        if (nnz[k] > 0 && k != c->rank)
+            make_room(&(*all)[k], &(*all)[c->rank], nnz[k], error);
     TRY(comm_allreduce_error(c, error));
+    if (devices)
+        TRY(device_comm_wait(devices, error));
+    for (int k = 0; devices && k < c->size; k++)
+        if (nnz[k] > 0)
+            TRY(bcast_coo(&(*all)[k], devices, k, error));
     return finish(staging->stream, &start, &o->seconds.upload, error);
 }
 

@@ -55,6 +55,10 @@ struct device_engine {
      * every rank. */
     enum status (*allreduce)(void *state, const struct device_numbers *x, cudaStream_t stream,
                              struct error *error);
+    /* array[0..bytes) of all ranks becomes that of rank `root`. NULL in peer_engine, whose ranks
+     * read each other's host memory. */
+    enum status (*bcast)(void *state, void *array, uint64_t bytes, int root, cudaStream_t stream,
+                         struct error *error);
     /* Whether an error was found in what was queued: STATUS_INTERNAL. Does not wait. */
     enum status (*check)(void *state, struct error *error);
 

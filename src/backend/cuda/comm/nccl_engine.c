@@ -15,8 +15,8 @@ typedef struct {
 } ncclUniqueId;
 typedef int ncclResult_t; /* 0: done */
 
-enum { NCCL_FLOAT = 7, NCCL_DOUBLE = 8 }; /* ncclDataType_t */
-enum { NCCL_SUM = 0, NCCL_MAX = 2 };      /* ncclRedOp_t    */
+enum { NCCL_CHAR = 0, NCCL_FLOAT = 7, NCCL_DOUBLE = 8 }; /* ncclDataType_t */
+enum { NCCL_SUM = 0, NCCL_MAX = 2 };                     /* ncclRedOp_t    */
 
 /* The functions of libnccl.so.2, loaded once for all threads, to the end of the program. */
 static struct {
@@ -30,6 +30,8 @@ static struct {
     ncclResult_t (*ncclAllGather)(const void *send, void *receive, size_t count, int type,
                                   ncclComm_t comm, cudaStream_t stream);
     ncclResult_t (*ncclAllReduce)(const void *send, void *receive, size_t count, int type, int op,
+                                  ncclComm_t comm, cudaStream_t stream);
+    ncclResult_t (*ncclBroadcast)(const void *send, void *receive, size_t count, int type, int root,
                                   ncclComm_t comm, cudaStream_t stream);
     const char *(*ncclGetErrorString)(ncclResult_t result);
     const char *(*ncclGetLastError)(ncclComm_t comm);
@@ -51,6 +53,7 @@ static void load(void)
         {&nccl.ncclReduceScatter, "ncclReduceScatter"},
         {&nccl.ncclAllGather, "ncclAllGather"},
         {&nccl.ncclAllReduce, "ncclAllReduce"},
+        {&nccl.ncclBroadcast, "ncclBroadcast"},
         {&nccl.ncclGetErrorString, "ncclGetErrorString"},
         {&nccl.ncclGetLastError, "ncclGetLastError"},
     };
@@ -148,6 +151,14 @@ static enum status allreduce(void *state, const struct device_numbers *x, cudaSt
                        e->comm, "numbers of all GPUs", error);
 }
 
+static enum status bcast(void *state, void *array, uint64_t bytes, int root, cudaStream_t stream,
+                         struct error *error)
+{
+    const struct nccl_end *e = state;
+    return nccl_status(nccl.ncclBroadcast(array, array, bytes, NCCL_CHAR, root, e->comm, stream),
+                       e->comm, "arrays of one GPU", error);
+}
+
 static enum status check(void *state, struct error *error)
 {
     const struct nccl_end *e = state;
@@ -178,6 +189,7 @@ const struct device_engine nccl_engine = {.state_bytes = sizeof(struct nccl_end)
                                           .reduce_scatter = reduce_scatter,
                                           .allgather = allgather,
                                           .allreduce = allreduce,
+                                          .bcast = bcast,
                                           .check = check,
                                           .abort = abort_end,
                                           .close = close_end};

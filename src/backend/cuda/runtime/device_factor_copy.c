@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "tensor/shape.h"
-
 /* Whole rows that are copied. */
 struct rows {
     const struct device_matrix *a;
@@ -44,7 +42,7 @@ static void read_rows(void *to, uint64_t first, uint64_t count, const void *from
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t number = r->to.number ? r->to.number[first + i] : first + i;
         double *row = r->host + number * columns;
-        if (number == NO_ROW)
+        if (number == UINT64_MAX)
             continue;
         const char *entries = (const char *)from + i * row_bytes(r->a);
         if (r->to.form)

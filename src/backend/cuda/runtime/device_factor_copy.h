@@ -25,7 +25,7 @@ struct host_rows_form {
     const struct column_form *form; /* the form that they get                                    */
     const double *scale;            /* (columns), by which the columns are multiplied            */
     const uint64_t *number; /* (rows): row i of the matrix becomes row number[i] of the host, or
-                             * none where that is NO_ROW */
+                             * none where that is UINT64_MAX */
 };
 
 /* host (rows x columns) = *a, in this form. Returns when it is done. STATUS_INTERNAL. */
