@@ -75,7 +75,7 @@ static uint64_t copy_own(struct model_rows *m, const struct row_request *r, doub
     const uint64_t rank = part->rank, end = own->first + own->count;
     uint64_t records = 0;
     m->mode = r->n;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(dynamic, 8) /* those that are wanted lie together */
     for (uint64_t first = own->first; first < end; first += BLOCK) {
         const struct model_block *here = &block[(first - own->first) / BLOCK];
         const uint64_t last = least_of(end, first + BLOCK);
