@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/least.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -12,7 +13,8 @@
 #include "ranks/rank_tensor.h"
 #include "ranks/slice_means.h"
 
-#define READ_AHEAD (UINT64_C(4) << 30) /* bytes of nonzeros that a GPU's memory holds */
+#define READ_AHEAD  (UINT64_C(4) << 30) /* bytes of nonzeros that a GPU's memory holds           */
+#define AHEAD_SHARE 4 /* of the host's memory: what nonzeros may take before there is a plan */
 
 /* A rank at work. Ranks that are threads of one process share the job. */
 struct cpd_rank {
@@ -261,8 +263,9 @@ static enum status read_ahead(struct cpd_rank *w, struct error *error)
         return STATUS_OK;
     if (t->has_share)
         return rank_tensor_divide_rows(t, true, error);
+    const uint64_t memory = machine_memory_budget(options->host_memory) / AHEAD_SHARE;
     if (is_alone(w) && t->input.unread && options->memory == 0 &&
-        coo_bytes(t->shape.order, t->nnz) <= READ_AHEAD &&
+        coo_bytes(t->shape.order, t->nnz) <= least_of(READ_AHEAD, memory) &&
         cpd_settings_by_rows(w->settings, t->listed.unknown))
         return rank_tensor_read(t, w->progress, error);
     return STATUS_OK;
