@@ -89,27 +89,33 @@ static void sort_slice(struct exchange *e, const struct coo *piece)
     }
 }
 
-/* Exchanges the numbers of one column of the slice. */
+/* Exchanges the numbers of one column of the slice. Those that this rank keeps go to x at once. */
 static enum status exchange_column(struct exchange *e, const struct coo *piece, uint64_t count,
                                    int column, struct error *error)
 {
     const size_t size = coo_column_bytes(column);
-    char *from = e->send;
-    uint32_t *index = e->send;
-    double *value = e->send;
-    const double *values = piece->column[column];
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < count; i++) {
-        if (column < MAX_ORDER)
-            index[e->place[i]] = piece->index[column][e->begin + i];
-        else
-            value[e->place[i]] = values[e->begin + i];
-    }
+    const int me = e->comm->rank;
+    char *from = e->send, *kept = coo_at(e->x, column, e->filled[me]);
     for (int k = 0; k < e->comm->size; k++) {
-        e->comm->sent[k] = (struct comm_parcel){from, e->send_count[k] * size};
+        e->comm->sent[k] = (struct comm_parcel){k == me ? kept : from, e->send_count[k] * size};
         e->comm->received[k] =
             (struct comm_parcel){coo_at(e->x, column, e->filled[k]), e->receive_count[k] * size};
         from += e->send_count[k] * size;
+    }
+    uint64_t before = 0; /* places of nonzeros for the ranks before this one */
+    for (int k = 0; k < me; k++)
+        before += e->send_count[k];
+    const uint32_t *index = column < MAX_ORDER ? piece->index[column] : NULL;
+    const double *values = piece->column[column];
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++) {
+        const bool keeps = e->receiver[i] == me;
+        void *to = keeps ? kept : e->send;
+        const uint64_t place = keeps ? e->place[i] - before : e->place[i];
+        if (index)
+            ((uint32_t *)to)[place] = index[e->begin + i];
+        else
+            ((double *)to)[place] = values[e->begin + i];
     }
     return comm_exchange(e->comm, error);
 }

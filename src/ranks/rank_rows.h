@@ -56,10 +56,14 @@ static inline uint64_t mode_rows_common(const struct mode_rows *m, int k)
     return row_deal_common(m->common, k, m->peers->size);
 }
 
-/* Whether row `row` of those that are here is common, where rows are dealt. */
+/* Whether row `row` of those that are here is common, where rows are dealt: the common rows are
+ * numbered round robin. */
 static inline bool mode_rows_is_common(const struct mode_rows *m, uint64_t row)
 {
-    return m->common > 0 && row % m->stripe < mode_rows_common(m, (int)(row / m->stripe));
+    if (m->common == 0)
+        return false;
+    const uint64_t stripe = row / m->stripe, at = row - stripe * m->stripe;
+    return at * (uint64_t)m->peers->size + stripe < m->common;
 }
 
 /* Rows of a factor matrix on their way from this rank to a model. */
