@@ -86,14 +86,12 @@ struct deal_part {
 struct dealing {
     struct row_deal *d;
     const uint64_t *count;
-    uint64_t rows;
-    int ranks;
+    int ranks, parts;
     uint64_t most;     /* nonzeros of a row that is not common, at most                     */
-    uint64_t *end;     /* (CLASSES x ranks): the first row of a class that the next rank gets  */
-    struct load *load; /* (ranks): least first, as they stand before a class is dealt        */
-    struct deal_part *part; /* (parts) */
-    uint64_t *of_ranks;     /* (parts x 2 ranks): their arrays */
-    int parts;
+    uint64_t *end;     /* (CLASSES x ranks): the first row of a class that the next rank gets */
+    struct load *load; /* (ranks): least first, as they stand before a class is dealt       */
+    struct deal_part *part; /* (parts)                                                           */
+    uint64_t *arrays;       /* (parts x 2 ranks): those of the parts                             */
 };
 
 static int compare_loads(const void *a, const void *b)
@@ -214,7 +212,7 @@ static void place_all(struct dealing *g)
 enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t rows, int ranks,
                           bool all_common, struct error *error)
 {
-    struct dealing g = {.d = d, .count = count, .rows = rows, .ranks = ranks};
+    struct dealing g = {.d = d, .count = count, .ranks = ranks};
     uint64_t members[CLASSES] = {0}, all = 0; /* rows of each class that are not common */
     g.parts = (int)least_of(PARTS, rows / PART_ROWS + 1);
     *d = (struct row_deal){0};
@@ -224,10 +222,10 @@ enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t ro
     g.end = memory_array(CLASSES * (size_t)ranks, sizeof *g.end, error);
     g.load = memory_array((size_t)ranks, sizeof *g.load, error);
     g.part = memory_zeros((size_t)g.parts, sizeof *g.part, error);
-    g.of_ranks = memory_zeros((size_t)g.parts * 2, (size_t)ranks * sizeof *g.of_ranks, error);
+    g.arrays = memory_zeros((size_t)g.parts * 2, (size_t)ranks * sizeof *g.arrays, error);
     TRY_OR(done, error->status);
     for (int p = 0; p < g.parts; p++) {
-        uint64_t *arrays = g.of_ranks + (size_t)p * 2 * (size_t)ranks;
+        uint64_t *arrays = g.arrays + (size_t)p * 2 * (size_t)ranks;
         g.part[p].first = even_cut(rows, p, g.parts);
         g.part[p].last = even_cut(rows, p + 1, g.parts);
         g.part[p].next = arrays;
@@ -250,7 +248,7 @@ enum status row_deal_make(struct row_deal *d, const uint64_t *count, uint64_t ro
     else
         place_all(&g);
 done:
-    memory_free(g.end, g.load, g.part, g.of_ranks);
+    memory_free(g.end, g.load, g.part, g.arrays);
     if (error->status != STATUS_OK)
         row_deal_free(d);
     return error->status;
