@@ -14,13 +14,12 @@
 #include "kernels/dense/warp_matrix.cuh"
 #include "numerics/unrolled.cuh"
 
-/* The value of template <Real, WIDTH>() for rows of up to 64 entries. */
-#define IN_WIDTH(entries, Real, template)                                                          \
-    ((entries) <= 16   ? template <Real, 16>()                                                     \
-     : (entries) <= 32 ? template <Real, 32>()                                                     \
-     : (entries) <= 48 ? template <Real, 48>()                                                     \
-                       : template <Real, 64>                                                       \
-                         ())
+/* The value of function<Real, WIDTH>() for rows of up to 64 entries. */
+#define IN_WIDTH(entries, Real, function)                                                          \
+    ((entries) <= 16   ? function<Real, 16>()                                                      \
+     : (entries) <= 32 ? function<Real, 32>()                                                      \
+     : (entries) <= 48 ? function<Real, 48>()                                                      \
+                       : function<Real, 64>())
 
 template <typename Real> struct alignas(2 * sizeof(Real)) pair {
     Real x[2];

@@ -528,16 +528,13 @@ const char *cpals_stop_text(enum cpals_stop stop)
     return text[stop];
 }
 
-/* While the device iterates, the host has time to touch the pages that will receive the model: each
- * rank some of those that the ranks have in common. */
-static void touch_pages(struct cpals *run, const struct ktensor *model)
+/* While the device iterates, the host has time to touch the pages of `model`, which will receive
+ * the result: each of `ranks` ranks its part. */
+static void touch_pages(struct cpals *run, const struct ktensor *model, int rank, int ranks)
 {
-    const struct comm *c = run->b->ranks->all;
-    const bool common = run->options->whole != NULL;
     for (int n = 0; n < model->shape.order; n++) {
         const uint64_t rows = model->shape.dims[n];
-        const uint64_t first = common ? even_cut(rows, c->rank, c->size) : 0;
-        const uint64_t end = common ? even_cut(rows, c->rank + 1, c->size) : rows;
+        const uint64_t first = even_cut(rows, rank, ranks), end = even_cut(rows, rank + 1, ranks);
         page_touch_add(&run->pages, model->factor[n] + first * model->rank,
                        (end - first) * model->rank * sizeof *model->factor[n]);
     }
@@ -553,8 +550,10 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
     char fit[FIT_TEXT];
     progress_stage(progress, "decomposing");
     page_touch_begin(&run.pages);
-    if (options->random && b->kind->devices)
-        touch_pages(&run, options->whole ? options->whole : k);
+    if (options->random && b->kind->devices && options->whole)
+        touch_pages(&run, options->whole, b->ranks->all->rank, b->ranks->all->size);
+    else if (options->random && b->kind->devices)
+        touch_pages(&run, k, 0, 1);
     TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
     TRY_OR(done, load_start(&run, k, error));
     run.saver = (struct saver){.options = options->saving,
@@ -593,7 +592,6 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
     struct ktensor_rows own = {{0}, {0}};
     if (options->components)
         TRY(backend_components(b, k->explained, k->lost, error));
-    /* The core consistency takes time: skip it after an interrupt. */
     if (options->whole) {
         struct ktensor all = *options->whole; /* with the weights and shares of k */
         all.lambda = k->lambda;
@@ -601,6 +599,7 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
         all.lost = k->lost;
         return backend_store_arranged(b, &all, true, error);
     }
+    /* The core consistency takes time: skip it after an interrupt. */
     if (!options->core_consistency || ended)
         return backend_store_arranged(b, k, false, error);
     TRY(backend_store(b, k, error));

@@ -35,9 +35,9 @@ struct cpals_options {
                                             * borrowed; NULL: none (decompose sees to it) */
     int early_stop; /* with `holdout_set`: stop after so many iterations without a smaller held-out
                      * error, and take the model with the smallest; 0: neither */
-    struct ktensor *whole; /* what cpals_store will fill: the model of all rows, which the
-                            * ranks, threads of one process, have in common; borrowed. NULL:
-                            * the rows that are here                                   */
+    struct ktensor *whole; /* the model of all rows, which the ranks, threads of one process, have
+                            * in common, and in which cpals_store stores them; borrowed. NULL: it
+                            * stores the rows that are here                                  */
     bool components;       /* find what each component of the model explains (struct ktensor)   */
     bool core_consistency; /* compute it after the last iteration, unless the run was interrupted */
     uint64_t core_passes;  /* as of struct core_limits                                         */

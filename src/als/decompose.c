@@ -101,8 +101,7 @@ static enum status make_run(struct backend *b, struct cpals_options als, struct 
     run->communication = rank_rows_seconds(b->ranks) - before;
     TRY(error->status);
     als.core_consistency &= !best || runs_better(&run->result, &best->result);
-    TRY(cpals_store(b, rows, &als, progress, &run->result, error));
-    return als.whole ? model_whole_complete(als.whole, rows, b->ranks, error) : STATUS_OK;
+    return cpals_store(b, rows, &als, progress, &run->result, error);
 }
 
 /* Notes what has come out of a run. A numerical breakdown, which happens on all ranks at the same
@@ -153,11 +152,11 @@ static enum status compare(struct runs *s, const struct run *before, struct comm
     return STATUS_OK;
 }
 
-/* Collects the rows of the last run's model, if it is kept, unless it is `complete`: on a replicate
- * the best one so far, for which the one before gives way (with until_found, `compare` decides);
- * frees them. */
+/* Collects the rows of the last run's model, or, where the ranks have stored them in one (`whole`),
+ * completes that; if it is kept: on a replicate the best one so far, for which the one before gives
+ * way (with until_found, `compare` decides). Frees the rows. */
 static enum status collect(struct runs *s, struct ktensor *rows, const struct rank_tensor *t,
-                           bool spread, bool complete, struct error *error)
+                           bool spread, bool whole, struct error *error)
 {
     const struct run *last = &s->run[s->count - 1];
     const struct starts *starts = &s->starts[last->replicate];
@@ -170,8 +169,8 @@ static enum status collect(struct runs *s, struct ktensor *rows, const struct ra
         for (int i = 1; i < starts->made; i++) /* all ranks have copied their rows to it */
             ktensor_free(&model[-i]);
     }
-    if (complete) {
-        TRY(comm_allreduce_error(t->comm, error)); /* nobody touches its pages any more */
+    if (whole) { /* until all are here, a rank may still touch the pages of a model that is freed */
+        TRY(model_whole_complete(model, rows, &t->rows, error));
         if (!has_model && t->comm->rank == 0)
             ktensor_free(model);
     } else if (has_model && spread) {
@@ -240,15 +239,15 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
             backend_take_ridge(b, run.ridge);
         const struct run *before = runs_best(s, run.replicate);
         struct cpals_options als = options_for(d, &run, on);
-        const bool common = t->comm->size > 1 && t->comm->shares_memory && !d->spread &&
-                            !run.trial && !als.core_consistency;
-        als.whole = common ? &s->model[s->count] : NULL;
+        const bool whole = t->comm->size > 1 && t->comm->shares_memory && !d->spread &&
+                           !run.trial && !als.core_consistency;
+        als.whole = whole ? &s->model[s->count] : NULL;
         make_run(b, als, &run, before, &rows, d->progress, error);
         TRY_OR(failed, note_run(s, &run, d->progress, error));
         if (trace && runs_best(s, 0) == &s->run[s->count - 1])
             fit_trace_swap(trace, &kept);
         if (s->list.until_found) { /* whether another start follows */
-            TRY_OR(failed, collect(s, &rows, t, d->spread, common, error));
+            TRY_OR(failed, collect(s, &rows, t, d->spread, whole, error));
             TRY_OR(failed, compare(s, before, t->comm, error));
         }
         more = runs_next(s, &next);
@@ -266,7 +265,7 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
             replicate_tensor_free(&replicate);
         }
         if (!s->list.until_found)
-            TRY_OR(failed, collect(s, &rows, t, d->spread, common, error));
+            TRY_OR(failed, collect(s, &rows, t, d->spread, whole, error));
     }
     if (replicates_began > 0)
         report->replicates = clock_now() - replicates_began;

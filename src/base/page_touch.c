@@ -24,8 +24,9 @@ static size_t bytes_of(const struct page_touch *p)
     return bytes;
 }
 
-/* Writes, page by page: whoever maps memory meanwhile, as the driver does when it loads a kernel,
- * waits for one page at most, but for a whole piece where madvise(MADV_POPULATE_WRITE) fills it. */
+/* Writes to one page after the other. A thread that maps memory meanwhile, as the driver does when
+ * it loads a kernel, then waits for one page at most; for madvise(MADV_POPULATE_WRITE) it would
+ * wait until the whole piece is filled. */
 static void *touch_pieces(void *pages)
 {
     struct page_touch *p = pages;

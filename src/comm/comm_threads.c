@@ -11,9 +11,8 @@
 #include "comm/comm.h"
 #include "comm/comm_add.h"
 
-#define YIELDS 32 /* of a rank before it sleeps: others are mostly about to come */
-#define SUMMED                                                                                     \
-    (UINT64_C(1) << 16) /* numbers that a thread sums at a time                         */
+#define YIELDS 32                  /* of a rank before it sleeps: others are mostly about to come */
+#define SUMMED (UINT64_C(1) << 16) /* numbers that a thread sums at a time */
 
 /* The ranks of a communicator, which meet for every operation. */
 struct team {

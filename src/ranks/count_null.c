@@ -167,7 +167,7 @@ static enum status deviance_of_margins(struct count_null *null, struct tally *t,
             double piece = 0;
             for (uint64_t i = first; i < last; i++)
                 piece += margin[i] > 0 ? margin[i] * log(margin[i] / total) : 0;
-            margin[first] = piece;
+            margin[first] = piece; /* nobody else reads it */
         }
         for (uint64_t first = 0; first < own->count; first += PIECE)
             sum += margin[first];

@@ -9,8 +9,8 @@
 #define IN_FLIGHT (UINT64_C(64) << 20) /* bytes that rank 0 receives at a time        */
 #define BLOCK     UINT64_C(4096)       /* rows that a thread copies at a time          */
 
-/* Rows first to end - 1 of the whole matrix are among those of a block of own rows, so that rows
- * that are not wanted are not looked at one by one. */
+/* The numbers of a block's rows, in the whole matrix, are from `first` to end - 1: rows that are
+ * not wanted need not be looked at one by one. */
 struct model_block {
     uint64_t first, end;
 };
@@ -22,10 +22,12 @@ struct row_request {
     double *to; /* (count x R): where they go; rank 0's */
 };
 
-static struct model_block *blocks_of(const struct model_rows *m, int n)
+/* Cuts this rank's own rows of mode n into blocks. */
+static void find_blocks(struct model_rows *m, int n)
 {
     const struct mode_rows *own = &m->ranks->mode[n];
     const uint64_t blocks = (own->count + BLOCK - 1) / BLOCK;
+    m->mode = n;
 #pragma omp parallel for schedule(static)
     for (uint64_t b = 0; b < blocks; b++) {
         struct model_block *block = &m->block[b];
@@ -36,7 +38,6 @@ static struct model_block *blocks_of(const struct model_rows *m, int n)
             block->end = row != NO_ROW && row >= block->end ? row + 1 : block->end;
         }
     }
-    return m->block;
 }
 
 enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
@@ -71,13 +72,13 @@ static uint64_t copy_own(struct model_rows *m, const struct row_request *r, doub
 {
     const struct ktensor *part = m->part;
     const struct mode_rows *own = &m->ranks->mode[r->n];
-    const struct model_block *block = m->mode == r->n ? m->block : blocks_of(m, r->n);
     const uint64_t rank = part->rank, end = own->first + own->count;
     uint64_t records = 0;
-    m->mode = r->n;
+    if (m->mode != r->n)
+        find_blocks(m, r->n);
 #pragma omp parallel for schedule(dynamic, 8) /* those that are wanted lie together */
     for (uint64_t first = own->first; first < end; first += BLOCK) {
-        const struct model_block *here = &block[(first - own->first) / BLOCK];
+        const struct model_block *here = &m->block[(first - own->first) / BLOCK];
         const uint64_t last = least_of(end, first + BLOCK);
         uint64_t found = 0, k;
         if (here->end <= r->first || here->first >= r->first + r->count)

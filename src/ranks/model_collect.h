@@ -10,8 +10,8 @@
 struct model_rows {
     const struct ktensor *part;    /* the rows of this rank; borrowed */
     const struct rank_rows *ranks; /* borrowed */
-    int mode;                      /* of which `block` is; -1: none */
-    struct model_block *block;     /* (blocks of the rank's own rows): where they are; owned */
+    int mode;                      /* whose own rows `block` is about; -1: none yet */
+    struct model_block *block;     /* (blocks of own rows): owned */
     /* Messages, where ranks do not share memory. A record is the number of a row, then the row. */
     uint64_t most;               /* records that rank 0 receives at a time */
     double *outgoing, *incoming; /* (most records at most), the latter rank 0's; owned */
@@ -44,8 +44,8 @@ void model_rows_close(struct model_rows *m);
 enum status model_whole_create(struct ktensor *whole, uint64_t rank, const struct rank_rows *ranks,
                                struct error *error);
 
-/* *whole, where the ranks, threads of one process, have stored their rows, gets the weights and
- * shares of *part. Returns when all ranks have called it. Failures of other ranks. */
+/* Every rank calls this once it has stored its rows in *whole, which then gets the weights and
+ * shares of *part. Failures of other ranks. */
 enum status model_whole_complete(struct ktensor *whole, const struct ktensor *part,
                                  const struct rank_rows *ranks, struct error *error);
 

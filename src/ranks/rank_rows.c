@@ -100,8 +100,8 @@ static enum status divide_by_owners(struct rank_rows *r, int n, const struct row
     m->count = m->stripe + s->own;
     m->row = memory_array(m->first + m->count, sizeof *m->row, error);
     TRY(error->status);
-    uint64_t common[PARTS + 1] = {0},
-                            own[PARTS + 1] = {m->first + m->stripe}; /* before each part */
+    uint64_t common[PARTS + 1] = {0}; /* places of each part's first rows */
+    uint64_t own[PARTS + 1] = {m->first + m->stripe};
     const uint64_t rows = r->range.here.dims[n], first = r->range.first[n], room = own[0];
 #pragma omp parallel for schedule(static)
     for (int p = 0; p < PARTS; p++) {

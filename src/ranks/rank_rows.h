@@ -66,14 +66,15 @@ static inline bool mode_rows_is_common(const struct mode_rows *m, uint64_t row)
     return at * (uint64_t)m->peers->size + stripe < m->common;
 }
 
-/* Rows of a factor matrix on their way from this rank to a model. */
+/* The rows of a factor matrix that this rank stores in a model. */
 struct rank_rows_stored {
     uint64_t first, count;  /* of the rows that are here                                          */
-    const uint64_t *number; /* (count): where they go in the model; NO_ROW: nowhere; NULL: ...    */
-    uint64_t at;            /* ... one after the other from here on; borrowed                     */
+    const uint64_t *number; /* (count): the rows of the model that they become, NO_ROW: none;
+                             * borrowed. NULL: those from `at` on                                 */
+    uint64_t at;
 };
 
-/* All rows of mode n that are here, for a model of r->part; or, for the `whole` model, those that
+/* All rows of mode n that are here, in a model of r->part; or, in the `whole` model, those that
  * this rank solves. */
 struct rank_rows_stored rank_rows_stored(const struct rank_rows *r, int n, bool whole);
 
@@ -107,7 +108,7 @@ enum status rank_rows_divide_mode(struct rank_rows *r, int n, const unsigned cha
 bool rank_rows_compares(const struct rank_rows *r, int n);
 
 /* place[i] (rows of the range) = the place of row i of the range among the rows that the rank has,
- * after they are divided; unset for rows that it does not have. */
+ * after they are divided, not dealt; unset for rows that it does not have. */
 void rank_rows_places(const struct rank_rows *r, int n, uint32_t *place);
 
 /* Accepts an empty one. */

@@ -50,7 +50,7 @@ static enum status choose_grid(struct rank_tensor *t, const struct coo_census *c
     return STATUS_OK;
 }
 
-/* Gives a rank alone, or one that has a share, the grid of the whole tensor. */
+/* Gives a rank that keeps its share the grid of the whole tensor. */
 static enum status take_whole(struct rank_tensor *t, struct error *error)
 {
     t->part = part_all(&t->shape);
@@ -59,12 +59,11 @@ static enum status take_whole(struct rank_tensor *t, struct error *error)
     return comm_allreduce_error(t->comm, error);
 }
 
-/* Sends the nonzeros of the share to their owners, by the grid. A rank alone has them already, and
- * where rows will be dealt it keeps its share. */
+/* Sends the nonzeros of the share to their owners, by the grid, unless ranks keep their shares. */
 static enum status send_to_owners(struct rank_tensor *t, struct share *s, struct error *error)
 {
     const double start = clock_now();
-    if (t->comm->size == 1 || t->has_share) {
+    if (t->has_share) {
         t->input.x = s->piece[0];
         s->pieces = 0;
         return STATUS_OK;
@@ -81,7 +80,7 @@ static enum status choose_and_send(struct rank_tensor *t, struct share *s,
     const double start = clock_now();
     t->shape = s->shape;
     t->nnz = s->total;
-    if (t->comm->size == 1 || t->has_share) {
+    if (t->has_share) {
         TRY(take_whole(t, error));
     } else {
         struct coo_census census;
@@ -169,7 +168,7 @@ static enum status read_nonzeros(struct rank_tensor *t, const struct rank_reques
     struct coo_cleaning cleaning = {0};
     double start = clock_now();
     const struct tns_options *tns = request ? request->tns : NULL;
-    r->cut = t->comm->size == 1 || t->has_share ? TENSOR_WHOLE : TENSOR_STEPS;
+    r->cut = t->has_share ? TENSOR_WHOLE : TENSOR_STEPS;
     TRY_OR(done, share_read(&share, t->comm, r, tns, error));
     t->input.read_seconds = clock_lap(&start);
     if (r->state && r->format->names)
@@ -191,14 +190,14 @@ done:
     return error->status;
 }
 
-/* Whether ranks keep their shares of an open .blco file, because its rows will be dealt whatever
- * the grid would be. */
-static bool has_share(const struct rank_tensor *t, const struct rank_request *request)
+/* Whether the rows of an open .blco file will be dealt whatever the grid would be, so that ranks
+ * need none. */
+static bool needs_no_grid(const struct rank_tensor *t, const struct rank_request *request)
 {
-    bool keeps = t->comm->size == 1 || request->modes > 0 || request->cells;
+    bool needed = request->modes > 0 || request->cells;
     for (int n = 0; n < t->shape.order; n++)
-        keeps |= row_deal_keeps(&t->shape, n, request->row_bytes);
-    return (request->by_rows || t->listed.unknown > 0) && !keeps;
+        needed |= row_deal_keeps(&t->shape, n, request->row_bytes);
+    return (request->by_rows || t->listed.unknown > 0) && !needed;
 }
 
 static enum status open_file(struct rank_tensor *t, const struct rank_request *request,
@@ -217,7 +216,7 @@ static enum status open_file(struct rank_tensor *t, const struct rank_request *r
     if (r.format != &tensor_blco)
         return read_nonzeros(t, request, &r, error);
     TRY(open_blco(t, request, error));
-    t->has_share = has_share(t, request);
+    t->has_share |= needs_no_grid(t, request);
     if (t->comm->size == 1) {
         t->input.unread = true;
         t->input.x = (struct coo){.shape = t->shape, .nnz = t->nnz};
@@ -283,8 +282,10 @@ enum status rank_tensor_open(struct rank_tensor *t, struct comm *c,
                              const struct rank_request *request, struct progress *progress,
                              struct error *error)
 {
-    *t =
-        (struct rank_tensor){.comm = c, .row_bytes = request->row_bytes, .hashed = request->hashed};
+    *t = (struct rank_tensor){.comm = c,
+                              .row_bytes = request->row_bytes,
+                              .has_share = c->size == 1,
+                              .hashed = request->hashed};
     if (open_file(t, request, progress, error) == STATUS_OK)
         change_values(t, &request->values, progress, error);
     return finish(t, error);
@@ -297,6 +298,7 @@ enum status rank_tensor_share(struct rank_tensor *t, struct comm *c, const struc
     *t = (struct rank_tensor){.comm = c,
                               .listed = coo_count_listed(x),
                               .row_bytes = request ? request->row_bytes : 0,
+                              .has_share = c->size == 1,
                               .borrowed = c->size == 1,
                               .hashed = request && request->hashed};
     share_of_memory(&share, c, x, error);
@@ -421,20 +423,20 @@ static enum status share_marks(unsigned char *mark, const struct rank_tensor *t,
                                struct error *error)
 {
     const uint64_t rows = t->rows.part.here.dims[n];
-    if (t->rows.mode[n].peers->size == 1)
+    const uint64_t base = (uint64_t)t->rows.mode[n].peers->size + 1;
+    if (base == 2)
         return STATUS_OK;
-    double *sum = memory_array(2 * rows, sizeof *sum, error);
+    double *sum = memory_array(rows, sizeof *sum, error); /* ranks with a known entry, and base
+                                                           * times those with an unknown one */
     TRY(error->status);
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < rows; i++) {
-        sum[2 * i] = mark[i] & HAS_KNOWN ? 1 : 0;
-        sum[2 * i + 1] = mark[i] & HAS_UNKNOWN ? 1 : 0;
-    }
-    rank_rows_reduce_scatter(&t->rows, n, sum, 2, error);
+    for (uint64_t i = 0; i < rows; i++)
+        sum[i] = (mark[i] & HAS_KNOWN ? 1 : 0) + (mark[i] & HAS_UNKNOWN ? (double)base : 0);
+    rank_rows_reduce_scatter(&t->rows, n, sum, 1, error);
 #pragma omp parallel for schedule(static)
     for (uint64_t i = 0; i < rows; i++)
-        mark[i] = (unsigned char)((sum[2 * i] > 0 ? HAS_KNOWN : 0) |
-                                  (sum[2 * i + 1] > 0 ? HAS_UNKNOWN : 0));
+        mark[i] = (unsigned char)(((uint64_t)sum[i] % base > 0 ? HAS_KNOWN : 0) |
+                                  ((uint64_t)sum[i] / base > 0 ? HAS_UNKNOWN : 0));
     memory_free(sum);
     return error->status;
 }

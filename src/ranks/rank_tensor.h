@@ -1,6 +1,6 @@
 /* The tensor that ranks decompose: each rank has the nonzeros of its part of the grid, or its share
- * of a file whose rows will be dealt. A rank alone
- * has the whole tensor; among several, no rank ever has it. */
+ * of a file whose rows will be dealt. A rank alone has the whole tensor; among several, no rank
+ * ever has it. */
 #pragma once
 
 #include "comm/comm.h"
@@ -25,8 +25,7 @@ struct rank_request {
     int parts[MAX_ORDER]; /* (modes) the number of ranges of each mode                       */
     uint64_t row_bytes;   /* of a factor matrix's row                                        */
     struct rank_machine machine;
-    bool by_rows; /* each row has a system of its own, also where entries are unknown: rows will
-                   * be dealt                                                                 */
+    bool by_rows; /* the problem gives each row a system of its own; unknown entries do so, too */
     bool cells;   /* each cell must be in one rank's part, as held-out entries are drawn      */
     bool packed;  /* the nonzeros of a .blco file stay unread, for a backend that takes its part
                    * from the file                                                            */
@@ -61,10 +60,10 @@ struct rank_tensor {
     struct coo_listed listed; /* what all ranks list besides nonzeros                           */
     struct process_grid grid; /* the same on all ranks; owned                                   */
     struct grid_cost cost;
-    uint64_t row_bytes; /* for which the grid was chosen                                     */
-    struct part part;   /* this rank's ranges                                                */
-    bool has_share;     /* no grid was chosen, because rows will be dealt: a rank has its share of a
-                         * .blco file, `part` is the whole, and the grid cuts no mode                */
+    uint64_t row_bytes;    /* for which the grid was chosen                                     */
+    struct part part;      /* this rank's ranges                                                */
+    bool has_share;        /* the rank keeps its share, because it is alone or because rows will be
+                            * dealt: `part` is the whole, and the grid cuts no mode                     */
     struct rank_rows rows; /* the rows that it has                                              */
     struct tensor_input input; /* this rank's nonzeros, distinct and without zeros, perhaps none;
                                 * indices count from the first row of the part, a mode without

@@ -44,10 +44,9 @@ int row_deal_kept(const struct process_grid *grid, uint64_t row_bytes)
     int kept = 0; /* the only mode that is cut */
     while (kept < grid->shape.order && grid->parts[kept] == 1)
         kept++;
-    return kept < grid->shape.order && grid->parts[kept] == grid->ranks &&
-                   row_deal_keeps(&grid->shape, kept, row_bytes)
-               ? kept
-               : -1;
+    if (kept == grid->shape.order || grid->parts[kept] != grid->ranks)
+        return -1;
+    return row_deal_keeps(&grid->shape, kept, row_bytes) ? kept : -1;
 }
 
 static unsigned class_of(uint64_t count)
@@ -73,7 +72,7 @@ struct load {
     int rank;
 };
 
-/* Some consecutive rows, of which a thread takes care. */
+/* Consecutive rows that one thread deals. */
 struct deal_part {
     uint64_t first, last;
     uint64_t common;          /* common rows in it; then: in the parts before it                */

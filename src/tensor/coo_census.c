@@ -21,10 +21,10 @@ struct census_taker {
     uint64_t taken;  /* nonzeros of the sample so far                          */
 };
 
-/* The nonzeros of a mode that are counted, or whose values are summed. */
+/* The nonzeros 0, every, 2 every, ... of a mode, which are counted, or whose values are summed. */
 struct terms {
     const uint32_t *slice;
-    const double *value; /* NULL: they are counted */
+    const double *value; /* NULL: they are counted, as `every` nonzeros each */
     uint64_t every;
 };
 

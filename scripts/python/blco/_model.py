@@ -147,7 +147,7 @@ class Model:
         modes), from 0. If the model has names, they may be a DataFrame with the columns of the modes, like the one
         that was decomposed: values are put into its bins. A name that the model does not have gives nan."""
         if self.modes is not None and hasattr(coords, "columns") and hasattr(coords, "loc"):
-            index, least = _names.rows_of(self, coords), -1
+            index, least = _names.rows_of(coords, self.modes, self.names, self.reading.get("bin") or {}), -1
         else:
             index, least = np.asarray(coords), 0
         if index.ndim != 2 or index.shape[1] != len(self._arrays) or index.dtype.kind not in "iu":

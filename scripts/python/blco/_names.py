@@ -4,16 +4,13 @@ here."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from . import _load, _program
 from ._files import texts_of
 from ._tensor import Tensor
-
-if TYPE_CHECKING:
-    from ._model import Model
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
@@ -103,17 +100,16 @@ def _are_texts(names: Any) -> bool:
     return all(isinstance(name, str) for name in names)
 
 
-def rows_of(model: Model, frame: Any) -> np.ndarray:
-    """The indices (rows x modes) that the rows of a DataFrame have in the model, by its columns that are named as the
-    modes; -1 where a name is none of the model."""
+def rows_of(frame: Any, modes: Sequence[str], model: Sequence[Any] | None, bins: Mapping[str, Any]) -> np.ndarray:
+    """The indices (rows x modes) that the rows of a DataFrame have in a model, by its columns that are named as the
+    modes; -1 where a name is none of the model. model: the names of its indices; bins: the widths of those in bins."""
     import pandas
 
-    assert model.modes is not None
-    index = np.full((len(frame), len(model.modes)), -1, dtype=np.int64)
-    for n, mode in enumerate(model.modes):
+    index = np.full((len(frame), len(modes)), -1, dtype=np.int64)
+    for n, mode in enumerate(modes):
         if mode not in frame.columns:
             raise ValueError(f"no column {mode!r}: the DataFrame has {', '.join(map(str, frame.columns))}")
-        names = model.names[n] if model.names else None
+        names = model[n] if model else None
         codes, found = pandas.factorize(frame[mode])
         if names is None:
             places = np.asarray(found)
@@ -122,7 +118,7 @@ def rows_of(model: Model, frame: Any) -> np.ndarray:
         else:
             found = pandas.Index(found)
             places = find(found, names)
-            width = (model.reading.get("bin") or {}).get(mode)
+            width = bins.get(mode)
             if width is not None and (rest := places < 0).any():  # names of bins are those of the model
                 places[rest] = find(_binned(found[rest], mode, width), names)
         index[:, n] = np.append(places, -1)[codes]

@@ -414,21 +414,7 @@ done:
     return error->status;
 }
 
-/* What another process has uploaded, of which only the number of nonzeros is known, as `own` has
- * the form. */
-static enum status make_room(struct device_coo *d, const struct device_coo *own, uint64_t nnz,
-                             struct error *error)
-{
-    device_coo_init(d, &own->shape, nnz, own->pool);
-    d->value = device_pool_take(d->pool, nnz, sizeof *d->value, error);
-    TRY(error->status);
-    if (d->ordering.line_bits > 64)
-        return device_coo_take_indices(d, error);
-    d->line = device_pool_take(d->pool, nnz, sizeof *d->line, error);
-    return error->status;
-}
-
-/* The nonzeros of rank k's GPU go to all. */
+/* The nonzeros *d of rank k's GPU become those of all. */
 static enum status bcast_coo(const struct device_coo *d, struct device_comm *devices, int k,
                              struct error *error)
 {
@@ -469,14 +455,13 @@ static enum status upload_all(struct device_coo **all, struct device_orderings *
     *all = memory_zeros((size_t)c->size, sizeof **all, error);
     for (int k = 0; k < c->size && error->status == STATUS_OK; k++) {
         struct device_coo *to = &(*all)[k];
-        if (nnz[k] == 0 || (devices && k != c->rank))
-            device_coo_init(to, &source->x->shape, 0, &o->pool);
-        else
+        const bool is_sent = devices && k != c->rank; /* by its GPU */
+        device_coo_init(to, &source->x->shape, nnz[k], &o->pool);
+        if (nnz[k] > 0 && is_sent)
+            device_coo_take_arrays(to, error);
+        else if (nnz[k] > 0)
             device_coo_upload(to, x[k], staging, &o->pool, error);
     }
-    for (int k = 0; devices && k < c->size && error->status == STATUS_OK; k++)
-        if (nnz[k] > 0 && k != c->rank)
-            make_room(&(*all)[k], &(*all)[c->rank], nnz[k], error);
     TRY(comm_allreduce_error(c, error));
     if (devices)
         TRY(device_comm_wait(devices, error));

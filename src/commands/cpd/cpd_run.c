@@ -252,23 +252,22 @@ static enum status meet(struct cpd_rank *w, struct error *error)
     return STATUS_OK;
 }
 
-/* Reads what no plan leaves in the file, while GPUs wake: where each row has a system of its own, a
- * rank's share, whose rows are dealt whatever the plan, or a tensor that is streamed only where
- * little memory may be used. */
+/* While GPUs wake, does what every plan would ask for where each row has a system of its own: deals
+ * the rows of shares; and, for a rank alone, reads a tensor that is small enough not to be
+ * streamed. */
 static enum status read_ahead(struct cpd_rank *w, struct error *error)
 {
     struct rank_tensor *t = w->tensor;
     const struct backend_options *options = &w->settings->common.options;
-    if (!w->job->inputs.choice.kind->wake)
+    if (!w->job->inputs.choice.kind->wake || !t->has_share)
         return STATUS_OK;
-    if (t->has_share)
+    if (!is_alone(w))
         return rank_tensor_divide_rows(t, true, error);
     const uint64_t memory = machine_memory_budget(options->host_memory) / AHEAD_SHARE;
-    if (is_alone(w) && t->input.unread && options->memory == 0 &&
-        coo_bytes(t->shape.order, t->nnz) <= least_of(READ_AHEAD, memory) &&
-        cpd_settings_by_rows(w->settings, t->listed.unknown))
-        return rank_tensor_read(t, w->progress, error);
-    return STATUS_OK;
+    const bool small = coo_bytes(t->shape.order, t->nnz) <= least_of(READ_AHEAD, memory);
+    if (!small || options->memory > 0 || !cpd_settings_by_rows(w->settings, t->listed.unknown))
+        return STATUS_OK;
+    return rank_tensor_read(t, w->progress, error);
 }
 
 /* Opens the tensor and checks what can be checked of it. Rank 0 finds the names of the tensor,

@@ -24,6 +24,16 @@ enum status device_coo_take_indices(struct device_coo *d, struct error *error)
     return STATUS_OK;
 }
 
+enum status device_coo_take_arrays(struct device_coo *d, struct error *error)
+{
+    d->value = device_pool_take(d->pool, d->nnz, sizeof *d->value, error);
+    if (d->ordering.line_bits <= 64)
+        d->line = device_pool_take(d->pool, d->nnz, sizeof *d->line, error);
+    else
+        device_coo_take_indices(d, error);
+    return error->status;
+}
+
 int device_coo_sorted_bits(const struct device_coo *x, const struct ordering *o)
 {
     return x->sorted ? ordering_sorted_bits(&x->ordering, o) : 0;
@@ -159,12 +169,7 @@ enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
         TRY_OR(done, device_pairs_scan(count, tiles, &d->nnz, pool, error));
         if (d->nnz == 0)
             break;
-        d->value = device_pool_take(pool, d->nnz, sizeof *d->value, error);
-        if (d->ordering.line_bits <= 64)
-            d->line = device_pool_take(pool, d->nnz, sizeof *d->line, error);
-        else
-            device_coo_take_indices(d, error);
-        TRY_OR(done, error->status);
+        TRY_OR(done, device_coo_take_arrays(d, error));
         to = device_coo_target(d);
     }
 done:

@@ -96,6 +96,9 @@ enum status device_coo_sort_positions(struct array_pairs *p, const struct device
 /* Takes the arrays d->index. STATUS_MEMORY. */
 enum status device_coo_take_indices(struct device_coo *d, struct error *error);
 
+/* Takes d->value, and d->line or, where a line has more than 64 bits, d->index. STATUS_MEMORY. */
+enum status device_coo_take_arrays(struct device_coo *d, struct error *error);
+
 /* x's lines or index arrays, for a kernel that reads them, and d's arrays, for one that selects
  * nonzeros. */
 struct tuples_nonzeros device_coo_tuples(const struct device_coo *x);
