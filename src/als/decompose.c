@@ -152,9 +152,9 @@ static enum status compare(struct runs *s, const struct run *before, struct comm
     return STATUS_OK;
 }
 
-/* Collects the rows of the last run's model, or, where the ranks have stored them in one (`whole`),
- * completes that; if it is kept: on a replicate the best one so far, for which the one before gives
- * way (with until_found, `compare` decides). Frees the rows. */
+/* Collects the rows of the last run's model, if the model is kept; where the ranks have stored them
+ * in one model (`whole`), completes that. On a replicate the best model so far is kept, and the one
+ * before gives way (with until_found, `compare` decides). Frees the rows. */
 static enum status collect(struct runs *s, struct ktensor *rows, const struct rank_tensor *t,
                            bool spread, bool whole, struct error *error)
 {

@@ -60,7 +60,7 @@ struct rank_tensor {
     struct coo_listed listed; /* what all ranks list besides nonzeros                           */
     struct process_grid grid; /* the same on all ranks; owned                                   */
     struct grid_cost cost;
-    uint64_t row_bytes;    /* for which the grid was chosen                                     */
+    uint64_t row_bytes;    /* of the request                                                    */
     struct part part;      /* this rank's ranges                                                */
     bool has_share;        /* the rank keeps its share, because it is alone or because rows will be
                             * dealt: `part` is the whole, and the grid cuts no mode                     */

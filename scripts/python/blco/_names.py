@@ -100,27 +100,27 @@ def _are_texts(names: Any) -> bool:
     return all(isinstance(name, str) for name in names)
 
 
-def rows_of(frame: Any, modes: Sequence[str], model: Sequence[Any] | None, bins: Mapping[str, Any]) -> np.ndarray:
+def rows_of(frame: Any, modes: Sequence[str], names: Sequence[Any] | None, bins: Mapping[str, Any]) -> np.ndarray:
     """The indices (rows x modes) that the rows of a DataFrame have in a model, by its columns that are named as the
-    modes; -1 where a name is none of the model. model: the names of its indices; bins: the widths of those in bins."""
+    modes; -1 where a name is none of the model. names: of the indices of each mode; bins: widths, by mode."""
     import pandas
 
     index = np.full((len(frame), len(modes)), -1, dtype=np.int64)
     for n, mode in enumerate(modes):
         if mode not in frame.columns:
             raise ValueError(f"no column {mode!r}: the DataFrame has {', '.join(map(str, frame.columns))}")
-        names = model[n] if model else None
+        known = names[n] if names else None
         codes, found = pandas.factorize(frame[mode])
-        if names is None:
+        if known is None:
             places = np.asarray(found)
             if places.dtype.kind not in "iu":
                 raise TypeError(f"column {mode!r}: {places.dtype}, expected integers: the mode has no names")
         else:
             found = pandas.Index(found)
-            places = find(found, names)
+            places = find(found, known)
             width = bins.get(mode)
             if width is not None and (rest := places < 0).any():  # names of bins are those of the model
-                places[rest] = find(_binned(found[rest], mode, width), names)
+                places[rest] = find(_binned(found[rest], mode, width), known)
         index[:, n] = np.append(places, -1)[codes]
     return index
 
