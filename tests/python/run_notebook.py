@@ -8,14 +8,19 @@ import nbformat
 
 
 def shown(cell):
-    """What the outputs of a cell show: text, or the kind of a picture."""
-    found = []
+    """What the outputs of a cell show: text, or the kind of a picture. Where the kernel cuts a stream is a matter of
+    time."""
+    found, before = [], None
     for output in cell.outputs:
-        if output.output_type == "stream":
+        stream = output.get("name")
+        if stream and stream == before:
+            found[-1] += output.text
+        elif stream:
             found.append(output.text)
         else:
             pictures = [kind for kind in output.data if kind.startswith("image/")]
             found.append(pictures or output.data["text/plain"])
+        before = stream
     return found
 
 

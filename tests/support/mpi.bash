@@ -12,6 +12,8 @@ needs_mpirun() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     # Each process needs a GPU, and tests start up to 7: with fewer GPUs, all work on the host.
     [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" -ge 7 ] || export CUDA_VISIBLE_DEVICES=
+    # Of its own, because mpirun fails where another one that ends removes the folder of sessions meanwhile.
+    export OMPI_MCA_orte_tmpdir_base=$BATS_FILE_TMPDIR
     # MPI itself leaks at its end.
     export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS-}"
 }
