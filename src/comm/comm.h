@@ -38,6 +38,7 @@ struct comm_engine {
                                   struct error *error);
     enum status (*check)(struct comm *c, struct error *error);
     enum status (*split)(struct comm *c, int color, struct comm **part, struct error *error);
+    enum status (*share)(struct comm *c, size_t bytes, void **memory, struct error *error);
     void (*abort)(struct comm *c, const struct error *reason);
     void (*finalize)(struct comm *c);
 };
@@ -113,6 +114,11 @@ enum status comm_check(struct comm *c, struct error *error);
 /* The communicator of the ranks of c that give the same color (0 or more), in their order. The
  * caller ends *part before c; NULL on failure. An abort of one ends both. STATUS_MEMORY. */
 enum status comm_split(struct comm *c, int color, struct comm **part, struct error *error);
+
+/* *memory = `bytes` bytes that all ranks read and write, zeros at first; they stay until c is
+ * finalized. The ranks must be on one host (local_size == size). All ranks return the same failure.
+ * STATUS_MEMORY; STATUS_INTERNAL where MPI fails. */
+enum status comm_share(struct comm *c, size_t bytes, void **memory, struct error *error);
 
 /* Every rank calls this after a step of its own that left *error. If some ranks have failed, *error
  * becomes the error of the lowest of them on all ranks; on several hosts, with "rank 3 on host h: "

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/least.h"
@@ -14,9 +15,16 @@
 #define YIELDS 32                  /* of a rank before it sleeps: others are mostly about to come */
 #define SUMMED (UINT64_C(1) << 16) /* numbers that a thread sums at a time */
 
+/* Memory of comm_share. */
+struct shared {
+    struct shared *next; /* of the team */
+    max_align_t bytes[];
+};
+
 /* The ranks of a communicator, which meet for every operation. */
 struct team {
-    struct team *next; /* of the hub */
+    struct team *next;     /* of the hub */
+    struct shared *shared; /* owned, to the end */
     int size, arrived;
     _Atomic uint64_t meetings; /* that are over                     */
     void **array;              /* (size): one from each rank; owned */
@@ -63,6 +71,11 @@ static void free_hub(struct hub *hub)
 {
     while (hub->teams) {
         struct team *next = hub->teams->next;
+        while (hub->teams->shared) {
+            struct shared *rest = hub->teams->shared->next;
+            memory_free(hub->teams->shared);
+            hub->teams->shared = rest;
+        }
         pthread_cond_destroy(&hub->teams->changed);
         memory_free(hub->teams->array, hub->teams);
         hub->teams = next;
@@ -197,12 +210,29 @@ static void finalize_member(struct comm *c)
         free_hub(hub);
 }
 
+/* Rank 0 allocates it for all. */
+static enum status share(struct comm *c, size_t bytes, void **memory, struct error *error)
+{
+    struct team *team = ((struct member *)c->state)->team;
+    if (c->rank == 0) {
+        struct shared *shared = memory_zeros(1, sizeof *shared + bytes, error);
+        if (shared) {
+            shared->next = team->shared;
+            team->shared = shared;
+        }
+    }
+    TRY(comm_allreduce_error(c, error));
+    *memory = team->shared->bytes;
+    return comm_allreduce_error(c, error); /* before rank 0 shares more */
+}
+
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
 
 static const struct comm_engine engine = {.exchange = exchange,
                                           .reduce_scatter = reduce_scatter,
                                           .check = check,
                                           .split = split,
+                                          .share = share,
                                           .abort = abort_all,
                                           .finalize = finalize_member};
 

@@ -2,6 +2,8 @@
  * whether everything was right, so that ranks can be threads as well as processes. */
 #pragma once
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +20,8 @@
     X(sum)                                                                                         \
     X(agree)                                                                                       \
     X(broadcast)                                                                                   \
-    X(scatter_and_gather) X(exchange) X(exchange_counts) X(gather_all) X(split) X(failures) X(large)
+    X(scatter_and_gather)                                                                          \
+    X(exchange) X(exchange_counts) X(gather_all) X(split) X(memory) X(failures) X(large)
 
 typedef bool comm_check_work(struct comm *c);
 
@@ -218,6 +221,41 @@ static bool share_failures(struct comm *c, int first, int last)
         snprintf(expected, sizeof expected, "rank %d: failure of %d", first, first);
     return comm_end_phase(c, &error) == statuses[first % 3] &&
            error.status == statuses[first % 3] && strcmp(error.message, expected) == 0;
+}
+
+/* Each rank adds to what all share and leaves a number of its own; the memory of an earlier call
+ * stays beside that of a later one, also of a part of the ranks. */
+static bool memory(struct comm *c)
+{
+    struct shared {
+        _Atomic uint64_t arrivals;
+        double of_rank[MOST];
+    } * shared[3] = {NULL};
+    struct comm *part;
+    struct error error = {0};
+    if (comm_split(c, c->rank % 2, &part, &error) != STATUS_OK)
+        return false;
+    struct comm *const sharers[] = {c, c, part};
+    bool right = true;
+    for (int i = 0; i < 3; i++)
+        right = right &&
+                comm_share(sharers[i], sizeof **shared, (void **)&shared[i], &error) == STATUS_OK;
+    for (int i = 0; right && i < 3; i++) {
+        shared[i]->of_rank[sharers[i]->rank] = number(c->rank, (uint64_t)i);
+        shared[i]->arrivals++;
+    }
+    for (int i = 0; right && i < 3; i++) {
+        const int size = sharers[i]->size;
+        while (shared[i]->arrivals < (uint64_t)size)
+            sched_yield();
+        for (int k = 0; k < size; k++)
+            right = right &&
+                    shared[i]->of_rank[k] == number(i < 2 ? k : 2 * k + c->rank % 2, (uint64_t)i);
+        for (int k = size; k < MOST; k++)
+            right = right && shared[i]->of_rank[k] == 0;
+    }
+    comm_finalize(part);
+    return right;
 }
 
 static bool failures(struct comm *c)

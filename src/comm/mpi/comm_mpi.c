@@ -169,6 +169,8 @@ struct member {
     uint64_t buffer_length;
     MPI_Request *request; /* of the messages of an exchange; owned */
     size_t requests;      /* for which there is room               */
+    MPI_Win *window;      /* (windows) memory of `share`; owned    */
+    size_t windows;
 };
 
 /* After a failed operation: the other ranks wait for this one, so its process ends them. */
@@ -296,20 +298,44 @@ static void abort_all(struct comm *c, const struct error *reason)
 
 static void free_member(struct member *m)
 {
-    memory_free(m->request, m->buffer, m->array);
+    memory_free(m->window, m->request, m->buffer, m->array);
     comm_free_arrays(&m->comm);
     memory_free(m);
 }
 
-/* After an abort the others do not take part in freeing the communicator. */
+/* After an abort the others do not take part in freeing windows and the communicator. */
 static void finalize_member(struct comm *c)
 {
     struct member *m = c->state;
+    for (size_t i = 0; i < m->windows && life.reason.status == STATUS_OK; i++)
+        MPI_Win_free(&m->window[i]);
     if (m->mpi != MPI_COMM_NULL && life.reason.status == STATUS_OK)
         MPI_Comm_free(&m->mpi);
     if (m->is_world)
         mpi_life_finalize();
     free_member(m);
+}
+
+/* All of it is in rank 0's part of the window. A host without room for it does not end the ranks,
+ * which may do without. */
+static enum status share(struct comm *c, size_t bytes, void **memory, struct error *error)
+{
+    struct member *m = c->state;
+    MPI_Win window;
+    MPI_Aint size;
+    int unit;
+    const bool own = c->rank == 0;
+    memory_resize(&m->window, m->windows + 1, sizeof *m->window, error);
+    TRY(comm_allreduce_error(c, error));
+    int code = MPI_Win_allocate_shared(own ? (MPI_Aint)bytes : 0, 1, MPI_INFO_NULL, m->mpi, memory,
+                                       &window);
+    if (code == MPI_SUCCESS) {
+        m->window[m->windows++] = window;
+        code = MPI_Win_shared_query(window, 0, &size, &unit, memory);
+    }
+    if (mpi_life_check(code, "sharing memory", error) == STATUS_OK && own)
+        memset(*memory, 0, bytes);
+    return comm_allreduce_error(c, error);
 }
 
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
@@ -318,6 +344,7 @@ static const struct comm_engine engine = {.exchange = exchange,
                                           .reduce_scatter = reduce_scatter,
                                           .check = check,
                                           .split = split,
+                                          .share = share,
                                           .abort = abort_all,
                                           .finalize = finalize_member};
 
