@@ -29,6 +29,18 @@ lines() { grep -c "^$1  " <<<"$output"; }
     fails 2 "uses no GPU" selftest --gpus 1
 }
 
+@test "selftest: processes with a GPU each, which read each other's memory or use NCCL" {
+    [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" -ge 2 ] || skip "there are no two GPUs"
+    needs_mpirun
+    unset CUDA_VISIBLE_DEVICES
+    for off in 0 1; do
+        NCCL_P2P_DISABLE=$off run -0 processes 2 "$BLCO" selftest --backend cuda
+        [ "$(lines FAIL)" -eq 0 ]
+        [ "$(lines PASS)" -eq 10 ]
+        grep -q "GPUs, 2 processes" <<<"$output"
+    done
+}
+
 @test "selftest: -q prints nothing if all checks pass, -v prints each answer" {
     run -0 --separate-stderr "$BLCO" selftest -q --backend host
     [ -z "$output$stderr" ]

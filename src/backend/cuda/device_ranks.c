@@ -51,6 +51,8 @@ void device_ranks_close(struct device_ranks *r)
             device_comm_finalize(r->peers[n]);
     if (r->ranks && r->all != r->ranks->devices)
         device_comm_finalize(r->all);
+    else
+        device_comm_release(r->all);
     device_event_destroy(r->moved);
     for (int i = 0; i < DEVICE_MOST_MOVES; i++) {
         device_event_destroy(r->begin[i]);

@@ -24,6 +24,7 @@ struct work {
     enum precision precision;
     int devices;
     int aborts; /* the round in which rank 0 fails; ROUNDS: in none */
+    bool apart; /* the ranks connect as processes do */
 };
 
 /* A rank's device, stream and arrays. */
@@ -141,14 +142,12 @@ static enum status all_rounds(const struct place *p, struct comm *c, const struc
     return compare(p, c, w, error);
 }
 
-/* The numbers of the last rank go to all, where the engine does that. */
+/* The numbers of the last rank go to all. */
 static enum status check_bcast(const struct place *p, const struct comm *c, struct error *error)
 {
     const struct device_engine *engine = p->comm->engine;
     const int root = c->size - 1;
     double few[FEW];
-    if (!engine->bcast)
-        return STATUS_OK;
     for (uint64_t i = 0; i < FEW; i++)
         few[i] = first_number(c->rank, i);
     cudaError_t code = cudaMemcpyAsync(p->few, few, sizeof few, cudaMemcpyHostToDevice, p->stream);
@@ -163,17 +162,28 @@ static enum status check_bcast(const struct place *p, const struct comm *c, stru
     return cuda_status(code, "fetching", error);
 }
 
+static enum status check_engine(const struct place *p, const struct work *w, struct error *error)
+{
+    const char *off = getenv("NCCL_P2P_DISABLE");
+    const bool needs_nccl = w->apart || (off && *off == '1');
+    if ((p->comm->engine == &nccl_engine) != needs_nccl)
+        error_set(error, STATUS_INTERNAL, "another engine than expected");
+    return error->status;
+}
+
 static void work_on(struct comm *c, void *context, struct error *error)
 {
     const struct work *w = context;
     struct place p = {0};
     const int device = c->rank % w->devices;
+    c->shares_memory = !w->apart;
     if (cuda_status(cudaSetDevice(device), "the device", error) != STATUS_OK)
         return;
     if (cuda_status(device_queue_create(&p.stream, QUEUE_NORMAL), "a queue", error) != STATUS_OK)
         return;
     if (device_comm_init(&p.comm, c, device, error) == STATUS_OK &&
-        device_comm_wait(p.comm, error) == STATUS_OK && send_numbers(&p, c, w, error) == STATUS_OK)
+        device_comm_wait(p.comm, error) == STATUS_OK && check_engine(&p, w, error) == STATUS_OK &&
+        send_numbers(&p, c, w, error) == STATUS_OK)
         if (all_rounds(&p, c, w, error) == STATUS_OK)
             check_bcast(&p, c, error);
     if (error->status != STATUS_OK) {
@@ -201,14 +211,14 @@ static void run(int size, const struct work *w, struct error *error)
     assert_true(run_rank_threads(size, work_on, of_rank, sizeof *of_rank, error));
 }
 
-static void check_sums(int size)
+static void check_sums(int size, bool apart)
 {
     const uint64_t stripes[] = {1, 5, 64, LONGER, LONGER + 1};
     struct error error[MOST_RANKS];
     for (size_t s = 0; s < sizeof stripes / sizeof *stripes; s++)
         for (int single = 0; single < 2; single++) {
             const struct work w = {stripes[s], single ? PRECISION_SINGLE : PRECISION_DOUBLE,
-                                   device_count_here(), ROUNDS};
+                                   device_count_here(), ROUNDS, apart};
             run(size, &w, error);
             assert_all_well(error, size);
         }
@@ -218,7 +228,7 @@ static void test_peers(void **state)
 {
     (void)state;
     for (int size = 2; size <= 4; size++)
-        check_sums(size);
+        check_sums(size, false);
 }
 
 static void test_nccl(void **state)
@@ -228,8 +238,19 @@ static void test_nccl(void **state)
     if (devices < 2)
         skip();
     setenv("NCCL_P2P_DISABLE", "1", 1);
-    check_sums(devices < 4 ? devices : 4);
+    check_sums(devices < 4 ? devices : 4, false);
     unsetenv("NCCL_P2P_DISABLE");
+}
+
+/* CUDA lets no process open memory of its own as that of another one: threads that try it go on
+ * with NCCL, as processes do that see nothing of each other. */
+static void test_refused_peers(void **state)
+{
+    (void)state;
+    const int devices = device_count_here();
+    if (devices < 2)
+        skip();
+    check_sums(devices < 4 ? devices : 4, true);
 }
 
 /* All ranks learn why, and none waits for ever or reads what another one has freed. */
@@ -238,7 +259,7 @@ static void test_abort(void **state)
     (void)state;
     struct error error[MOST_RANKS];
     for (int round = 0; round < ROUNDS; round++) {
-        const struct work w = {LONGER, PRECISION_DOUBLE, device_count_here(), round};
+        const struct work w = {LONGER, PRECISION_DOUBLE, device_count_here(), round, false};
         run(3, &w, error);
         for (int k = 0; k < 3; k++) {
             assert_int_equal(error[k].status, STATUS_NUMERICAL);
@@ -251,6 +272,7 @@ static void test_abort(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_peers), cmocka_unit_test(test_nccl),
+                                       cmocka_unit_test(test_refused_peers),
                                        cmocka_unit_test(test_abort)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

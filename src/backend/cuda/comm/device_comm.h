@@ -1,5 +1,5 @@
-/* Collective operations on arrays in the memory of GPUs, one GPU a rank. GPUs of one process that
- * see each other's memory read from there; others use NCCL. Every operation is queued on a stream;
+/* Collective operations on arrays in the memory of GPUs, one GPU a rank. GPUs of one host that see
+ * each other's memory read from there; others use NCCL. Every operation is queued on a stream;
  * all ranks queue the same operations of all their communicators in the same order, and on one
  * stream or in an order that events fix, since NCCL's kernels of two communicators that run at a
  * time could wait for each other. Arrays are those of device_array; what an operation reads and
@@ -15,6 +15,7 @@ struct device_comm {
     const struct device_engine *engine;
     void *state;       /* the engine's; owned     */
     struct comm *host; /* borrowed                */
+    int *devices;      /* (ranks of host); owned  */
     pthread_t thread;  /* connects the GPUs       */
     bool connecting;   /* the thread has not been joined                  */
     bool connected;    /* every rank knows that all GPUs are connected    */
@@ -32,6 +33,10 @@ enum status device_comm_init(struct device_comm **c, struct comm *host, int devi
  * at once afterwards. STATUS_MEMORY; STATUS_INTERNAL where CUDA or NCCL fails; both end the other
  * ranks (comm_abort); and errors of other ranks. */
 enum status device_comm_wait(struct device_comm *c, struct error *error);
+
+/* Every rank calls it, unless one has aborted, before it frees arrays that operations have read.
+ * Accepts NULL. */
+void device_comm_release(struct device_comm *c);
 
 /* After a rank has aborted: ends operations that wait for other ranks. Nothing may be queued
  * afterwards. With peer memory, waits until no rank's GPU reads from others, so that arrays may be

@@ -38,8 +38,8 @@ struct device_engine {
     /* Fills a state of zeros, which the caller owns. Every rank calls it; a failure is that of all
      * ranks, and leaves nothing to close. */
     enum status (*open)(void *state, const struct device_places *places, struct error *error);
-    /* Connects this rank's GPU with the others, in any thread. A communicator that a rank does not
-     * connect must not be used. */
+    /* Connects this rank's GPU with the others, in any thread; every rank calls it. A communicator
+     * that a rank does not connect must not be used. */
     enum status (*connect)(void *state, struct error *error);
 
     /* The operations of device_comm.h, on connected GPUs. m->own becomes the sum of all ranks'
@@ -55,30 +55,33 @@ struct device_engine {
      * every rank. */
     enum status (*allreduce)(void *state, const struct device_numbers *x, cudaStream_t stream,
                              struct error *error);
-    /* array[0..bytes) of all ranks becomes that of rank `root`. NULL in peer_engine, whose ranks
-     * read each other's host memory. */
+    /* array[0..bytes) of all ranks becomes that of rank `root`. */
     enum status (*bcast)(void *state, void *array, uint64_t bytes, int root, cudaStream_t stream,
                          struct error *error);
     /* Whether an error was found in what was queued: STATUS_INTERNAL. Does not wait. */
     enum status (*check)(void *state, struct error *error);
 
-    /* For device_comm.c. Every rank calls it, once. */
+    /* For device_comm.c. After it, arrays that operations have read may be freed, once no work on
+     * the device uses them. NULL: they may be anyway. */
+    void (*release)(void *state);
+    /* Every rank calls it, once. */
     void (*abort)(void *state);
-    /* Ends what `open` has made, also after a failure of what follows. connected: all ranks have
-     * connected and none has aborted. leaving: the process ends soon. */
-    void (*close)(void *state, bool connected, bool leaving);
+    /* Ends what `open` has made, also after a failure of what follows. together: every rank calls
+     * it after it has connected, and none has aborted. leaving: the process ends soon. */
+    void (*close)(void *state, bool together, bool leaving);
 };
 
-/* GPUs of one process that see each other's memory: each GPU reads what it needs from the others'
- * arrays, and adds in the order of the ranks. Streams wait for each other by events; the ranks,
- * which are threads, meet on the host only to know that these are recorded. Connecting takes
- * milliseconds. */
+/* GPUs of one host that see each other's memory, of threads or of processes: each GPU reads what it
+ * needs from the others' arrays, and adds in the order of the ranks. Streams wait for each other by
+ * events; the ranks meet on the host only to know that these are recorded. What processes show must
+ * be arrays of device_array. Connecting takes milliseconds; where processes cannot, all ranks
+ * return the same failure. */
 extern const struct device_engine peer_engine;
 
-/* Whether this rank's GPU sees the memory of all others, within one process. False for too many
- * ranks, and where the variable NCCL_P2P_DISABLE is 1, which administrators set where GPUs wrongly
- * report peer access. */
+/* Whether this rank's GPU sees the memory of all others; of processes, whether it may, which
+ * `connect` tells. False for too many ranks, and where the variable NCCL_P2P_DISABLE is 1, which
+ * administrators set where GPUs wrongly report peer access. */
 bool peer_engine_serves(const struct device_places *places);
 
-/* GPUs of one process or of several, by NCCL. Connecting takes half a second. */
+/* GPUs of one host or of several, by NCCL. Connecting takes half a second. */
 extern const struct device_engine nccl_engine;

@@ -176,10 +176,10 @@ static void abort_end(void *state)
 
 /* A communicator stays to the end of the process unless every rank knows that all GPUs are
  * connected: another GPU may still be connecting, and would wait for ever. */
-static void close_end(void *state, bool connected, bool leaving)
+static void close_end(void *state, bool together, bool leaving)
 {
     const struct nccl_end *e = state;
-    if (connected && !leaving)
+    if (together && !leaving)
         nccl.ncclCommDestroy(e->comm);
 }
 
