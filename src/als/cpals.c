@@ -541,19 +541,28 @@ static void touch_pages(struct cpals *run, const struct ktensor *model, int rank
     page_touch_start(&run->pages);
 }
 
+/* The model that receives the rows of this rank. */
+static struct ktensor *stored_in(const struct backend *b, struct ktensor *k,
+                                 const struct cpals_options *options)
+{
+    const struct comm *c = b->ranks->all;
+    return options->whole && (c->shares_memory || c->rank == 0) ? options->whole : k;
+}
+
 enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                           struct progress *progress, struct cpals_result *result,
                           struct error *error)
 {
     struct cpals run = {.b = b, .options = options, .progress = progress, .result = result};
+    const struct comm *c = b->ranks->all;
     const double start = clock_now();
     char fit[FIT_TEXT];
     progress_stage(progress, "decomposing");
     page_touch_begin(&run.pages);
-    if (options->random && b->kind->devices && options->whole)
-        touch_pages(&run, options->whole, b->ranks->all->rank, b->ranks->all->size);
+    if (options->random && b->kind->devices && stored_in(b, k, options) != k && c->shares_memory)
+        touch_pages(&run, options->whole, c->rank, c->size);
     else if (options->random && b->kind->devices)
-        touch_pages(&run, k, 0, 1);
+        touch_pages(&run, stored_in(b, k, options), 0, 1);
     TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
     TRY_OR(done, load_start(&run, k, error));
     run.saver = (struct saver){.options = options->saving,
@@ -593,7 +602,7 @@ enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals
     if (options->components)
         TRY(backend_components(b, k->explained, k->lost, error));
     if (options->whole) {
-        struct ktensor all = *options->whole; /* with the weights and shares of k */
+        struct ktensor all = *stored_in(b, k, options); /* with the weights and shares of k */
         all.lambda = k->lambda;
         all.explained = k->explained;
         all.lost = k->lost;

@@ -35,9 +35,9 @@ struct cpals_options {
                                             * borrowed; NULL: none (decompose sees to it) */
     int early_stop; /* with `holdout_set`: stop after so many iterations without a smaller held-out
                      * error, and take the model with the smallest; 0: neither */
-    struct ktensor *whole; /* the model of all rows, which the ranks, threads of one process, have
-                            * in common, and in which cpals_store stores them; borrowed. NULL: it
-                            * stores the rows that are here                                  */
+    struct ktensor *whole; /* the model of all rows (model_whole_create), in which cpals_store
+                            * stores them, or of which other processes than rank 0 store what it
+                            * lacks; borrowed. NULL: all rows that are here are stored      */
     bool components;       /* find what each component of the model explains (struct ktensor)   */
     bool core_consistency; /* compute it after the last iteration, unless the run was interrupted */
     uint64_t core_passes;  /* as of struct core_limits                                         */
@@ -111,9 +111,9 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
 
 /* Copies the model into k, arranged (backend_store_arranged), and computes what its components
  * explain and the core consistency if the options ask for it; then the backend has no model
- * afterwards. With options->whole, which excludes the core consistency, the rows go there, and k
- * gets the weights. Every rank calls it. Errors of backend_components, backend_store_arranged and
- * core_consistency. */
+ * afterwards. With options->whole, which excludes the core consistency, the rows go there, or
+ * those of other processes than rank 0 to k, and k gets the weights. Every rank calls it. Errors of
+ * backend_components, backend_store_arranged and core_consistency. */
 enum status cpals_store(struct backend *b, struct ktensor *k, const struct cpals_options *options,
                         struct progress *progress, struct cpals_result *result,
                         struct error *error);

@@ -152,8 +152,8 @@ static enum status compare(struct runs *s, const struct run *before, struct comm
     return STATUS_OK;
 }
 
-/* Collects the rows of the last run's model, if the model is kept; where the ranks have stored them
- * in one model (`whole`), completes that. On a replicate the best model so far is kept, and the one
+/* Collects the rows of the last run's model, if the model is kept; where they have been stored in
+ * one model (`whole`), completes that. On a replicate the best model so far is kept, and the one
  * before gives way (with until_found, `compare` decides). Frees the rows. */
 static enum status collect(struct runs *s, struct ktensor *rows, const struct rank_tensor *t,
                            bool spread, bool whole, struct error *error)
@@ -161,17 +161,18 @@ static enum status collect(struct runs *s, struct ktensor *rows, const struct ra
     const struct run *last = &s->run[s->count - 1];
     const struct starts *starts = &s->starts[last->replicate];
     struct ktensor *model = &s->model[s->count - 1];
+    const bool shared = t->comm->shares_memory, is_own = t->comm->rank == 0 || !shared;
     const bool has_model =
         !last->trial && last->result.stop != CPALS_BREAKDOWN &&
         (s->list.until_found || last->replicate == 0 || runs_best(s, last->replicate) == last);
-    if (has_model && last->replicate > 0 && !s->list.until_found &&
-        (t->comm->rank == 0 || !t->comm->shares_memory)) {
+    if (has_model && last->replicate > 0 && !s->list.until_found && is_own) {
         for (int i = 1; i < starts->made; i++) /* all ranks have copied their rows to it */
             ktensor_free(&model[-i]);
     }
     if (whole) { /* until all are here, a rank may still touch the pages of a model that is freed */
-        TRY(model_whole_complete(model, rows, &t->rows, error));
-        if (!has_model && t->comm->rank == 0)
+        if (has_model || shared)
+            TRY(model_whole_complete(model, rows, &t->rows, error));
+        if (!has_model && is_own)
             ktensor_free(model);
     } else if (has_model && spread) {
         *model = *rows;
@@ -239,8 +240,7 @@ enum status decompose(struct backend *b, struct rank_tensor *t, const struct dec
             backend_take_ridge(b, run.ridge);
         const struct run *before = runs_best(s, run.replicate);
         struct cpals_options als = options_for(d, &run, on);
-        const bool whole = t->comm->size > 1 && t->comm->shares_memory && !d->spread &&
-                           !run.trial && !als.core_consistency;
+        const bool whole = t->comm->size > 1 && !d->spread && !run.trial && !als.core_consistency;
         als.whole = whole ? &s->model[s->count] : NULL;
         make_run(b, als, &run, before, &rows, d->progress, error);
         TRY_OR(failed, note_run(s, &run, d->progress, error));

@@ -22,10 +22,9 @@ struct row_request {
     double *to; /* (count x R): where they go; rank 0's */
 };
 
-/* Cuts this rank's own rows of mode n into blocks. */
-static void find_blocks(struct model_rows *m, int n)
+/* Cuts the rows of mode n that this rank brings into blocks. */
+static void find_blocks(struct model_rows *m, int n, const struct rank_rows_stored *own)
 {
-    const struct mode_rows *own = &m->ranks->mode[n];
     const uint64_t blocks = (own->count + BLOCK - 1) / BLOCK;
     m->mode = n;
 #pragma omp parallel for schedule(static)
@@ -48,7 +47,8 @@ enum status model_rows_open(struct model_rows *m, const struct ktensor *part,
     uint64_t longest = 0, own = 0;
     *m = (struct model_rows){.part = part, .ranks = ranks, .mode = -1};
     for (int n = 0; n < part->shape.order; n++) {
-        const uint64_t length = ranks->part.whole.dims[n], count = ranks->mode[n].count;
+        const uint64_t length = ranks->part.whole.dims[n];
+        const uint64_t count = rank_rows_stored(ranks, n, true).count;
         longest = length > longest ? length : longest;
         own = count > own ? count : own;
     }
@@ -66,19 +66,19 @@ void model_rows_close(struct model_rows *m)
     *m = (struct model_rows){0};
 }
 
-/* Copies the rows of the request that this rank has solved to their places in `to` (count x R), or
+/* Copies the rows of the request that this rank brings to their places in `to` (count x R), or
  * where it is NULL to records in any order. Returns the number of records. */
 static uint64_t copy_own(struct model_rows *m, const struct row_request *r, double *to)
 {
     const struct ktensor *part = m->part;
-    const struct mode_rows *own = &m->ranks->mode[r->n];
-    const uint64_t rank = part->rank, end = own->first + own->count;
+    const struct rank_rows_stored own = rank_rows_stored(m->ranks, r->n, true);
+    const uint64_t rank = part->rank, end = own.first + own.count;
     uint64_t records = 0;
     if (m->mode != r->n)
-        find_blocks(m, r->n);
+        find_blocks(m, r->n, &own);
 #pragma omp parallel for schedule(dynamic, 8) /* those that are wanted lie together */
-    for (uint64_t first = own->first; first < end; first += BLOCK) {
-        const struct model_block *here = &m->block[(first - own->first) / BLOCK];
+    for (uint64_t first = own.first; first < end; first += BLOCK) {
+        const struct model_block *here = &m->block[(first - own.first) / BLOCK];
         const uint64_t last = least_of(end, first + BLOCK);
         uint64_t found = 0, k;
         if (here->end <= r->first || here->first >= r->first + r->count)
@@ -104,15 +104,18 @@ static uint64_t copy_own(struct model_rows *m, const struct row_request *r, doub
     return records;
 }
 
-/* All ranks send what they have of the request, of m->most rows at most, to rank 0, which copies
- * its own. */
+/* All ranks send what they bring of the request, of m->most rows at most, to rank 0, which copies
+ * its own unless they are there. */
 static enum status send_rows(struct model_rows *m, const struct row_request *r, struct error *error)
 {
     struct comm *c = m->ranks->all;
     const bool receives = c->rank == 0;
     const uint64_t rank = m->part->rank, record = (rank + 1) * sizeof(double);
-    const uint64_t found = copy_own(m, r, receives ? r->to : NULL), own = receives ? 0 : found;
-    uint64_t received = 0; /* by rank 0 */
+    uint64_t own = 0, received = 0; /* by rank 0 */
+    if (!receives)
+        own = copy_own(m, r, NULL);
+    else if (!m->stored)
+        copy_own(m, r, r->to);
     TRY(comm_allgather(c, &own, sizeof own, m->count, error));
     for (int k = 0; k < c->size; k++) {
         c->sent[k] = (struct comm_parcel){(char *)m->outgoing, k == 0 ? own * record : 0};
@@ -179,12 +182,30 @@ enum status model_whole_create(struct ktensor *whole, uint64_t rank, const struc
     return comm_allreduce_error(c, error);
 }
 
+/* Brings all rows of mode n into *whole, which rank 0 has. */
+static enum status bring_all(struct model_rows *m, const struct ktensor *whole, int n,
+                             struct error *error)
+{
+    const struct row_request r = {n, 0, m->ranks->part.whole.dims[n], whole->factor[n]};
+    return move_rows(m, &r, error);
+}
+
 enum status model_whole_complete(struct ktensor *whole, const struct ktensor *part,
                                  const struct rank_rows *ranks, struct error *error)
 {
-    if (ranks->all->rank == 0 || !ranks->all->shares_memory) /* lambda, shares */
+    const bool messages = !ranks->all->shares_memory;
+    struct model_rows m = {0};
+    if (ranks->all->rank == 0 || messages) /* lambda, shares */
         memcpy(whole->lambda, part->lambda, 3 * part->rank * sizeof *part->lambda);
-    return comm_allreduce_error(ranks->all, error);
+    if (!messages)
+        return comm_allreduce_error(ranks->all, error);
+    TRY_OR(done, model_rows_open(&m, part, ranks, error));
+    m.stored = true;
+    for (int n = 0; n < part->shape.order; n++)
+        TRY_OR(done, bring_all(&m, whole, n, error));
+done:
+    model_rows_close(&m);
+    return error->status;
 }
 
 enum status model_collect(struct ktensor *whole, struct ktensor *part,
@@ -199,12 +220,11 @@ enum status model_collect(struct ktensor *whole, struct ktensor *part,
     TRY(model_whole_create(whole, part->rank, ranks, error));
     TRY_OR(done, model_rows_open(&m, part, ranks, error));
     for (int n = 0; n < part->shape.order; n++) {
-        const struct row_request r = {n, 0, ranks->part.whole.dims[n], whole->factor[n]};
-        TRY_OR(done, move_rows(&m, &r, error));
+        TRY_OR(done, bring_all(&m, whole, n, error));
         memory_free(part->factor[n]);
         part->factor[n] = NULL;
     }
-    model_whole_complete(whole, part, ranks, error);
+    memcpy(whole->lambda, part->lambda, 3 * part->rank * sizeof *part->lambda);
 done:
     model_rows_close(&m);
     return error->status;

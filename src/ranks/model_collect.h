@@ -6,12 +6,13 @@
 #include "model/ktensor_arrange.h"
 #include "ranks/rank_rows.h"
 
-/* A model of which each rank has rows; each row is brought by the rank that has solved it. */
+/* A model of which each rank has rows; each row is brought by one rank (rank_rows_stored). */
 struct model_rows {
     const struct ktensor *part;    /* the rows of this rank; borrowed */
     const struct rank_rows *ranks; /* borrowed */
-    int mode;                      /* whose own rows `block` is about; -1: none yet */
-    struct model_block *block;     /* (blocks of own rows): owned */
+    int mode;                      /* whose rows `block` is about; -1: none yet */
+    struct model_block *block;     /* (blocks of the rows that this rank brings): owned */
+    bool stored;                   /* rank 0's rows are where they go */
     /* Messages, where ranks do not share memory. A record is the number of a row, then the row. */
     uint64_t most;               /* records that rank 0 receives at a time */
     double *outgoing, *incoming; /* (most records at most), the latter rank 0's; owned */
@@ -44,8 +45,9 @@ void model_rows_close(struct model_rows *m);
 enum status model_whole_create(struct ktensor *whole, uint64_t rank, const struct rank_rows *ranks,
                                struct error *error);
 
-/* Every rank calls this once it has stored its rows in *whole, which then gets the weights and
- * shares of *part. Failures of other ranks. */
+/* Every rank calls this once it has stored its rows (rank_rows_stored) in *whole or, those of other
+ * processes than rank 0, in *part, from where they go to *whole. *whole gets the weights and shares
+ * of *part. STATUS_MEMORY, and failures of other ranks. */
 enum status model_whole_complete(struct ktensor *whole, const struct ktensor *part,
                                  const struct rank_rows *ranks, struct error *error);
 

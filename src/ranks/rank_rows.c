@@ -146,6 +146,7 @@ enum status rank_rows_open(struct rank_rows *r, struct comm *all, const struct p
     process_grid_coordinates(grid, all->rank, coordinate);
     for (int n = 0; n < grid->shape.order; n++) {
         r->mode[n].peers = r->all; /* where all are peers: making a communicator takes long */
+        r->mode[n].with_rank_0 = coordinate[n] == 0;
         if (grid->parts[n] > 1)
             TRY_OR(done, comm_split(r->all, coordinate[n], &r->mode[n].peers, error));
     }
@@ -249,6 +250,7 @@ static enum status take_deal(struct rank_rows *r, int n, const struct row_deal *
     if (m->peers != r->all)
         comm_finalize(m->peers);
     m->peers = r->all;
+    m->with_rank_0 = true;
     TRY(make_stripes(m, size * d->stripe, error));
     m->common = d->common;
     m->first = me * d->stripe;
@@ -317,13 +319,25 @@ enum status rank_rows_deal(struct rank_rows *r, struct coo *x, int kept, struct 
 
 struct rank_rows_stored rank_rows_stored(const struct rank_rows *r, int n, bool whole)
 {
-    const struct mode_rows *own = &r->mode[n];
+    const struct mode_rows *m = &r->mode[n];
     const struct part *part = &r->part;
+    const bool messages = !r->all->shares_memory, is_rank_0 = r->all->rank == 0;
+    /* the sums of this rank's stripe have room of their own, before rows that no other rank has */
+    const bool apart = part->row[n] && m->first == (uint64_t)m->peers->size * m->stripe;
+    uint64_t first = m->first, end = m->first + m->count;
     if (!whole)
         return (struct rank_rows_stored){.count = part->here.dims[n]};
+    if (messages && is_rank_0) {
+        first = apart ? m->stripe : 0;
+        end = part->here.dims[n];
+    } else if (messages && m->with_rank_0) {
+        first = apart ? first + m->stripe : end;
+    }
+    if (messages && !is_rank_0)
+        return (struct rank_rows_stored){first, end - first, NULL, first};
     if (part->row[n])
-        return (struct rank_rows_stored){own->first, own->count, part->row[n] + own->first, 0};
-    return (struct rank_rows_stored){own->first, own->count, NULL, part->first[n] + own->first};
+        return (struct rank_rows_stored){first, end - first, part->row[n] + first, 0};
+    return (struct rank_rows_stored){first, end - first, NULL, part->first[n] + first};
 }
 
 void rank_rows_close(struct rank_rows *r)

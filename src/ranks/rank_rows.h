@@ -27,6 +27,7 @@ struct device_comm;
 /* The rows of one mode that the rank has. */
 struct mode_rows {
     struct comm *peers;     /* the ranks of this range: `all` of struct rank_rows, or owned       */
+    bool with_rank_0;       /* rank 0 is one of the peers, and so has the common rows, too        */
     uint64_t *stripe_first; /* (peers + 1): stripe k has the rows from stripe_first[k] to
                              * stripe_first[k + 1] - 1; the last stripes may have fewer rows than
                              * the others, or none; owned                                         */
@@ -74,8 +75,9 @@ struct rank_rows_stored {
     uint64_t at;
 };
 
-/* All rows of mode n that are here, in a model of r->part; or, in the `whole` model, those that
- * this rank solves. */
+/* All rows of mode n that are here, in a model of r->part. Of the `whole` model: on ranks that are
+ * threads, those that this rank solves; of processes, rank 0 stores all that are here, and each
+ * other rank, in a model of r->part, those that rank 0 lacks. */
 struct rank_rows_stored rank_rows_stored(const struct rank_rows *r, int n, bool whole);
 
 /* Finds this rank's ranges and peers on the grid; every rank of `all` calls it. Then the ranks

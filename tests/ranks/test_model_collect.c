@@ -1,6 +1,6 @@
 /* Rows that ranks have solved, in any order, are collected on rank 0, in shared memory or by
- * messages, or brought to it while it writes: the files have the bytes of those of the whole model.
- */
+ * messages, after rank 0 has stored what it has or before, or brought to it while it writes: the
+ * files have the bytes of those of the whole model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,14 +27,18 @@ struct owner {
     struct ktensor *whole;    /* where they share memory, one for all ranks           */
     struct ktensor own;       /* else; owned                                          */
     bool messages;            /* the ranks do not share memory                        */
+    bool stores;              /* the ranks store rows in the whole model first        */
     const char *stem;         /* of the files                                         */
     int most;                 /* rows of a piece that rank 0 asks for                 */
 };
 
 enum layout {
-    SHUFFLED, /* rows of others and padding before and between a rank's own; some ranks have none */
-    IN_ORDER, /* consecutive rows, without `row`                                                  */
-    ONE_OWNER, /* the last rank has solved all rows */
+    SHUFFLED,  /* common rows in stripes, room for the sums of a rank's own, then shuffled rows
+                * that it alone has, with padding; some ranks have none of these              */
+    IN_ORDER,  /* consecutive rows, without `row`, which no other rank has                    */
+    ONE_OWNER, /* the last rank has solved all rows                                           */
+    DEALT,     /* all ranks have all rows, in stripes                                         */
+    LAYOUTS
 };
 
 static int owner_of_row(enum layout layout, int size, int n, uint64_t i, uint64_t length)
@@ -46,53 +50,92 @@ static int owner_of_row(enum layout layout, int size, int n, uint64_t i, uint64_
                : (int)(naive_random(&seed) % ranks) / 2 * 2; /* odd ranks have none */
 }
 
-/* Puts mode n's rows of rank k: two of someone's, then k's own shuffled with padding. */
+static bool is_common(enum layout layout, uint64_t i)
+{
+    return layout == DEALT || (layout == SHUFFLED && i % 3 == 0);
+}
+
+/* Puts the common rows in stripes, and returns how many places these have. */
+static uint64_t list_common(uint64_t *row, struct mode_rows *own, enum layout layout, int size,
+                            uint64_t length)
+{
+    uint64_t common = 0, count = 0;
+    for (uint64_t i = 0; i < length; i++)
+        common += is_common(layout, i);
+    own->stripe = (common + (uint64_t)size - 1) / (uint64_t)size;
+    for (uint64_t i = 0; i < length; i++)
+        if (is_common(layout, i))
+            row[count++] = i;
+    while (count < own->stripe * (uint64_t)size)
+        row[count++] = NO_ROW;
+    return count;
+}
+
+/* Puts mode n's rows of rank k. */
 static uint64_t list_rows(uint64_t *row, struct mode_rows *own, enum layout layout, int k, int size,
                           int n, uint64_t length)
 {
-    uint64_t count = 0;
-    if (layout == SHUFFLED) {
-        row[count++] = 0;
-        row[count++] = NO_ROW;
+    uint64_t count = list_common(row, own, layout, size, length);
+    own->with_rank_0 = layout == SHUFFLED || layout == DEALT || k == 0;
+    if (layout == DEALT) {
+        own->first = own->stripe * (uint64_t)k;
+        own->count = own->stripe;
+        return count;
     }
     own->first = count;
+    memcpy(row + count, row + own->stripe * (uint64_t)k, own->stripe * sizeof *row);
+    count += own->stripe;
     for (uint64_t i = 0; i < length; i++)
-        if (owner_of_row(layout, size, n, i, length) == k) {
+        if (!is_common(layout, i) && owner_of_row(layout, size, n, i, length) == k) {
             row[count++] = i;
             if (layout == SHUFFLED && i % 5 == 0)
                 row[count++] = NO_ROW;
         }
     own->count = count - own->first;
     uint64_t seed = (uint64_t)k + 1;
-    for (uint64_t i = own->count; layout == SHUFFLED && i > 1; i--) {
-        uint64_t *a = &row[own->first + i - 1];
-        uint64_t *b = &row[own->first + naive_random(&seed) % i], swapped = *a;
+    for (uint64_t i = own->count - own->stripe; layout == SHUFFLED && i > 1; i--) {
+        uint64_t *alone = row + own->first + own->stripe;
+        uint64_t *a = &alone[i - 1], *b = &alone[naive_random(&seed) % i], swapped = *a;
         *a = *b;
         *b = swapped;
     }
     return count;
 }
 
-static void fill(struct owner *o, const struct ktensor *whole)
+/* Whether rank k brings the row at place i: by messages, rank 0 what it has, and the others what
+ * it lacks. */
+static bool brings(const struct mode_rows *own, enum layout layout, int k, bool messages,
+                   uint64_t i)
+{
+    if (messages && layout == DEALT)
+        return k == 0;
+    if (messages && layout == SHUFFLED)
+        return i >= own->stripe + (k == 0 ? 0 : own->first);
+    return i - own->first < own->count;
+}
+
+static void fill(struct owner *o, const struct ktensor *whole, enum layout layout, int k)
 {
     memcpy(o->part.lambda, whole->lambda, whole->rank * sizeof *whole->lambda);
     for (int n = 0; n < whole->shape.order; n++)
         for (uint64_t i = 0; i < o->part.shape.dims[n]; i++) {
-            uint64_t row = ktensor_row(&o->part, n, i);
-            bool own = i - o->ranks.mode[n].first < o->ranks.mode[n].count && row != NO_ROW;
+            const uint64_t row = ktensor_row(&o->part, n, i);
+            const bool brought =
+                row != NO_ROW && brings(&o->ranks.mode[n], layout, k, o->messages, i);
             for (uint64_t r = 0; r < whole->rank; r++) /* NAN must not get anywhere */
                 o->part.factor[n][i * whole->rank + r] =
-                    own ? whole->factor[n][row * whole->rank + r] : NAN;
+                    brought ? whole->factor[n][row * whole->rank + r] : NAN;
         }
 }
 
-static struct owner make_owner(const struct ktensor *whole, enum layout layout, int k, int size)
+static struct owner make_owner(const struct ktensor *whole, enum layout layout, int k, int size,
+                               bool messages)
 {
     struct error error = {0};
-    struct owner o = {.ranks.part = part_all(&whole->shape)};
+    struct owner o = {.ranks.part = part_all(&whole->shape), .messages = messages};
     for (int n = 0; n < whole->shape.order; n++) {
         uint64_t length = whole->shape.dims[n];
-        uint64_t *row = memory_array(2 * length + 2, sizeof *row, &error);
+        uint64_t *row = memory_array(2 * (length + (uint64_t)size), sizeof *row, &error);
         assert_non_null(row);
         o.ranks.part.here.dims[n] = list_rows(row, &o.ranks.mode[n], layout, k, size, n, length);
         if (layout == IN_ORDER) {
@@ -103,14 +146,15 @@ static struct owner make_owner(const struct ktensor *whole, enum layout layout, 
         }
     }
     assert_int_equal(ktensor_create_part(&o.part, &o.ranks.part, whole->rank, &error), STATUS_OK);
-    fill(&o, whole);
+    fill(&o, whole, layout, k);
     return o;
 }
 
-static void make_owners(struct owner *o, const struct ktensor *model, enum layout layout, int size)
+static void make_owners(struct owner *o, const struct ktensor *model, enum layout layout, int size,
+                        bool messages)
 {
     for (int k = 0; k < size; k++)
-        o[k] = make_owner(model, layout, k, size);
+        o[k] = make_owner(model, layout, k, size, messages);
 }
 
 static void free_owners(struct owner *o, int size)
@@ -128,13 +172,44 @@ static void begin(struct owner *o, struct comm *c)
 {
     c->shares_memory = !o->messages;
     o->ranks.all = c;
+    for (int n = 0; n < MAX_ORDER; n++)
+        o->ranks.mode[n].peers = c;
+}
+
+/* Stores rows in *whole, as a backend does; those of a process that is not rank 0 are in o->part.
+ */
+static void store(const struct owner *o, const struct comm *c, const struct ktensor *whole)
+{
+    const uint64_t rank = whole->rank;
+    for (int n = 0; n < o->part.shape.order && (!o->messages || c->rank == 0); n++) {
+        const struct rank_rows_stored s = rank_rows_stored(&o->ranks, n, true);
+        for (uint64_t i = 0; i < s.count; i++) {
+            const uint64_t row = s.number ? s.number[i] : s.at + i;
+            if (row != NO_ROW)
+                memcpy(whole->factor[n] + row * rank, o->part.factor[n] + (s.first + i) * rank,
+                       rank * sizeof(double));
+        }
+    }
+}
+
+static enum status store_and_collect(const struct owner *o, struct comm *c, struct ktensor *whole,
+                                     struct error *error)
+{
+    TRY(model_whole_create(whole, o->part.rank, &o->ranks, error));
+    store(o, c, whole);
+    return model_whole_complete(whole, &o->part, &o->ranks, error);
 }
 
 static void collect(struct comm *c, void *context, struct error *error)
 {
     struct owner *o = context;
+    struct ktensor *whole = o->messages ? &o->own : o->whole;
     begin(o, c);
-    if (model_collect(o->messages ? &o->own : o->whole, &o->part, &o->ranks, error) != STATUS_OK)
+    if (o->stores) {
+        store_and_collect(o, c, whole, error);
+        return;
+    }
+    if (model_collect(whole, &o->part, &o->ranks, error) != STATUS_OK)
         return;
     for (int n = 0; n < o->part.shape.order && c->size > 1; n++)
         if (o->part.factor[n])
@@ -142,14 +217,15 @@ static void collect(struct comm *c, void *context, struct error *error)
 }
 
 /* To the bit. */
-static void check_collect(const struct ktensor *model, enum layout layout, int size, bool messages)
+static void check_collect(const struct ktensor *model, enum layout layout, int size, bool messages,
+                          bool stores)
 {
     struct owner o[MOST_RANKS];
     struct error error[MOST_RANKS];
     struct ktensor whole = {0};
-    make_owners(o, model, layout, size);
+    make_owners(o, model, layout, size, messages);
     for (int k = 0; k < size; k++) {
-        o[k].messages = messages;
+        o[k].stores = stores;
         o[k].whole = &whole;
     }
     assert_true(run_rank_threads(size, collect, o, sizeof *o, error));
@@ -195,9 +271,8 @@ static void check_bring(struct ktensor *model, enum layout layout, int size, boo
     for (int most = 1; most < 800; most *= 7) {
         struct owner o[MOST_RANKS];
         struct error error[MOST_RANKS];
-        make_owners(o, model, layout, size);
+        make_owners(o, model, layout, size, messages);
         for (int k = 0; k < size; k++) {
-            o[k].messages = messages;
             o[k].whole = model;
             o[k].most = most;
         }
@@ -216,10 +291,12 @@ static void test_layouts(void **state)
         for (uint64_t rank = 1; rank <= 9; rank += 4) {
             struct ktensor model = model_random(order[d], dims[d], rank, rank);
             for (size_t s = 0; s < RANK_COUNTS; s++)
-                for (enum layout layout = SHUFFLED; layout <= ONE_OWNER; layout++)
+                for (enum layout layout = SHUFFLED; layout < LAYOUTS; layout++)
                     for (int messages = 0; messages < 2; messages++) {
+                        if (rank_counts[s] > 1)
+                            check_collect(&model, layout, rank_counts[s], messages, true);
                         if (rank_counts[s] > 1 || layout == IN_ORDER)
-                            check_collect(&model, layout, rank_counts[s], messages);
+                            check_collect(&model, layout, rank_counts[s], messages, false);
                         check_bring(&model, layout, rank_counts[s], messages);
                     }
             ktensor_free(&model);
@@ -231,8 +308,8 @@ static void test_long_mode(void **state)
 {
     (void)state;
     struct ktensor model = model_random(2, (uint64_t[]){3000000, 3}, 2, 1);
-    check_collect(&model, SHUFFLED, 3, true);
-    check_collect(&model, ONE_OWNER, 2, true);
+    check_collect(&model, SHUFFLED, 3, true, false);
+    check_collect(&model, ONE_OWNER, 2, true, true);
     ktensor_free(&model);
 }
 
@@ -267,11 +344,9 @@ static bool write_model(const struct ktensor *model, int size, bool messages, st
 {
     struct owner o[MOST_RANKS];
     const char *stem = scratch_path("together");
-    make_owners(o, model, SHUFFLED, size);
-    for (int k = 0; k < size; k++) {
-        o[k].messages = messages;
+    make_owners(o, model, SHUFFLED, size, messages);
+    for (int k = 0; k < size; k++)
         o[k].stem = stem;
-    }
     const bool started = run_rank_threads(size, write_files, o, sizeof *o, error);
     free_owners(o, size);
     return started;
@@ -350,7 +425,7 @@ static void test_refused(void **state)
 }
 
 /* Whichever allocation fails, all ranks end alike and nothing is lost. */
-static void check_failures(rank_work *work, bool messages, int allocations)
+static void check_failures(rank_work *work, bool messages, bool stores, int allocations)
 {
     struct ktensor model = model_random(3, (uint64_t[]){9, 1, 30}, 3, 1);
     int failures = 0;
@@ -359,9 +434,9 @@ static void check_failures(rank_work *work, bool messages, int allocations)
         struct owner o[4];
         struct error error[4];
         struct ktensor whole = {0};
-        make_owners(o, &model, SHUFFLED, 4);
+        make_owners(o, &model, SHUFFLED, 4, messages);
         for (int k = 0; k < 4; k++) {
-            o[k].messages = messages;
+            o[k].stores = stores;
             o[k].whole = &whole;
             o[k].stem = stem;
         }
@@ -386,9 +461,10 @@ static void check_failures(rank_work *work, bool messages, int allocations)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    check_failures(collect, true, 4 * 7);
-    check_failures(collect, false, 4); /* lambda and three factor matrices, on rank 0 */
-    check_failures(write_files, true, 50);
+    check_failures(collect, true, false, 4 * 7);
+    check_failures(collect, true, true, 4 * 7);
+    check_failures(collect, false, false, 4); /* lambda and three factor matrices, on rank 0 */
+    check_failures(write_files, true, false, 50);
 }
 
 int main(void)
