@@ -529,7 +529,7 @@ const char *cpals_stop_text(enum cpals_stop stop)
 }
 
 /* While the device iterates, the host has time to touch the pages of `model`, which will receive
- * the result: each of `ranks` ranks its part. */
+ * the result: each of the `ranks` ranks that store in it its part. */
 static void touch_pages(struct cpals *run, const struct ktensor *model, int rank, int ranks)
 {
     for (int n = 0; n < model->shape.order; n++) {
@@ -555,14 +555,13 @@ enum status cpals_iterate(struct backend *b, struct ktensor *k, const struct cpa
 {
     struct cpals run = {.b = b, .options = options, .progress = progress, .result = result};
     const struct comm *c = b->ranks->all;
+    const bool together = options->whole && c->shares_memory;
     const double start = clock_now();
     char fit[FIT_TEXT];
     progress_stage(progress, "decomposing");
     page_touch_begin(&run.pages);
-    if (options->random && b->kind->devices && stored_in(b, k, options) != k && c->shares_memory)
-        touch_pages(&run, options->whole, c->rank, c->size);
-    else if (options->random && b->kind->devices)
-        touch_pages(&run, stored_in(b, k, options), 0, 1);
+    if (options->random && b->kind->devices)
+        touch_pages(&run, stored_in(b, k, options), together ? c->rank : 0, together ? c->size : 1);
     TRY_OR(done, weight_history_create(&run.weights, k->rank, error));
     TRY_OR(done, load_start(&run, k, error));
     run.saver = (struct saver){.options = options->saving,
