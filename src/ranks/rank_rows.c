@@ -5,61 +5,72 @@
 #include "base/least.h"
 #include "base/memory.h"
 
-#define AT_A_TIME  (UINT64_C(8) << 20) /* rows that ranks compare at a time */
 #define ROW_COMMON -1
 #define PARTS      64 /* of the rows of a range, whatever the number of threads */
 
 /* Which rows of a range are common: several ranks touch them (have nonzeros there). Each other row
  * has one owner. */
 struct row_owners {
-    int32_t *owner;  /* (rows of the range): ROW_COMMON or the row's owner; owned                */
+    int16_t *owner;  /* (rows of the range): ROW_COMMON or the row's owner; owned                */
     uint64_t common; /* rows that are common                                                     */
     uint64_t own;    /* rows that this rank owns                                                 */
     bool pays;       /* so few rows are common that treating the others apart pays; the same on
                       * all ranks                                                               */
 };
 
+_Static_assert(MAX_RANKS <= INT16_MAX, "an owner is a rank");
+
+/* The owner of row i, which rank k touches where touched[k * stride] is not 0. A row that no rank
+ * touches is given to one of them. */
+static int16_t owner_of(const unsigned char *touched, uint64_t stride, uint64_t i, int size)
+{
+    int touching = 0, last = 0;
+    for (int k = 0; k < size; k++)
+        if (touched[(uint64_t)k * stride]) {
+            touching++;
+            last = k;
+        }
+    return (int16_t)(touching == 0 ? (int)(i % (uint64_t)size) : touching == 1 ? last : ROW_COMMON);
+}
+
 /* Every rank of `peers` calls this with its marks of a range of `rows` rows: touched[i] is 1 where
- * the rank has a nonzero in row i, else 0. A row that no rank touches is given to one of them. The
- * caller frees s->owner; *s is empty on failure. STATUS_MEMORY, and failures of
- * other ranks. */
+ * the rank has a nonzero in row i, else 0. Each rank finds the owners of a part of the rows. The
+ * caller frees s->owner; *s is empty on failure. STATUS_MEMORY, and failures of other ranks. */
 static enum status row_owners_find(struct row_owners *s, struct comm *peers,
                                    const unsigned char *touched, uint64_t rows, struct error *error)
 {
-    const uint64_t most = rows < AT_A_TIME ? rows : AT_A_TIME;
-    const uint64_t size = (uint64_t)peers->size, base = size + 1;
-    const double mine = 1 + (double)peers->rank * (peers->size + 1);
-    uint64_t common = 0, own = 0;
-    double *mark = memory_array(most, sizeof *mark, error);
+    const uint64_t size = (uint64_t)peers->size;
+    uint64_t *cut = memory_array(size + 1, sizeof *cut, error), common = 0, own = 0;
+    /* (ranks x this rank's part): the marks of all */
+    unsigned char *mark = memory_array(rows + size, sizeof *mark, error);
     *s = (struct row_owners){.owner = memory_array(rows, sizeof *s->owner, error)};
     if (error->status != STATUS_OK) {
         comm_abort(peers, error);
         goto done;
     }
-    for (uint64_t first = 0; first < rows; first += most) {
-        uint64_t length = rows - first < most ? rows - first : most;
+    for (int k = 0; k <= peers->size; k++)
+        cut[k] = even_cut(rows, k, peers->size);
+    const uint64_t first = cut[peers->rank], count = cut[peers->rank + 1] - first;
+    for (int k = 0; k < peers->size; k++) {
+        peers->sent[k] =
+            (struct comm_parcel){(char *)(uintptr_t)touched + cut[k], cut[k + 1] - cut[k]};
+        peers->received[k] = (struct comm_parcel){(char *)mark + (uint64_t)k * count, count};
+    }
+    TRY_OR(done, comm_exchange(peers, error));
 #pragma omp parallel for schedule(static)
-        for (uint64_t i = 0; i < length; i++)
-            mark[i] = touched[first + i] ? mine : 0;
-        TRY_OR(done, comm_allreduce_sum(peers, mark, length, error));
-        /* The mark of rank k is 1 + k (size + 1), so that the sum gives how many ranks touch the
-         * row, and, if it is one, which. Exact in a double. */
+    for (uint64_t i = 0; i < count; i++)
+        s->owner[first + i] = owner_of(mark + i, count, first + i, peers->size);
+    TRY_OR(done, comm_allgatherv(peers, s->owner, cut, sizeof *s->owner, error));
 #pragma omp parallel for schedule(static) reduction(+ : common, own)
-        for (uint64_t i = 0; i < length; i++) {
-            const uint64_t sum = (uint64_t)mark[i], touching = sum % base;
-            const int32_t owner = touching == 0   ? (int32_t)((first + i) % size)
-                                  : touching == 1 ? (int32_t)(sum / base)
-                                                  : ROW_COMMON;
-            s->owner[first + i] = owner;
-            common += owner == ROW_COMMON;
-            own += owner == peers->rank;
-        }
+    for (uint64_t i = 0; i < rows; i++) {
+        common += s->owner[i] == ROW_COMMON;
+        own += s->owner[i] == peers->rank;
     }
     s->common = common;
     s->own = own;
     s->pays = rows > 0 && (double)s->common <= GRID_MOST_COMMON * (double)rows;
 done:
-    memory_free(mark);
+    memory_free(mark, cut);
     if (error->status != STATUS_OK) {
         memory_free(s->owner);
         *s = (struct row_owners){0};
