@@ -7,10 +7,11 @@
 
 #include "base/least.h"
 #include "base/memory.h"
+#include "base/random_stream.h"
 #include "base/vector_clones.h"
-#include "numerics/random_counter.h"
 
 #define MOST_VALUES 0x1p27 /* of a model, about, that are computed for all entries */
+#define AT_A_TIME   512    /* known entries that a thread appends */
 
 /* --- which entries --- */
 
@@ -65,19 +66,18 @@ static enum status find_share(struct holdout *some, const struct coo *x, const s
 }
 
 static enum status find_entries(struct holdout_places *p, const struct coo *x,
-                                const struct part *part, const struct holdout *h, struct comm *c,
-                                struct error *error)
+                                const struct part *part, const struct holdout *h,
+                                const bool *chosen, struct comm *c, struct error *error)
 {
     int order = x->shape.order;
-    uint64_t count = 0;
-    uint32_t *mine = NULL;
+    uint64_t count = 0, room = 0;
     void *all = NULL;
-    bool *chosen = memory_array(x->nnz, sizeof *chosen, error);
-    if (chosen)
-        mine = memory_array(holdout_choose(h, x, part->first, chosen), (size_t)order * sizeof *mine,
-                            error);
-    for (uint64_t i = 0; mine && i < x->nnz; i++) {
-        if (!chosen[i] || x->value[i] == 0)
+#pragma omp parallel for schedule(static) reduction(+ : room)
+    for (uint64_t i = 0; i < x->nnz; i++)
+        room += chosen[i] && x->value[i] != 0 && holdout_has(h, x, part->first, i);
+    uint32_t *mine = memory_array(room, (size_t)order * sizeof *mine, error);
+    for (uint64_t i = 0; mine && count < room; i++) {
+        if (!chosen[i] || x->value[i] == 0 || !holdout_has(h, x, part->first, i))
             continue;
         for (int n = 0; n < order; n++)
             mine[count * (uint64_t)order + (uint64_t)n] =
@@ -88,7 +88,7 @@ static enum status find_entries(struct holdout_places *p, const struct coo *x,
     p->at = all;
     if (error->status == STATUS_OK)
         qsort_r(p->at, p->count, (size_t)order * sizeof *p->at, compare_coordinates, &order);
-    memory_free(mine, chosen);
+    memory_free(mine);
     return error->status;
 }
 
@@ -106,11 +106,10 @@ struct fibers {
 static uint32_t *find_slot(const struct fibers *f, const uint32_t *at)
 {
     const int order = f->places->shape.order;
-    uint64_t hash[2] = {0, 0};
+    uint64_t hash = 0;
     for (int n = 0; n < order; n++)
-        if (n != f->mode)
-            random_words(0, hash[0], at[n], hash);
-    uint64_t slot = hash[0] & (f->slots - 1);
+        hash = n != f->mode ? random_mix(hash ^ at[n]) : hash;
+    uint64_t slot = hash & (f->slots - 1);
     for (; f->slot[slot] != 0; slot = (slot + 1) & (f->slots - 1)) {
         const uint32_t *there = f->places->at + (uint64_t)(f->slot[slot] - 1) * (uint64_t)order;
         int n = 0;
@@ -122,30 +121,53 @@ static uint32_t *find_slot(const struct fibers *f, const uint32_t *at)
     return &f->slot[slot];
 }
 
-/* Appends to *known those of this rank's entries x that are in one of the fibers. */
-static enum status list_known(uint64_t **known, uint64_t *count, const struct fibers *f,
-                              const struct coo *x, const struct part *part, struct error *error)
+/* Entries that are known, in any order. */
+struct known_list {
+    uint64_t *known; /* (count) as of struct holdout_places; owned */
+    uint64_t count, room;
+};
+
+static void append_known(struct known_list *l, const uint64_t *found, uint64_t count,
+                         struct error *error)
 {
-    uint64_t room = 0;
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        uint32_t at[MAX_ORDER];
-        if (x->value[i] == 0 || isnan(x->value[i]))
-            continue;
-        for (int n = 0; n < x->shape.order; n++)
-            at[n] = (uint32_t)(part->first[n] + x->index[n][i]);
-        const uint32_t slot = *find_slot(f, at);
-        if (slot == 0)
-            continue;
 #pragma omp critical(holdout_places)
-        {
-            if (*count == room && error->status == STATUS_OK) {
-                room = 2 * room + 1024;
-                memory_resize(known, room, sizeof **known, error);
-            }
-            if (error->status == STATUS_OK)
-                (*known)[(*count)++] = (uint64_t)(slot - 1) << 32 | at[f->mode];
+    {
+        if (l->count + count > l->room) {
+            l->room = 2 * l->room + AT_A_TIME;
+            memory_resize(&l->known, l->room, sizeof *l->known, error);
         }
+        if (error->status == STATUS_OK) {
+            memcpy(l->known + l->count, found, count * sizeof *found);
+            l->count += count;
+        }
+    }
+}
+
+/* Lists those of this rank's entries x that are in one of the fibers. */
+static enum status list_known(struct known_list *l, const struct fibers *f, const struct coo *x,
+                              const struct part *part, struct error *error)
+{
+#pragma omp parallel
+    {
+        uint64_t found[AT_A_TIME], count = 0; /* by this thread */
+#pragma omp for schedule(static)
+        for (uint64_t i = 0; i < x->nnz; i++) {
+            uint32_t at[MAX_ORDER];
+            if (x->value[i] == 0 || isnan(x->value[i]))
+                continue;
+            for (int n = 0; n < x->shape.order; n++)
+                at[n] = (uint32_t)(part->first[n] + x->index[n][i]);
+            const uint32_t slot = *find_slot(f, at);
+            if (slot == 0)
+                continue;
+            found[count++] = (uint64_t)(slot - 1) << 32 | at[f->mode];
+            if (count == AT_A_TIME) {
+                append_known(l, found, count, error);
+                count = 0;
+            }
+        }
+        if (count > 0)
+            append_known(l, found, count, error);
     }
     return error->status;
 }
@@ -154,7 +176,7 @@ static enum status find_known(struct holdout_places *p, int n, const struct coo 
                               const struct part *part, struct comm *c, struct error *error)
 {
     struct fibers f = {.places = p, .mode = n, .slots = 16};
-    uint64_t *mine = NULL, count = 0;
+    struct known_list mine = {0};
     void *all = NULL;
     while (f.slots < 2 * p->count)
         f.slots *= 2;
@@ -166,24 +188,24 @@ static enum status find_known(struct holdout_places *p, int n, const struct coo 
             *slot = *slot > 0 ? *slot : (uint32_t)s + 1;
             p->fiber[n][s] = *slot - 1;
         }
-        list_known(&mine, &count, &f, x, part, error);
+        list_known(&mine, &f, x, part, error);
     }
-    gather(&all, &p->knowns[n], mine, count, sizeof *mine, c, error);
+    gather(&all, &p->knowns[n], mine.known, mine.count, sizeof *mine.known, c, error);
     p->known[n] = all;
     if (error->status == STATUS_OK)
         qsort(p->known[n], p->knowns[n], sizeof *p->known[n], compare_numbers);
-    memory_free(mine, f.slot);
+    memory_free(mine.known, f.slot);
     return error->status;
 }
 
 enum status holdout_places_find(struct holdout_places *p, const struct coo *x,
-                                const struct part *part, const struct holdout *h, struct comm *c,
-                                struct error *error)
+                                const struct part *part, const struct holdout *h,
+                                const bool *chosen, struct comm *c, struct error *error)
 {
     struct holdout some = *h;
     *p = (struct holdout_places){.shape = part->whole};
     TRY(find_share(&some, x, &part->whole, c, error));
-    TRY(find_entries(p, x, part, &some, c, error));
+    TRY(find_entries(p, x, part, &some, chosen, c, error));
     for (int n = 0; n < p->shape.order; n++)
         TRY(find_known(p, n, x, part, c, error));
     return STATUS_OK;
@@ -215,6 +237,17 @@ VECTOR_CLONES static void find_values(double *value, uint64_t count, const doubl
     }
 }
 
+/* How many of the values are larger than `own`; equal ones count half. */
+VECTOR_CLONES static double count_above(const double *value, uint64_t count, double own)
+{
+    uint64_t larger = 0, equal = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        larger += value[i] > own;
+        equal += value[i] == own;
+    }
+    return (double)larger + .5 * (double)equal;
+}
+
 /* The first number of those of a fiber. */
 static uint64_t known_from(const struct holdout_places *p, int n, uint64_t fiber)
 {
@@ -242,15 +275,17 @@ static double place_of(const struct holdout_places *p, const struct ktensor *k, 
             product[r] *= k->factor[q][at[q] * k->rank + r];
     double own, value[BLOCK];
     find_values(&own, 1, product, rows + at[n] * k->rank, k->rank);
-    uint64_t next = known_from(p, n, p->fiber[n][s]);
-    for (uint64_t i = 0; i < p->shape.dims[n]; i++) {
-        if (i % BLOCK == 0)
-            find_values(value, least_of(BLOCK, p->shape.dims[n] - i), product, rows + i * k->rank,
-                        k->rank);
-        if (next < p->knowns[n] && p->known[n][next] == ((uint64_t)p->fiber[n][s] << 32 | i))
-            next++;
-        else
-            place += value[i % BLOCK] > own ? 1 : value[i % BLOCK] == own ? .5 : 0;
+    for (uint64_t i = 0; i < p->shape.dims[n]; i += BLOCK) {
+        const uint64_t count = least_of(BLOCK, p->shape.dims[n] - i);
+        find_values(value, count, product, rows + i * k->rank, k->rank);
+        place += count_above(value, count, own);
+    }
+    const uint64_t fiber = p->fiber[n][s];
+    for (uint64_t i = known_from(p, n, fiber); i < p->knowns[n]; i++) { /* these do not compete */
+        if (p->known[n][i] >> 32 != fiber)
+            break;
+        find_values(value, 1, product, rows + (uint32_t)p->known[n][i] * k->rank, k->rank);
+        place -= count_above(value, 1, own);
     }
     return place;
 }

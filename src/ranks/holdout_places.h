@@ -29,13 +29,13 @@ struct place_scores {
     double hits[MAX_ORDER];       /* the share in the first PLACES_FIRST places  */
 };
 
-/* Finds the entries that h holds out of x, this rank's entries before any is held out, and their
- * competitors; only some of the entries where the model would have more values than a few seconds
- * allow. Every rank calls it; each entry is one rank's. The caller frees *p. STATUS_MEMORY;
- * failures of other ranks. */
+/* Finds the entries that h holds out of x, this rank's entries before any is held out, `chosen`
+ * (nnz, holdout_choose), and their competitors; only some of the entries where the model would have
+ * more values than a few seconds allow. Every rank calls it; each entry is one rank's. The caller
+ * frees *p. STATUS_MEMORY; failures of other ranks. */
 enum status holdout_places_find(struct holdout_places *p, const struct coo *x,
-                                const struct part *part, const struct holdout *h, struct comm *c,
-                                struct error *error);
+                                const struct part *part, const struct holdout *h,
+                                const bool *chosen, struct comm *c, struct error *error);
 
 /* *s = those of the whole model. By all OpenMP threads. STATUS_MEMORY. */
 enum status holdout_places_score(struct place_scores *s, const struct holdout_places *p,

@@ -4,62 +4,106 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "base/least.h"
 #include "base/memory.h"
-#include "numerics/random_counter.h"
+#include "base/random_stream.h"
 #include "tensor/coo.h"
 
 #define ROUNDS 16 /* of drawing, at most: in a tensor that lists almost all, few are left */
+#define PARTS  64 /* of the draws of a round, whatever the number of threads              */
 
-/* Distinct coordinates of a tensor, and which of them it lists. */
+/* Coordinates that were drawn, and which of them do not count. */
 struct unlisted_sample {
-    struct coo x;   /* (x.nnz) distinct coordinates that were offered, without values */
-    bool *listed;   /* (x.nnz): the tensor lists them; owned                          */
-    uint64_t *slot; /* (slots): a hash table of them: 1 + the place in x, or 0; owned */
-    uint64_t slots; /* a power of two                                                 */
+    struct coo x;    /* (x.nnz) in the order in which they were drawn, without values           */
+    bool *listed;    /* (x.nnz): the tensor lists them, or they were drawn before; owned        */
+    uint64_t *slot;  /* (slots): a hash table of them: 1 + the place in x, or 0; owned          */
+    uint64_t slots;  /* a power of two                                                          */
+    uint64_t *fresh; /* (bits / 64): marks of the hashes of the last draws, so that most entries
+                      * of the tensor need not be looked up in the table; owned                */
+    uint64_t bits;   /* a power of two                                                          */
 };
 
-/* The slot that has this coordinate, or the free one where it would go. */
-static uint64_t *find(const struct unlisted_sample *s, const uint32_t *coordinate)
+static uint64_t hash_of(const uint32_t *coordinate, int order)
 {
-    const struct coo *x = &s->x;
-    uint64_t hash[2] = {0, 0};
-    for (int n = 0; n < x->shape.order; n++)
-        random_words(0, hash[0], coordinate[n], hash);
-    uint64_t at = hash[0] & (s->slots - 1);
-    for (; s->slot[at] != 0; at = (at + 1) & (s->slots - 1)) {
-        int n = 0;
-        while (n < x->shape.order && x->index[n][s->slot[at] - 1] == coordinate[n])
-            n++;
-        if (n == x->shape.order)
-            break;
-    }
-    return &s->slot[at];
+    uint64_t hash = 0;
+    for (int n = 0; n < order; n++)
+        hash = random_mix(hash ^ coordinate[n]);
+    return hash;
 }
 
-/* Chooses the listed entries of this rank, and makes them unknown: t->holdout_set has their values,
- * and (*place)[0..holdout_set.listed) says where they are in the tensor. The caller frees *place.
- */
-static enum status choose_listed(uint64_t **place, struct rank_tensor *t, const struct holdout *h,
-                                 struct error *error)
+static bool is_at(const struct coo *x, uint64_t i, const uint32_t *coordinate)
+{
+    for (int n = 0; n < x->shape.order; n++)
+        if (x->index[n][i] != coordinate[n])
+            return false;
+    return true;
+}
+
+/* 1 + the place of the coordinate in s->x, or 0. */
+static uint64_t find(const struct unlisted_sample *s, const uint32_t *coordinate, uint64_t hash)
+{
+    uint64_t at = hash & (s->slots - 1);
+    while (s->slot[at] != 0 && !is_at(&s->x, s->slot[at] - 1, coordinate))
+        at = (at + 1) & (s->slots - 1);
+    return s->slot[at];
+}
+
+/* Puts place i of s->x into the table. Several threads may do so at once: of the places with one
+ * coordinate, the first stays, whoever comes first. */
+static void insert(const struct unlisted_sample *s, uint64_t i)
+{
+    uint32_t own[MAX_ORDER];
+    coo_coordinates(&s->x, i, own);
+    for (uint64_t at = hash_of(own, s->x.shape.order);; at++) {
+        uint64_t *slot = &s->slot[at & (s->slots - 1)], there = 0;
+        if (__atomic_compare_exchange_n(slot, &there, i + 1, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return;
+        if (!is_at(&s->x, there - 1, own))
+            continue;
+        while (there > i + 1 && !__atomic_compare_exchange_n(slot, &there, i + 1, false,
+                                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            ;
+        s->listed[there > i + 1 ? there - 1 : i] = true;
+        return;
+    }
+}
+
+/* Marks the hashes of the places from `first` on. */
+static enum status mark_fresh(struct unlisted_sample *s, uint64_t first, struct error *error)
+{
+    for (s->bits = 64; s->bits < 8 * (s->x.nnz - first);)
+        s->bits *= 2;
+    memory_free(s->fresh);
+    s->fresh = memory_zeros(s->bits / 64, sizeof *s->fresh, error);
+    TRY(error->status);
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = first; i < s->x.nnz; i++) {
+        uint32_t own[MAX_ORDER];
+        coo_coordinates(&s->x, i, own);
+        const uint64_t bit = hash_of(own, s->x.shape.order) & (s->bits - 1);
+        __atomic_fetch_or(&s->fresh[bit / 64], UINT64_C(1) << bit % 64, __ATOMIC_RELAXED);
+    }
+    return STATUS_OK;
+}
+
+/* Makes the `listed` chosen entries of this rank unknown: t->holdout_set has their values, and
+ * (*place)[0..listed) says where they are in the tensor. The caller frees *place. */
+static enum status take_listed(uint64_t **place, struct rank_tensor *t, const bool *chosen,
+                               struct error *error)
 {
     struct coo *x = &t->input.x;
     struct holdout_set *set = &t->holdout_set;
     uint64_t count = 0;
-    bool *chosen = memory_array(x->nnz, sizeof *chosen, error);
-    TRY(error->status);
-    set->listed = holdout_choose(h, x, t->part.first, chosen);
     *place = memory_array(set->listed, sizeof **place, error);
-    coo_create(&set->x, &x->shape, set->listed, error);
-    TRY_OR(done, error->status);
-    for (uint64_t i = 0; i < x->nnz; i++) {
+    TRY(coo_create(&set->x, &x->shape, set->listed, error));
+    for (uint64_t i = 0; count < set->listed; i++) {
         if (!chosen[i])
             continue;
         (*place)[count] = i;
         set->x.value[count++] = x->value[i];
         x->value[i] = COO_UNKNOWN;
     }
-done:
-    memory_free(chosen);
     return error->status;
 }
 
@@ -76,43 +120,75 @@ static bool draw(const struct rank_tensor *t, const struct holdout *h, uint64_t 
     return true;
 }
 
-/* Offers the coordinates first to last - 1 of the sequence. *s is zeroed before the first call; the
+/* Adds the coordinates first to last - 1 of the sequence. *s is zeroed before the first call; the
  * caller frees it, on failure too. */
-static enum status offer(struct unlisted_sample *s, const struct rank_tensor *t,
-                         const struct holdout *h, uint64_t first, uint64_t last,
-                         struct error *error)
+static enum status add_draws(struct unlisted_sample *s, const struct rank_tensor *t,
+                             const struct holdout *h, uint64_t first, uint64_t last,
+                             struct error *error)
 {
-    const uint64_t before = s->x.nnz;
-    uint64_t room = before;
-    uint32_t local[MAX_ORDER];
-#pragma omp parallel for schedule(static) reduction(+ : room)
-    for (uint64_t k = first; k < last; k++) {
-        uint32_t at[MAX_ORDER];
-        room += draw(t, h, k, at);
+    uint64_t start[PARTS + 1] = {s->x.nnz}; /* places of each part's draws */
+    const uint64_t before = s->x.nnz, draws = last - first;
+#pragma omp parallel for schedule(dynamic)
+    for (int p = 0; p < PARTS; p++) {
+        uint64_t here = 0;
+        uint32_t local[MAX_ORDER];
+        for (uint64_t k = even_cut(draws, p, PARTS); k < even_cut(draws, p + 1, PARTS); k++)
+            here += draw(t, h, first + k, local);
+        start[p + 1] = here;
     }
+    for (int p = 0; p < PARTS; p++)
+        start[p + 1] += start[p];
+    const uint64_t count = start[PARTS];
     s->x.shape = t->part.here;
     for (int n = 0; n < s->x.shape.order; n++)
-        TRY(memory_resize(&s->x.index[n], room, sizeof *s->x.index[n], error));
-    TRY(memory_resize(&s->listed, room, sizeof *s->listed, error));
-    for (s->slots = 16; s->slots < 2 * room;)
+        TRY(memory_resize(&s->x.index[n], count, sizeof *s->x.index[n], error));
+    TRY(memory_resize(&s->listed, count, sizeof *s->listed, error));
+    s->x.nnz = count;
+#pragma omp parallel for schedule(dynamic)
+    for (int p = 0; p < PARTS; p++) {
+        uint64_t i = start[p];
+        uint32_t local[MAX_ORDER];
+        for (uint64_t k = even_cut(draws, p, PARTS); k < even_cut(draws, p + 1, PARTS); k++) {
+            if (!draw(t, h, first + k, local))
+                continue;
+            for (int n = 0; n < s->x.shape.order; n++)
+                s->x.index[n][i] = local[n];
+            s->listed[i++] = false;
+        }
+    }
+    const bool grows = !s->slot || s->slots < 2 * count;
+    for (s->slots = s->slots > 0 ? s->slots : 16; s->slots < 2 * count;)
         s->slots *= 2;
-    memory_free(s->slot);
-    s->slot = memory_zeros(s->slots, sizeof *s->slot, error);
-    TRY(error->status);
-    for (uint64_t i = 0; i < before; i++) {
-        coo_coordinates(&s->x, i, local);
-        *find(s, local) = i + 1;
+    if (grows) {
+        memory_free(s->slot);
+        s->slot = memory_zeros(s->slots, sizeof *s->slot, error);
+        TRY(error->status);
     }
-    for (uint64_t k = first; k < last; k++) {
-        uint64_t *slot = draw(t, h, k, local) ? find(s, local) : NULL;
-        if (!slot || *slot != 0) /* elsewhere, or there already */
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = grows ? 0 : before; i < count; i++)
+        insert(s, i);
+    return mark_fresh(s, before, error);
+}
+
+/* Marks those of the last draws that this rank's entries list, and counts all that count. */
+static uint64_t count_unlisted(struct unlisted_sample *s, const struct coo *x)
+{
+    uint64_t count = 0;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < x->nnz; i++) { /* entries of x are distinct */
+        uint32_t coordinate[MAX_ORDER];
+        coo_coordinates(x, i, coordinate);
+        const uint64_t hash = hash_of(coordinate, x->shape.order), bit = hash & (s->bits - 1);
+        if (!(s->fresh[bit / 64] >> bit % 64 & 1))
             continue;
-        for (int n = 0; n < s->x.shape.order; n++)
-            s->x.index[n][s->x.nnz] = local[n];
-        s->listed[s->x.nnz] = false;
-        *slot = ++s->x.nnz;
+        const uint64_t place = find(s, coordinate, hash);
+        if (place != 0)
+            s->listed[place - 1] = true;
     }
-    return STATUS_OK;
+#pragma omp parallel for schedule(static) reduction(+ : count)
+    for (uint64_t i = 0; i < s->x.nnz; i++)
+        count += !s->listed[i];
+    return count;
 }
 
 /* Draws until as many are not listed as are held out, and appends these as unknown entries. The
@@ -126,19 +202,7 @@ static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
     uint64_t drawn = 0, mine = 0, at = x->nnz; /* mine: of this rank, that are not listed */
     for (int round = 0; round < ROUNDS && set->all_unlisted < set->all_listed; round++) {
         const uint64_t last = drawn + set->all_listed - set->all_unlisted;
-        mine = 0;
-        if (offer(&s, t, h, drawn, last, error) == STATUS_OK) {
-#pragma omp parallel for schedule(static)
-            for (uint64_t i = 0; i < x->nnz; i++) { /* entries of x are distinct */
-                uint32_t coordinate[MAX_ORDER];
-                coo_coordinates(x, i, coordinate);
-                const uint64_t slot = *find(&s, coordinate);
-                if (slot != 0)
-                    s.listed[slot - 1] = true;
-            }
-            for (uint64_t i = 0; i < s.x.nnz; i++)
-                mine += !s.listed[i];
-        }
+        mine = add_draws(&s, t, h, drawn, last, error) == STATUS_OK ? count_unlisted(&s, x) : 0;
         drawn = last;
         set->all_unlisted = mine;
         TRY_OR(done, comm_allreduce_counts(t->comm, &set->all_unlisted, 1, error));
@@ -153,7 +217,7 @@ static enum status take_unlisted(struct rank_tensor *t, const struct holdout *h,
     }
 done:
     coo_free(&s.x);
-    memory_free(s.listed, s.slot);
+    memory_free(s.listed, s.slot, s.fresh);
     return comm_allreduce_error(t->comm, error);
 }
 
@@ -164,9 +228,10 @@ static enum status fill(struct rank_tensor *t, const uint64_t *place, uint64_t b
 {
     const struct coo *x = &t->input.x;
     struct holdout_set *set = &t->holdout_set;
-    set->exponent = INT_MIN;
     TRY(coo_resize(&set->x, set->listed + x->nnz - before, error));
     set->x.shape = x->shape;
+    int largest = INT_MIN;
+#pragma omp parallel for schedule(static) reduction(max : largest)
     for (uint64_t i = 0; i < set->x.nnz; i++) {
         const bool listed = i < set->listed;
         int exponent = INT_MIN;
@@ -175,8 +240,9 @@ static enum status fill(struct rank_tensor *t, const uint64_t *place, uint64_t b
         set->x.value[i] = listed ? set->x.value[i] : 0;
         if (set->x.value[i] != 0)
             frexp(set->x.value[i], &exponent);
-        set->exponent = exponent > set->exponent ? exponent : set->exponent;
+        largest = exponent > largest ? exponent : largest;
     }
+    set->exponent = largest;
     return STATUS_OK;
 }
 
@@ -186,13 +252,15 @@ enum status holdout_set_take(struct rank_tensor *t, const struct holdout *h, boo
     struct holdout_set *set = &t->holdout_set;
     const uint64_t before = t->input.x.nnz;
     uint64_t *place = NULL;
-    if (rank_tensor_own_arrays(t, error) == STATUS_OK) {
-        rank_tensor_take_hash(t);
-        if (unlisted)
-            holdout_places_find(&set->places, &t->input.x, &t->part, h, t->comm, error);
-        if (error->status == STATUS_OK)
-            choose_listed(&place, t, h, error);
-    }
+    rank_tensor_own_arrays(t, error);
+    bool *chosen = memory_array(before, sizeof *chosen, error);
+    TRY_OR(done, comm_allreduce_error(t->comm, error));
+    rank_tensor_take_hash(t);
+    set->listed = holdout_choose(h, &t->input.x, t->part.first, chosen);
+    if (unlisted)
+        TRY_OR(done,
+               holdout_places_find(&set->places, &t->input.x, &t->part, h, chosen, t->comm, error));
+    take_listed(&place, t, chosen, error);
     set->all_listed = set->listed;
     TRY_OR(done, comm_allreduce_counts(t->comm, &set->all_listed, 1, error));
     const uint64_t known = t->nnz - t->listed.unknown;
@@ -215,6 +283,6 @@ enum status holdout_set_take(struct rank_tensor *t, const struct holdout *h, boo
     if (set->exponent == INT_MIN)
         set->exponent = 0;
 done:
-    memory_free(place);
+    memory_free(chosen, place);
     return error->status;
 }

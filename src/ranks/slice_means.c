@@ -5,12 +5,16 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/memory.h"
 #include "numerics/random_counter.h"
 #include "ranks/holdout_set.h"
 
 #define ROUNDS         2   /* over the modes                           */
 #define MOST_SHRINKAGE 1e6 /* that is tried                            */
+#define PARTS                                                                                      \
+    64 /* of the entries, whose errors are summed apart, whatever the number of                    \
+        * threads                                                              */
 
 /* The value of the means at entry i of x, whose indices begin at `first` (order); without those of
  * mode `but`, unless it is -1. */
@@ -130,7 +134,8 @@ static enum status find_errors(struct baseline *baseline, const struct slice_mea
     const struct coo *x = &t->input.x;
     const double least = HOLDOUT_LEAST_RATE * rate_of(loss, m->mean);
     int exponent = INT_MIN; /* values are below 2^exponent, so that squares do not overflow */
-    double sum[3] = {0};    /* of the mean, of the slices' means; entries */
+    double part[PARTS][3] = {{0}}, sum[3] = {0}; /* of the mean, of the slices' means; entries */
+#pragma omp parallel for schedule(static) reduction(max : exponent)
     for (uint64_t i = 0; i < x->nnz; i++) {
         int own = INT_MIN;
         if (left_out[i] && x->value[i] != 0)
@@ -139,18 +144,23 @@ static enum status find_errors(struct baseline *baseline, const struct slice_mea
     }
     TRY(comm_allreduce_max(t->comm, &exponent, error));
     exponent = exponent == INT_MIN || loss->rates ? 0 : exponent;
-    for (uint64_t i = 0; i < x->nnz; i++) {
-        if (!left_out[i])
-            continue;
-        const double value[2] = {m->mean, value_at(m, x, t->part.first, i, -1)};
-        for (int k = 0; k < 2; k++) {
-            const double d = ldexp(x->value[i], -exponent) - ldexp(value[k], -exponent);
-            sum[k] += loss->rates
-                          ? 2 * loss->misfit(x->value[i], fmax(rate_of(loss, value[k]), least))
-                          : d * d;
+#pragma omp parallel for schedule(static)
+    for (int p = 0; p < PARTS; p++)
+        for (uint64_t i = even_cut(x->nnz, p, PARTS); i < even_cut(x->nnz, p + 1, PARTS); i++) {
+            if (!left_out[i])
+                continue;
+            const double value[2] = {m->mean, value_at(m, x, t->part.first, i, -1)};
+            for (int k = 0; k < 2; k++) {
+                const double d = ldexp(x->value[i], -exponent) - ldexp(value[k], -exponent);
+                part[p][k] += loss->rates ? 2 * loss->misfit(x->value[i],
+                                                             fmax(rate_of(loss, value[k]), least))
+                                          : d * d;
+            }
+            part[p][2]++;
         }
-        sum[2]++;
-    }
+    for (int p = 0; p < PARTS; p++)
+        for (int k = 0; k < 3; k++)
+            sum[k] += part[p][k];
     TRY(comm_allreduce_sum(t->comm, sum, 3, error));
     for (int k = 0; k < 2; k++)
         sum[k] = sum[2] == 0   ? 0

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/random_stream.h"
 
 #define FIRST_ROOM 64
 #define KEY_BITS   64
@@ -82,12 +83,8 @@ static uint64_t hashes_of(const struct unlisted_slice *s)
 static uint64_t hash_of(const uint64_t *key, int words, uint64_t hashes)
 {
     uint64_t hash = 0;
-    for (int w = 0; w < words; w++) { /* the last steps of SplitMix64 */
-        hash ^= key[w];
-        hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
-        hash ^= hash >> 31;
-    }
+    for (int w = 0; w < words; w++)
+        hash = random_mix(hash ^ key[w]);
     return hash & (hashes - 1);
 }
 

@@ -13,8 +13,11 @@ struct holdout {
     uint64_t seed; /* the entries of a share are also among those of a larger one */
 };
 
-/* chosen[i] (nnz) = whether the known entry i of x is held out. Coordinates of x count from
- * first[n] (order). Returns how many are. By all OpenMP threads. */
+/* Whether the known entry i of x is held out. Coordinates of x count from first[n] (order). */
+bool holdout_has(const struct holdout *h, const struct coo *x, const uint64_t *first, uint64_t i);
+
+/* chosen[i] (nnz) = whether entry i of x is known and held out. Returns how many are. By all OpenMP
+ * threads. */
 uint64_t holdout_choose(const struct holdout *h, const struct coo *x, const uint64_t *first,
                         bool *chosen);
 
