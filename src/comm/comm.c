@@ -121,10 +121,10 @@ enum status comm_split(struct comm *c, int color, struct comm **part, struct err
     return c->engine->split(c, color, part, error);
 }
 
-enum status comm_share(struct comm *c, size_t bytes, void **memory, struct error *error)
+enum status comm_allocate_shared(struct comm *c, size_t bytes, void **memory, struct error *error)
 {
     *memory = NULL;
-    return c->engine->share(c, bytes, memory, error);
+    return c->engine->allocate_shared(c, bytes, memory, error);
 }
 
 enum status comm_name_rank(int rank, bool several_hosts, struct error *error)

@@ -38,7 +38,8 @@ struct comm_engine {
                                   struct error *error);
     enum status (*check)(struct comm *c, struct error *error);
     enum status (*split)(struct comm *c, int color, struct comm **part, struct error *error);
-    enum status (*share)(struct comm *c, size_t bytes, void **memory, struct error *error);
+    enum status (*allocate_shared)(struct comm *c, size_t bytes, void **memory,
+                                   struct error *error);
     void (*abort)(struct comm *c, const struct error *reason);
     void (*finalize)(struct comm *c);
 };
@@ -118,7 +119,7 @@ enum status comm_split(struct comm *c, int color, struct comm **part, struct err
 /* *memory = `bytes` bytes that all ranks read and write, zeros at first; they stay until c is
  * finalized. The ranks must be on one host (local_size == size). All ranks return the same failure.
  * STATUS_MEMORY; STATUS_INTERNAL where MPI fails. */
-enum status comm_share(struct comm *c, size_t bytes, void **memory, struct error *error);
+enum status comm_allocate_shared(struct comm *c, size_t bytes, void **memory, struct error *error);
 
 /* Every rank calls this after a step of its own that left *error. If some ranks have failed, *error
  * becomes the error of the lowest of them on all ranks; on several hosts, with "rank 3 on host h: "

@@ -15,7 +15,7 @@
 #define YIELDS 32                  /* of a rank before it sleeps: others are mostly about to come */
 #define SUMMED (UINT64_C(1) << 16) /* numbers that a thread sums at a time */
 
-/* Memory of comm_share. */
+/* Memory of comm_allocate_shared. */
 struct shared {
     struct shared *next; /* of the team */
     max_align_t bytes[];
@@ -211,7 +211,7 @@ static void finalize_member(struct comm *c)
 }
 
 /* Rank 0 allocates it for all. */
-static enum status share(struct comm *c, size_t bytes, void **memory, struct error *error)
+static enum status allocate_shared(struct comm *c, size_t bytes, void **memory, struct error *error)
 {
     struct team *team = ((struct member *)c->state)->team;
     if (c->rank == 0) {
@@ -223,7 +223,7 @@ static enum status share(struct comm *c, size_t bytes, void **memory, struct err
     }
     TRY(comm_allreduce_error(c, error));
     *memory = team->shared->bytes;
-    return comm_allreduce_error(c, error); /* before rank 0 shares more */
+    return comm_allreduce_error(c, error); /* before rank 0 allocates more */
 }
 
 static enum status split(struct comm *c, int color, struct comm **part, struct error *error);
@@ -232,7 +232,7 @@ static const struct comm_engine engine = {.exchange = exchange,
                                           .reduce_scatter = reduce_scatter,
                                           .check = check,
                                           .split = split,
-                                          .share = share,
+                                          .allocate_shared = allocate_shared,
                                           .abort = abort_all,
                                           .finalize = finalize_member};
 

@@ -182,6 +182,15 @@ enum status model_whole_create(struct ktensor *whole, uint64_t rank, const struc
     return comm_allreduce_error(c, error);
 }
 
+/* *whole gets the weights and shares of *part. Waits for all ranks. */
+static enum status take_weights(struct ktensor *whole, const struct ktensor *part, struct comm *c,
+                                struct error *error)
+{
+    if (c->rank == 0 || !c->shares_memory)
+        memcpy(whole->lambda, part->lambda, 3 * part->rank * sizeof *part->lambda);
+    return comm_allreduce_error(c, error);
+}
+
 /* Brings all rows of mode n into *whole, which rank 0 has. */
 static enum status bring_all(struct model_rows *m, const struct ktensor *whole, int n,
                              struct error *error)
@@ -193,16 +202,14 @@ static enum status bring_all(struct model_rows *m, const struct ktensor *whole, 
 enum status model_whole_complete(struct ktensor *whole, const struct ktensor *part,
                                  const struct rank_rows *ranks, struct error *error)
 {
-    const bool messages = !ranks->all->shares_memory;
     struct model_rows m = {0};
-    if (ranks->all->rank == 0 || messages) /* lambda, shares */
-        memcpy(whole->lambda, part->lambda, 3 * part->rank * sizeof *part->lambda);
-    if (!messages)
-        return comm_allreduce_error(ranks->all, error);
+    if (ranks->all->shares_memory)
+        return take_weights(whole, part, ranks->all, error);
     TRY_OR(done, model_rows_open(&m, part, ranks, error));
     m.stored = true;
     for (int n = 0; n < part->shape.order; n++)
         TRY_OR(done, bring_all(&m, whole, n, error));
+    take_weights(whole, part, ranks->all, error);
 done:
     model_rows_close(&m);
     return error->status;
@@ -224,7 +231,7 @@ enum status model_collect(struct ktensor *whole, struct ktensor *part,
         memory_free(part->factor[n]);
         part->factor[n] = NULL;
     }
-    memcpy(whole->lambda, part->lambda, 3 * part->rank * sizeof *part->lambda);
+    take_weights(whole, part, ranks->all, error);
 done:
     model_rows_close(&m);
     return error->status;

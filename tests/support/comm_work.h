@@ -238,8 +238,8 @@ static bool memory(struct comm *c)
     struct comm *const sharers[] = {c, c, part};
     bool right = true;
     for (int i = 0; i < 3; i++)
-        right = right &&
-                comm_share(sharers[i], sizeof **shared, (void **)&shared[i], &error) == STATUS_OK;
+        right = right && comm_allocate_shared(sharers[i], sizeof **shared, (void **)&shared[i],
+                                              &error) == STATUS_OK;
     for (int i = 0; right && i < 3; i++) {
         shared[i]->of_rank[sharers[i]->rank] = number(c->rank, (uint64_t)i);
         shared[i]->arrivals++;

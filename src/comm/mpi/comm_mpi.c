@@ -169,7 +169,7 @@ struct member {
     uint64_t buffer_length;
     MPI_Request *request; /* of the messages of an exchange; owned */
     size_t requests;      /* for which there is room               */
-    MPI_Win *window;      /* (windows) memory of `share`; owned    */
+    MPI_Win *window;      /* (windows) of allocate_shared; owned    */
     size_t windows;
 };
 
@@ -318,7 +318,7 @@ static void finalize_member(struct comm *c)
 
 /* All of it is in rank 0's part of the window. A host without room for it does not end the ranks,
  * which may do without. */
-static enum status share(struct comm *c, size_t bytes, void **memory, struct error *error)
+static enum status allocate_shared(struct comm *c, size_t bytes, void **memory, struct error *error)
 {
     struct member *m = c->state;
     MPI_Win window;
@@ -344,7 +344,7 @@ static const struct comm_engine engine = {.exchange = exchange,
                                           .reduce_scatter = reduce_scatter,
                                           .check = check,
                                           .split = split,
-                                          .share = share,
+                                          .allocate_shared = allocate_shared,
                                           .abort = abort_all,
                                           .finalize = finalize_member};
 

@@ -41,7 +41,7 @@ struct shown {
     struct shown_memory memory; /* of processes: the one that `from` is in */
 };
 
-/* In memory that the ranks share (comm_share). */
+/* In memory that the ranks share (comm_allocate_shared). */
 struct peer_team {
     _Atomic uint64_t stopped;  /* ranks whose GPU reads no more */
     _Atomic uint64_t arrivals; /* of all ranks at all meetings  */
@@ -55,7 +55,7 @@ struct seen_memory {
     char *here;
 };
 
-/* A rank's: `from` has been written; it has read the others'. */
+/* Two events of a rank: what it shows has been written; it has read what the others show. */
 struct rank_events {
     cudaEvent_t ready, done;
 };
@@ -158,7 +158,7 @@ static enum status add_seen(struct peer_end *e, int k, const struct shown_memory
     return STATUS_OK;
 }
 
-/* The others read `from`, which may be NULL: nothing. */
+/* Shows `from` to the others; NULL: they read nothing of this rank. */
 static enum status show(struct peer_end *e, const void *from, struct error *error)
 {
     struct shown *own = &e->team->rank[e->host->rank];
@@ -249,7 +249,7 @@ static enum status open_end(void *state, const struct device_places *places, str
         *error = no_driver;
         TRY(comm_allreduce_error(e->host, error));
     }
-    TRY(comm_share(e->host, sizeof *e->team, &team, error));
+    TRY(comm_allocate_shared(e->host, sizeof *e->team, &team, error));
     e->team = team;
     return STATUS_OK;
 }
@@ -275,7 +275,8 @@ static cudaError_t see_event(const struct peer_end *e, cudaEvent_t *event,
     return cudaSuccess;
 }
 
-/* Processes also show a window, so that what they may not read of each other shows at once. */
+/* Makes this rank's events and its window. Processes open the others' windows when they connect:
+ * where they may not read each other's memory, that fails before an iteration does. */
 static enum status show_own(struct peer_end *e, struct error *error)
 {
     const int own = e->host->rank;
