@@ -66,7 +66,8 @@ static void test_transfers(void **state)
                 check_transfers(ranks[r], lengths[l], precision);
 }
 
-/* Columns in another order, multiplied, small entries as zeros, divided: the host's bits. */
+/* Columns in another order, multiplied, small entries as zeros, divided: the host's bits. Then once
+ * more with the rows in another order, the first of them left out. */
 static void check_columns(uint64_t rank, uint64_t rows, enum precision precision, bool zeros)
 {
     const uint64_t ld = row_length(rank, precision, 1);
@@ -75,7 +76,8 @@ static void check_columns(uint64_t rank, uint64_t rows, enum precision precision
     void *host = random_matrix(rows, rank, ld, precision, seed);
     void *a = uploaded(host, rows * ld * precision_bytes(precision));
     double *back = host_array(rows * rank, sizeof *back), *of = host_array(4 * rank, sizeof *of);
-    uint64_t *from = host_array(rank, sizeof *from);
+    double *other = host_array(rows * rank, sizeof *other);
+    uint64_t *from = host_array(rank, sizeof *from), *number = host_array(rows, sizeof *number);
     for (uint64_t r = 0; r < rank; r++) {
         from[r] = (r * 7 + 3) % rank; /* a permutation, but for multiples of 7 */
         for (int what = 0; what < 4; what++)
@@ -99,11 +101,24 @@ static void check_columns(uint64_t rank, uint64_t rows, enum precision precision
             wrong += back[i * rank + r] != x / of[3 * rank + r];
         }
     assert_int_equal(wrong, 0);
+    for (uint64_t i = 0; i < rows; i++)
+        number[i] = i > 0 ? rows - 1 - i : UINT64_MAX;
+    for (uint64_t r = 0; r < rank; r++) /* where the first row would go */
+        other[(rows - 1) * rank + r] = -1;
+    ok(device_factor_download(&staging, &matrix, other,
+                              &(struct host_rows_form){.form = &how, .number = number}, &error),
+       &error);
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t r = 0; r < rank; r++)
+            wrong += other[(rows - 1 - i) * rank + r] != (i > 0 ? back[i * rank + r] : -1);
+    assert_int_equal(wrong, 0);
     good(cudaFree(a));
     memory_free(host);
     memory_free(back);
+    memory_free(other);
     memory_free(of);
     memory_free(from);
+    memory_free(number);
 }
 
 static void test_columns(void **state)
@@ -139,48 +154,35 @@ static void test_error(void **state)
     check_transfers(7, 100, PRECISION_DOUBLE);
 }
 
-/* Sends zeros of as many bytes; that works even if memory is refused. */
-static void send_zeros(struct device_staging *s, uint64_t bytes)
-{
-    struct error error = {0};
-    uint64_t rows = bytes / sizeof(double);
-    double *host = memory_zeros(rows, sizeof *host, &error);
-    void *a = uploaded(NULL, bytes);
-    assert_non_null(host);
-    const struct device_matrix matrix = {a, rows, 1, 1, PRECISION_DOUBLE};
-    ok(device_factor_upload(s, host, &matrix, &error), &error);
-    good(cudaDeviceSynchronize());
-    good(cudaFree(a));
-    memory_free(host);
-}
-
-/* A short array takes one slot, a long one takes all; where memory is refused, none is added. */
-static void test_slots(void **state)
+/* Where the buffers cannot be pinned, copies work all the same; without buffers there is no
+ * staging.
+ */
+static void test_refused_memory(void **state)
 {
     (void)state;
-    for (int refused = 0; refused < 2; refused++) {
-        struct device_staging s;
-        struct error error = {0};
-        ok(device_staging_open(&s, 0, NULL, &error), &error);
-        const int most = s.most;
-        send_zeros(&s, DEVICE_STAGING_BYTES / 2);
-        assert_int_equal(s.slots, 1);
-        /* of send_zeros' own array the hook knows, and after it the second slot is refused */
-        memory_hook_set(refused ? 1 : -1);
-        send_zeros(&s, 40 * DEVICE_STAGING_BYTES);
-        assert_int_equal(memory_hook_fired(), refused && most > 1);
-        memory_hook_set(-1);
-        assert_int_equal(s.slots, refused ? 1 : most);
-        device_staging_close(&s);
-    }
+    struct error error = {0};
+    const struct device_staging pinned = staging;
+    memory_hook_set(0);
+    assert_int_equal(device_staging_open(&staging, 0, NULL, &error), STATUS_MEMORY);
+    device_staging_close(&staging);
+    memory_hook_set(1);
+    error = (struct error){0};
+    ok(device_staging_open(&staging, 0, NULL, &error), &error);
+    assert_true(memory_hook_fired() && !staging.pinned && staging.slots == pinned.slots);
+    memory_hook_set(-1);
+    check_transfers(7, 100, PRECISION_DOUBLE);
+    check_transfers(3, 1000000, PRECISION_SINGLE);
+    device_staging_close(&staging);
+    staging = pinned;
+    assert_true(staging.pinned);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transfers), cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_long_rows), cmocka_unit_test(test_error),
-        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_transfers),      cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_long_rows),      cmocka_unit_test(test_error),
+        cmocka_unit_test(test_refused_memory),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

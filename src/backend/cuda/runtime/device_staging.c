@@ -4,52 +4,51 @@
 #include <string.h>
 
 #include "backend/cuda/runtime/cuda_error.h"
-#include "backend/cuda/runtime/device_memory.h"
 #include "backend/cuda/runtime/device_queue.h"
+#include "base/least.h"
+#include "base/memory.h"
+#include "base/page_touch.h"
 #include "numerics/launchers.h"
 
-/* A short array is cut so that every thread has some parts, but not into parts so small that
- * starting a copy takes longer than the copy. */
+/* An array is cut so that every thread has some parts, but not into parts so small that starting a
+ * copy takes longer than the copy. */
 #define SLOT_PARTS    4
 #define SMALLEST_PART ((uint64_t)32 << 10) /* bytes */
 
-/* Bytes of an array for each slot that is opened for it: one thread copies and converts so many in
- * less time than pinning another slot takes. */
-#define SLOT_WORTH ((uint64_t)1 << 20)
-
-static void close_slot(struct device_staging_slot *slot)
+/* The system pins huge pages that threads have touched in an eighth of the time that
+ * cudaMallocHost takes, and two GPUs do not wait for each other meanwhile. */
+static enum status take_buffers(struct device_staging *s, struct error *error)
 {
-    for (int b = 0; b < 2; b++)
-        device_event_destroy(slot->moved[b]);
-    device_pinned_free(slot->buffer[0]);
-    *slot = (struct device_staging_slot){0};
-}
-
-static enum status open_slot(struct device_staging *s, struct error *error)
-{
-    struct device_staging_slot slot = {0};
-    slot.buffer[0] = device_pinned_array(2, DEVICE_STAGING_BYTES, error);
+    const size_t bytes = (size_t)s->slots * 2 * DEVICE_STAGING_BYTES;
+    struct page_touch pages;
+    s->buffers = memory_pages(bytes, error);
     TRY(error->status);
-    slot.buffer[1] = slot.buffer[0] + DEVICE_STAGING_BYTES;
-    for (int b = 0; b < 2; b++)
-        TRY_OR(failed, cuda_status(device_event_create(&slot.moved[b]),
-                                   "opening the staging buffers", error));
-    s->slot[s->slots++] = slot;
+    page_touch_begin(&pages);
+    page_touch_add(&pages, s->buffers, bytes);
+    page_touch_now(&pages);
+    s->pinned = !memory_hook_fails() &&
+                cudaHostRegister(s->buffers, bytes, cudaHostRegisterDefault) == cudaSuccess;
+    if (!s->pinned)
+        (void)cudaGetLastError();
     return STATUS_OK;
-failed:
-    close_slot(&slot);
-    return error->status;
 }
 
 enum status device_staging_open(struct device_staging *s, int device, cudaStream_t stream,
                                 struct error *error)
 {
-    memset(s, 0, sizeof *s);
-    s->device = device;
-    s->stream = stream;
-    int threads = omp_get_max_threads();
-    s->most = threads < DEVICE_STAGING_SLOTS ? threads : DEVICE_STAGING_SLOTS;
-    return open_slot(s, error);
+    const int threads = omp_get_max_threads();
+    *s = (struct device_staging){.device = device,
+                                 .stream = stream,
+                                 .slots = threads < DEVICE_STAGING_SLOTS ? threads
+                                                                         : DEVICE_STAGING_SLOTS};
+    TRY(take_buffers(s, error));
+    for (int k = 0; k < s->slots; k++)
+        for (int b = 0; b < 2; b++) {
+            s->slot[k].buffer[b] = s->buffers + (size_t)(2 * k + b) * DEVICE_STAGING_BYTES;
+            TRY(cuda_status(device_event_create(&s->slot[k].moved[b]),
+                            "opening the staging buffers", error));
+        }
+    return STATUS_OK;
 }
 
 /* The state of a transfer, of all threads. */
@@ -57,27 +56,25 @@ struct transfer {
     int number; /* of the device */
     cudaStream_t stream;
     char *device;
+    int threads;
     uint64_t count, part; /* elements, and those of a part              */
     size_t size;          /* bytes of an element                        */
     uint64_t next;        /* first element that no thread has taken yet */
     int code;             /* the first error                            */
 };
 
-static struct transfer begin_transfer(struct device_staging *s, const struct device_elements *e)
+static struct transfer begin_transfer(const struct device_staging *s,
+                                      const struct device_elements *e)
 {
     const uint64_t most = DEVICE_STAGING_BYTES / e->size, least = SMALLEST_PART / e->size + 1;
-    struct error ignored = {0};
-    /* as many slots as pay for the array, or as there is memory for */
-    while (s->slots < s->most && e->count * e->size / SLOT_WORTH >= (uint64_t)s->slots)
-        if (open_slot(s, &ignored) != STATUS_OK)
-            s->most = s->slots;
-    const uint64_t even = e->count / ((uint64_t)s->slots * SLOT_PARTS);
-    const uint64_t part = even > least ? even : least;
+    const uint64_t slots = least_of(e->count / (least * SLOT_PARTS) + 1, (uint64_t)s->slots);
+    const uint64_t even = e->count / (slots * SLOT_PARTS);
     return (struct transfer){.number = s->device,
                              .stream = s->stream,
                              .device = e->array,
+                             .threads = (int)slots,
                              .count = e->count,
-                             .part = part < most ? part : most,
+                             .part = least_of(even > least ? even : least, most),
                              .size = e->size};
 }
 
@@ -158,7 +155,7 @@ enum status device_staging_send(struct device_staging *s, const struct device_el
                                 device_staging_write *write, const void *host, struct error *error)
 {
     struct transfer t = begin_transfer(s, to);
-#pragma omp parallel num_threads(s->slots)
+#pragma omp parallel num_threads(t.threads)
     note_error(&t, send_parts(&t, &s->slot[omp_get_thread_num()], write, host));
     return cuda_status((cudaError_t)t.code, "copying to the GPU", error);
 }
@@ -167,16 +164,20 @@ enum status device_staging_fetch(struct device_staging *s, const struct device_e
                                  device_staging_read *read, void *host, struct error *error)
 {
     struct transfer t = begin_transfer(s, from);
-#pragma omp parallel num_threads(s->slots)
+#pragma omp parallel num_threads(t.threads)
     note_error(&t, fetch_parts(&t, &s->slot[omp_get_thread_num()], read, host));
     return cuda_status((cudaError_t)t.code, "copying from the GPU", error);
 }
 
 void device_staging_close(struct device_staging *s)
 {
-    if (s->slots > 0)
+    if (s->buffers)
         (void)cudaStreamSynchronize(s->stream);
     for (int k = 0; k < s->slots; k++)
-        close_slot(&s->slot[k]);
-    memset(s, 0, sizeof *s);
+        for (int b = 0; b < 2; b++)
+            device_event_destroy(s->slot[k].moved[b]);
+    if (s->pinned)
+        (void)cudaHostUnregister(s->buffers);
+    memory_free(s->buffers);
+    *s = (struct device_staging){0};
 }

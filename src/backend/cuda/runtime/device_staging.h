@@ -1,9 +1,7 @@
 /* Copies between host and device arrays at the rate of the bus, and converts elements on the way.
  * An array is cut into parts, which are handed out to the threads in order. A thread has a slot of
- * two pinned buffers: it converts a part in one of them while the copy engine moves the previous
- * part from or to the other. No thread waits for another. Pinning memory takes longer than a short
- * copy: there is one slot at first, and more are opened for the first long arrays if there is
- * memory. */
+ * two buffers: it converts a part in one of them while the copy engine moves the previous part from
+ * or to the other. No thread waits for another. */
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,15 +16,16 @@
 
 /* The buffers of one thread. */
 struct device_staging_slot {
-    char *buffer[2];      /* (DEVICE_STAGING_BYTES) each, of one array; pinned host, owned */
-    cudaEvent_t moved[2]; /* the last copy from or to each of them; owned                  */
+    char *buffer[2];      /* (DEVICE_STAGING_BYTES) each                            */
+    cudaEvent_t moved[2]; /* the last copy from or to each of them; owned           */
 };
 
 struct device_staging {
     int device; /* number of the device that `stream` is on */
     cudaStream_t stream;
-    int most;  /* slots: one for each thread, or as many as there is memory for */
-    int slots; /* slots that are open */
+    char *buffers; /* (slots x 2 x DEVICE_STAGING_BYTES) host memory; owned */
+    bool pinned;   /* `buffers`; else copies take longer */
+    int slots;     /* one for each thread */
     struct device_staging_slot slot[DEVICE_STAGING_SLOTS];
 };
 

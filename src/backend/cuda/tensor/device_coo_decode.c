@@ -117,7 +117,7 @@ static enum status decoder_send(struct decoder *d, struct device_staging *stagin
 {
     uint64_t bad = UINT64_MAX;
     struct error worst = {0};
-    uint8_t *room = memory_array((uint64_t)staging->most, d->file->most_bytes, error);
+    uint8_t *room = memory_array((uint64_t)staging->slots, d->file->most_bytes, error);
     const struct sending t = {d, room, &bad, &worst};
     const struct device_elements bytes = {d->bytes, d->size / BLCO_SEGMENT_ALIGN,
                                           BLCO_SEGMENT_ALIGN};
