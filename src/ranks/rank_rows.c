@@ -11,11 +11,11 @@
 /* Which rows of a range are common: several ranks touch them (have nonzeros there). Each other row
  * has one owner. */
 struct row_owners {
-    int16_t *owner;  /* (rows of the range): ROW_COMMON or the row's owner; owned                */
-    uint64_t common; /* rows that are common                                                     */
-    uint64_t own;    /* rows that this rank owns                                                 */
-    bool pays;       /* so few rows are common that treating the others apart pays; the same on
-                      * all ranks                                                               */
+    int16_t *owner;             /* (rows of the range): ROW_COMMON or the row's owner; owned     */
+    uint64_t common[PARTS + 1]; /* rows before each part, and before the end, that are common    */
+    uint64_t own[PARTS + 1];    /* ... and that this rank owns                                   */
+    bool pays; /* so few rows are common that treating the others apart pays; the same on all ranks
+                */
 };
 
 _Static_assert(MAX_RANKS <= INT16_MAX, "an owner is a rank");
@@ -33,6 +33,24 @@ static int16_t owner_of(const unsigned char *touched, uint64_t stride, uint64_t 
     return (int16_t)(touching == 0 ? (int)(i % (uint64_t)size) : touching == 1 ? last : ROW_COMMON);
 }
 
+static void count_owners(struct row_owners *s, uint64_t rows, int me)
+{
+#pragma omp parallel for schedule(static)
+    for (int p = 0; p < PARTS; p++) {
+        uint64_t common = 0, own = 0;
+        for (uint64_t i = even_cut(rows, p, PARTS); i < even_cut(rows, p + 1, PARTS); i++) {
+            common += s->owner[i] == ROW_COMMON;
+            own += s->owner[i] == me;
+        }
+        s->common[p + 1] = common;
+        s->own[p + 1] = own;
+    }
+    for (int p = 0; p < PARTS; p++) {
+        s->common[p + 1] += s->common[p];
+        s->own[p + 1] += s->own[p];
+    }
+}
+
 /* Every rank of `peers` calls this with its marks of a range of `rows` rows: touched[i] is 1 where
  * the rank has a nonzero in row i, else 0. Each rank finds the owners of a part of the rows. The
  * caller frees s->owner; *s is empty on failure. STATUS_MEMORY, and failures of other ranks. */
@@ -40,7 +58,7 @@ static enum status row_owners_find(struct row_owners *s, struct comm *peers,
                                    const unsigned char *touched, uint64_t rows, struct error *error)
 {
     const uint64_t size = (uint64_t)peers->size;
-    uint64_t *cut = memory_array(size + 1, sizeof *cut, error), common = 0, own = 0;
+    uint64_t *cut = memory_array(size + 1, sizeof *cut, error);
     /* (ranks x this rank's part): the marks of all */
     unsigned char *mark = memory_array(rows + size, sizeof *mark, error);
     *s = (struct row_owners){.owner = memory_array(rows, sizeof *s->owner, error)};
@@ -61,14 +79,8 @@ static enum status row_owners_find(struct row_owners *s, struct comm *peers,
     for (uint64_t i = 0; i < count; i++)
         s->owner[first + i] = owner_of(mark + i, count, first + i, peers->size);
     TRY_OR(done, comm_allgatherv(peers, s->owner, cut, sizeof *s->owner, error));
-#pragma omp parallel for schedule(static) reduction(+ : common, own)
-    for (uint64_t i = 0; i < rows; i++) {
-        common += s->owner[i] == ROW_COMMON;
-        own += s->owner[i] == peers->rank;
-    }
-    s->common = common;
-    s->own = own;
-    s->pays = rows > 0 && (double)s->common <= GRID_MOST_COMMON * (double)rows;
+    count_owners(s, rows, peers->rank);
+    s->pays = rows > 0 && (double)s->common[PARTS] <= GRID_MOST_COMMON * (double)rows;
 done:
     memory_free(mark, cut);
     if (error->status != STATUS_OK) {
@@ -106,43 +118,29 @@ static enum status divide_by_owners(struct rank_rows *r, int n, const struct row
                                     struct error *error)
 {
     struct mode_rows *m = &r->mode[n];
-    TRY(make_stripes(m, s->common, error));
+    TRY(make_stripes(m, s->common[PARTS], error));
     m->first = (uint64_t)m->peers->size * m->stripe;
-    m->count = m->stripe + s->own;
+    m->count = m->stripe + s->own[PARTS];
     m->row = memory_array(m->first + m->count, sizeof *m->row, error);
     TRY(error->status);
-    uint64_t common[PARTS + 1] = {0}; /* places of each part's first rows */
-    uint64_t own[PARTS + 1] = {m->first + m->stripe};
-    const uint64_t rows = r->range.here.dims[n], first = r->range.first[n], room = own[0];
+    const uint64_t rows = r->range.here.dims[n], first = r->range.first[n];
+    uint64_t *room = m->row + m->first; /* for the sums of this rank's stripe */
+    for (uint64_t *row = m->row + s->common[PARTS]; row < room; row++)
+        *row = NO_ROW;
 #pragma omp parallel for schedule(static)
     for (int p = 0; p < PARTS; p++) {
-        uint64_t common_here = 0, own_here = 0;
-        for (uint64_t i = even_cut(rows, p, PARTS); i < even_cut(rows, p + 1, PARTS); i++) {
-            common_here += s->owner[i] == ROW_COMMON;
-            own_here += s->owner[i] == m->peers->rank;
-        }
-        common[p + 1] = common_here;
-        own[p + 1] = own_here;
-    }
-    for (int p = 0; p < PARTS; p++) {
-        common[p + 1] += common[p];
-        own[p + 1] += own[p];
-    }
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = s->common; i < room; i++)
-        m->row[i] = NO_ROW;
-#pragma omp parallel for schedule(static)
-    for (int p = 0; p < PARTS; p++) {
-        uint64_t *next_common = m->row + common[p], *next_own = m->row + own[p];
+        uint64_t *common = m->row + s->common[p], *own = room + m->stripe + s->own[p];
         for (uint64_t i = even_cut(rows, p, PARTS); i < even_cut(rows, p + 1, PARTS); i++) {
             if (s->owner[i] == ROW_COMMON)
-                *next_common++ = first + i;
+                *common++ = first + i;
             else if (s->owner[i] == m->peers->rank)
-                *next_own++ = first + i;
+                *own++ = first + i;
         }
     }
     const uint64_t *mine = &m->stripe_first[m->peers->rank];
-    memcpy(m->row + m->first, m->row + mine[0], (mine[1] - mine[0]) * sizeof *m->row);
+    memory_copy(room, m->row + mine[0], (mine[1] - mine[0]) * sizeof *room);
+    for (uint64_t *row = room + mine[1] - mine[0]; row < room + m->stripe; row++)
+        *row = NO_ROW;
     r->part.here.dims[n] = m->first + m->count;
     r->part.row[n] = m->row;
     return STATUS_OK;

@@ -15,15 +15,16 @@
 
 /* Divides the rows of mode n, by which rows each rank has nonzeros in. */
 static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, int n,
-                               struct error *error)
+                               struct device_staging *staging, struct error *error)
 {
     uint64_t rows = r->range.here.dims[n];
     if (!rank_rows_compares(r, n))
         return rank_rows_divide_mode(r, n, NULL, error);
-    unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
+    unsigned char *touched = d->nnz > 0 ? memory_array(rows, sizeof *touched, error)
+                                        : memory_zeros(rows, sizeof *touched, error);
     TRY(error->status);
     if (d->nnz > 0)
-        TRY_OR(done, device_coo_touched(d, n, touched, rows, error));
+        TRY_OR(done, device_coo_touched(d, n, touched, rows, staging, error));
     rank_rows_divide_mode(r, n, touched, error);
 done:
     memory_free(touched);
@@ -33,7 +34,7 @@ done:
 /* Every rank calls this once, however often it opens a backend. No rank could try again after a
  * failure: the others would be elsewhere. */
 static enum status divide(const struct device_coo *d, const struct tensor_source *source,
-                          struct error *error)
+                          struct device_staging *staging, struct error *error)
 {
     struct rank_rows *r = source->ranks;
     const uint64_t nnz = source->file->header->nnz;
@@ -46,7 +47,7 @@ static enum status divide(const struct device_coo *d, const struct tensor_source
         return error_set(error, STATUS_INPUT, "%s: damaged: %.0f nonzeros, expected %ju",
                          source->file->name, sum[0], (uintmax_t)nnz);
     for (int n = 0; n < d->shape.order; n++)
-        TRY(divide_rows(d, r, n, error));
+        TRY(divide_rows(d, r, n, staging, error));
     return STATUS_OK;
 }
 
@@ -60,7 +61,7 @@ static enum status read_part(struct device_coo *d, const struct tensor_source *s
 {
     struct rank_rows *r = source->ranks;
     TRY(device_coo_decode_part(d, source->file, &r->range, staging, pool, error));
-    if (!r->divided && divide(d, source, error) != STATUS_OK) {
+    if (!r->divided && divide(d, source, staging, error) != STATUS_OK) {
         comm_abort(r->all, error);
         goto done;
     }
@@ -72,7 +73,7 @@ static enum status read_part(struct device_coo *d, const struct tensor_source *s
         uint32_t *place = memory_array(rows, sizeof *place, error);
         TRY_OR(done, error->status);
         rank_rows_places(r, n, place);
-        device_coo_renumber(d, n, place, rows, error);
+        device_coo_renumber(d, n, place, rows, staging, error);
         memory_free(place);
         TRY_OR(done, error->status);
     }

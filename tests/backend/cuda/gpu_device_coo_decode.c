@@ -214,7 +214,7 @@ static void check_touched(const struct device_coo *d, const struct coo *x, int n
     unsigned char *touched = malloc(rows), *expected = calloc(rows, 1);
     for (uint64_t i = 0; i < x->nnz; i++)
         expected[x->index[n][i]] = 1;
-    ok(device_coo_touched(d, n, touched, rows, &error), &error);
+    ok(device_coo_touched(d, n, touched, rows, &staging, &error), &error);
     assert_memory_equal(touched, expected, rows);
     free(touched);
     free(expected);
@@ -232,7 +232,7 @@ static void check_renumbered(struct device_coo *d, struct coo *x)
             place[i] = (uint32_t)(rows - 1 - i);
         for (uint64_t i = 0; i < x->nnz; i++)
             x->index[n][i] = place[x->index[n][i]];
-        ok(device_coo_renumber(d, n, place, rows, &error), &error);
+        ok(device_coo_renumber(d, n, place, rows, &staging, &error), &error);
         shape.dims[n] = rows < (UINT64_C(1) << 30) ? 2 * rows : rows;
         free(place);
     }

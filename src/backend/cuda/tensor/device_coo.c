@@ -180,28 +180,29 @@ done:
 }
 
 enum status device_coo_touched(const struct device_coo *d, int n, unsigned char *touched,
-                               uint64_t rows, struct error *error)
+                               uint64_t rows, struct device_staging *staging, struct error *error)
 {
     cudaStream_t stream = d->pool->stream;
     uint8_t *marks = device_pool_take(d->pool, rows, sizeof *marks, error);
+    const struct device_elements elements = {marks, rows, sizeof *marks};
     TRY(error->status);
     TRY_OR(done, cuda_status(cudaMemsetAsync(marks, 0, rows, stream), dividing, error));
     TRY_OR(done, cuda_status(part_touch(d->index[n], d->nnz, marks, stream), dividing, error));
-    device_fetch(touched, marks, rows, stream, dividing, error);
+    device_staging_fetch(staging, &elements, NULL, touched, error);
 done:
     device_pool_give(d->pool, marks);
     return error->status;
 }
 
 enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *place, uint64_t rows,
-                                struct error *error)
+                                struct device_staging *staging, struct error *error)
 {
     cudaStream_t stream = d->pool->stream;
     uint32_t *to = device_pool_take(d->pool, rows, sizeof *to, error);
+    const struct device_elements elements = {to, rows, sizeof *to};
     TRY(error->status);
-    TRY_OR(done, device_copy(to, place, rows * sizeof *to, stream, dividing, error));
-    TRY_OR(done, cuda_status(part_renumber(d->index[n], d->nnz, to, stream), dividing, error));
-    cuda_status(cudaStreamSynchronize(stream), dividing, error);
+    TRY_OR(done, device_staging_send(staging, &elements, NULL, place, error));
+    cuda_status(part_renumber(d->index[n], d->nnz, to, stream), dividing, error);
 done:
     device_pool_give(d->pool, to);
     return error->status;

@@ -66,12 +66,12 @@ enum status device_coo_deal(struct device_coo *d, const struct device_coo *from,
 /* touched[i] (`rows`, host) = 1 where some nonzero has coordinate i of mode n, else 0; d->index[n]
  * has these coordinates. STATUS_MEMORY. */
 enum status device_coo_touched(const struct device_coo *d, int n, unsigned char *touched,
-                               uint64_t rows, struct error *error);
+                               uint64_t rows, struct device_staging *staging, struct error *error);
 
 /* Coordinate i of mode n becomes place[i] (`rows`, host). Returns when place has been read.
  * STATUS_MEMORY. */
 enum status device_coo_renumber(struct device_coo *d, int n, const uint32_t *place, uint64_t rows,
-                                struct error *error);
+                                struct device_staging *staging, struct error *error);
 
 /* Gives nonzeros that have their coordinates this shape; where lines have at most 64 bits, d->line
  * takes the place of d->index. STATUS_MEMORY. */
