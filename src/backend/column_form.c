@@ -23,18 +23,21 @@ struct column_form column_form_of(const struct model_form *form, int n, const do
 }
 
 VECTOR_CLONES void column_form_row(const struct column_form *form, const void *row,
-                                   enum precision precision, uint64_t columns, double *to)
+                                   enum precision precision, uint64_t first, uint64_t count,
+                                   double *to)
 {
-    const double *doubles = row;
+    const double *doubles = row, *scale = form->scale + first, *weight = form->weight + first,
+                 *bound = form->bound + first, *divisor = form->divisor + first;
     const float *floats = row;
+    const uint64_t *from = form->from + first;
     if (precision == PRECISION_SINGLE)
-        for (uint64_t c = 0; c < columns; c++)
-            to[c] = floats[form->from[c]] * form->scale[c];
+        for (uint64_t c = 0; c < count; c++)
+            to[c] = floats[from[c]] * scale[c];
     else
-        for (uint64_t c = 0; c < columns; c++)
-            to[c] = doubles[form->from[c]] * form->scale[c];
-    for (uint64_t c = 0; form->has_zeros && c < columns; c++)
-        to[c] = to[c] * form->weight[c] <= form->bound[c] ? 0 : to[c];
-    for (uint64_t c = 0; c < columns; c++)
-        to[c] /= form->divisor[c];
+        for (uint64_t c = 0; c < count; c++)
+            to[c] = doubles[from[c]] * scale[c];
+    for (uint64_t c = 0; form->has_zeros && c < count; c++)
+        to[c] = to[c] * weight[c] <= bound[c] ? 0 : to[c];
+    for (uint64_t c = 0; c < count; c++)
+        to[c] /= divisor[c];
 }

@@ -58,8 +58,8 @@ static void store_rows(const struct host_model *model, int n, uint64_t first, ui
     for (uint64_t i = 0; i < rows; i++) {
         const uint64_t row = number ? number[i] : i;
         if (row != NO_ROW)
-            column_form_row(form, host_model_row(model, entries, first + i), model->precision, rank,
-                            to + row * rank);
+            column_form_row(form, host_model_row(model, entries, first + i), model->precision, 0,
+                            rank, to + row * rank);
     }
 }
 

@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+#include "base/least.h"
+#include "base/stream_copy.h"
+
+#define PIECE 64 /* columns of a row that are brought into form at a time */
+
 /* Whole rows that are copied. */
 struct rows {
     const struct device_matrix *a;
@@ -35,6 +40,20 @@ static bool write_rows(const void *from, uint64_t first, uint64_t count, void *t
     return true;
 }
 
+/* A row in its form. Rows that have numbers of their own lie between those of other GPUs. */
+static void read_form(const struct rows *r, const char *entries, double *row)
+{
+    const uint64_t columns = r->a->columns;
+    double piece[PIECE];
+    if (!r->to.number)
+        column_form_row(r->to.form, entries, r->a->precision, 0, columns, row);
+    for (uint64_t c = 0; r->to.number && c < columns; c += PIECE) {
+        const uint64_t count = least_of(PIECE, columns - c);
+        column_form_row(r->to.form, entries, r->a->precision, c, count, piece);
+        stream_copy(row + c, piece, count);
+    }
+}
+
 static void read_rows(void *to, uint64_t first, uint64_t count, const void *from)
 {
     const struct rows *r = to;
@@ -46,7 +65,7 @@ static void read_rows(void *to, uint64_t first, uint64_t count, const void *from
             continue;
         const char *entries = (const char *)from + i * row_bytes(r->a);
         if (r->to.form)
-            column_form_row(r->to.form, entries, r->a->precision, columns, row);
+            read_form(r, entries, row);
         else if (r->a->precision == PRECISION_SINGLE)
             for (uint64_t c = 0; c < columns; c++)
                 row[c] = ((const float *)(const void *)entries)[c];
@@ -55,6 +74,7 @@ static void read_rows(void *to, uint64_t first, uint64_t count, const void *from
         for (uint64_t c = 0; r->to.scale && c < columns; c++)
             row[c] *= r->to.scale[c];
     }
+    stream_copy_end();
 }
 
 static struct device_elements elements_of(const struct device_matrix *a)
