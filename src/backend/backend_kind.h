@@ -167,9 +167,14 @@ struct backend_kind {
      * otherwise STATUS_INPUT and the reason. */
     enum status (*available)(struct error *error);
 
+    /* Whether the machine seems to have a device: a quick look, before `available`, which takes as
+     * long as the driver. NULL for the host. */
+    bool (*likely)(void);
+
     /* Initialises the device ahead of its first use. Threads may call it at the same time; the
      * device is then the calling thread's own. Returns before its next step when *unwanted becomes
-     * true. NULL for the host. STATUS_INPUT and the reason if the device does not answer. */
+     * true. NULL for the host. STATUS_INPUT and the reason if the device does not answer; errors of
+     * `available`. */
     enum status (*wake)(int device, const atomic_bool *unwanted, struct error *error);
 
     bool takes_parts; /* `open` takes a rank's part of the tensor from a .blco file             */

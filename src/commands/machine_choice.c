@@ -37,9 +37,24 @@ static enum status choose_gpus(struct machine_choice *c, struct error *error)
     return STATUS_OK;
 }
 
+/* Whether the first GPU is meant and seems to be there. */
+static bool presumes_gpu(const struct machine_choice *c)
+{
+    const bool may = strcmp(c->common->backend, "auto") == 0 ||
+                     strcmp(c->common->backend, backend_cuda.name) == 0;
+    return may && c->asked.count == 0 && !c->asked.all_unless_given && backend_cuda.likely &&
+           backend_cuda.likely();
+}
+
 enum status machine_choose(struct machine_choice *c, struct cmd_common *common, struct error *error)
 {
     *c = (struct machine_choice){.common = common, .asked = common->gpus};
+    if (presumes_gpu(c)) {
+        c->kind = &backend_cuda;
+        common->gpus.count = 1;
+        common->gpus.device[0] = common->options.device = 0;
+        return STATUS_OK;
+    }
     TRY(backend_choose(&c->kind, common->backend, &c->why_not, error));
     return choose_gpus(c, error);
 }

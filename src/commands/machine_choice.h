@@ -11,7 +11,9 @@ struct machine_choice {
     struct error why_not;            /* why "auto" gives the host; STATUS_OK if not */
 };
 
-/* Finds the backend that --backend names and the GPUs that --gpus means; no GPU is used yet.
+/* Finds the backend that --backend names and the GPUs that --gpus means; no GPU is used yet. Where
+ * the machine seems to have one and only one is needed, the driver is not asked: that takes long,
+ * and waking the GPU does it.
  * Afterwards common->gpus has the numbers of the GPUs (of a backend without any, one number 0), and
  * common->options.device is the first. Errors of backend_choose(), and STATUS_INPUT. */
 enum status machine_choose(struct machine_choice *c, struct cmd_common *common,

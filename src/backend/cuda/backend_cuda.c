@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/cuda/device_row_update.h"
 #include "backend/cuda/device_sweep.h"
@@ -22,13 +23,28 @@
 
 static const char too_old[] = "the GPU is too old for this build of blco";
 
+/* Drivers before CUDA 12.2 load all device code at once unless told otherwise ("Lazy Loading" in
+ * the CUDA C++ Programming Guide). */
+static void ask_for_lazy_loading(void)
+{
+    setenv("CUDA_MODULE_LOADING", "LAZY", 0);
+}
+
+/* As `likely` in struct backend_kind, by the driver's files, on Linux and in WSL. The environment
+ * is complete afterwards: while a thread wakes the device, nothing may be added to it. */
+static bool device_likely(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    ask_for_lazy_loading();
+    return (!visible || (*visible && strchr("0123456789GM", *visible))) && /* GPU-..., MIG-... */
+           (access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0);
+}
+
 /* As `available` in struct backend_kind: no context is made. */
 static enum status device_available(struct error *error)
 {
     int count = 0;
-    /* Drivers before CUDA 12.2 load all device code at once unless told otherwise ("Lazy Loading"
-     * in the CUDA C++ Programming Guide). */
-    setenv("CUDA_MODULE_LOADING", "LAZY", 0);
+    ask_for_lazy_loading();
     cudaError_t code = cudaGetDeviceCount(&count);
     if (code == cudaErrorInsufficientDriver)
         return error_set(error, STATUS_INPUT,
@@ -48,12 +64,15 @@ static enum status device_available(struct error *error)
     return error_set(error, STATUS_INPUT, too_old);
 }
 
-/* As `wake` in struct backend_kind: makes the GPU's context and loads the first kernel, in two
- * steps. */
+/* As `wake` in struct backend_kind: starts the driver, makes the GPU's context and loads the first
+ * kernel, in three steps. */
 static enum status device_wake(int device, const atomic_bool *unwanted, struct error *error)
 {
     /* Any kernel will do: an architecture that this binary has no code for shows here. */
     struct mttkrp_args args = {.vectors = 1};
+    TRY(device_available(error));
+    if (atomic_load(unwanted))
+        return STATUS_OK;
     cudaError_t code = cudaSetDevice(device);
     if (code == cudaSuccess)
         code = cudaFree(NULL); /* makes the context, where choosing the GPU has not done so */
@@ -261,6 +280,7 @@ static const struct backend_ops operations = {BACKEND_OPERATIONS(MEMBER).events 
 const struct backend_kind backend_cuda = {.name = "cuda",
                                           .takes_parts = true,
                                           .available = device_available,
+                                          .likely = device_likely,
                                           .wake = device_wake,
                                           .request = make_request,
                                           .open = open_device,
