@@ -24,20 +24,15 @@ struct column_form column_form_of(const struct model_form *form, int n, const do
 
 VECTOR_CLONES void column_form_row(const struct column_form *form, const void *row,
                                    enum precision precision, uint64_t first, uint64_t count,
-                                   double *to)
+                                   double *restrict to)
 {
     const double *doubles = row, *scale = form->scale + first, *weight = form->weight + first,
                  *bound = form->bound + first, *divisor = form->divisor + first;
     const float *floats = row;
     const uint64_t *from = form->from + first;
-    if (precision == PRECISION_SINGLE)
-        for (uint64_t c = 0; c < count; c++)
-            to[c] = floats[from[c]] * scale[c];
-    else
-        for (uint64_t c = 0; c < count; c++)
-            to[c] = doubles[from[c]] * scale[c];
-    for (uint64_t c = 0; form->has_zeros && c < count; c++)
-        to[c] = to[c] * weight[c] <= bound[c] ? 0 : to[c];
-    for (uint64_t c = 0; c < count; c++)
-        to[c] /= divisor[c];
+    const bool is_single = precision == PRECISION_SINGLE, has_zeros = form->has_zeros;
+    for (uint64_t c = 0; c < count; c++) {
+        const double x = (is_single ? floats[from[c]] : doubles[from[c]]) * scale[c];
+        to[c] = (has_zeros && x * weight[c] <= bound[c] ? 0 : x) / divisor[c];
+    }
 }

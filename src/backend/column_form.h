@@ -36,4 +36,4 @@ struct column_form column_form_of(const struct model_form *form, int n, const do
 
 /* to (count) = the columns from `first` on of a row of this precision, in this form. */
 void column_form_row(const struct column_form *form, const void *row, enum precision precision,
-                     uint64_t first, uint64_t count, double *to);
+                     uint64_t first, uint64_t count, double *restrict to);
