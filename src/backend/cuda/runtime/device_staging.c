@@ -15,11 +15,15 @@
 #define SLOT_PARTS    4
 #define SMALLEST_PART ((uint64_t)32 << 10) /* bytes */
 
+/* From a buffer to the next. In huge pages, buffers that begin at multiples of a power of two meet
+ * in the same sets of the caches: 12 GB then took a quarter longer to fetch. */
+#define STRIDE (DEVICE_STAGING_BYTES + 4096)
+
 /* The system pins huge pages that threads have touched in an eighth of the time that
  * cudaMallocHost takes, and two GPUs do not wait for each other meanwhile. */
 static enum status take_buffers(struct device_staging *s, struct error *error)
 {
-    const size_t bytes = (size_t)s->slots * 2 * DEVICE_STAGING_BYTES;
+    const size_t bytes = (size_t)s->slots * 2 * STRIDE;
     struct page_touch pages;
     s->buffers = memory_pages(bytes, error);
     TRY(error->status);
@@ -44,7 +48,7 @@ enum status device_staging_open(struct device_staging *s, int device, cudaStream
     TRY(take_buffers(s, error));
     for (int k = 0; k < s->slots; k++)
         for (int b = 0; b < 2; b++) {
-            s->slot[k].buffer[b] = s->buffers + (size_t)(2 * k + b) * DEVICE_STAGING_BYTES;
+            s->slot[k].buffer[b] = s->buffers + (size_t)(2 * k + b) * STRIDE;
             TRY(cuda_status(device_event_create(&s->slot[k].moved[b]),
                             "opening the staging buffers", error));
         }

@@ -23,7 +23,7 @@ struct device_staging_slot {
 struct device_staging {
     int device; /* number of the device that `stream` is on */
     cudaStream_t stream;
-    char *buffers; /* (slots x 2 x DEVICE_STAGING_BYTES) host memory; owned */
+    char *buffers; /* of the slots, host memory; owned */
     bool pinned;   /* `buffers`; else copies take longer */
     int slots;     /* one for each thread */
     struct device_staging_slot slot[DEVICE_STAGING_SLOTS];
