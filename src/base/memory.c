@@ -99,14 +99,34 @@ void *memory_zeros(size_t count, size_t size, struct error *error)
     return array;
 }
 
+/* The bytes of an array that has asked for huge pages, at least, where the C library tells; else 0.
+ */
+static size_t huge_bytes(void *array)
+{
+    size_t bytes = 0;
+#ifdef __GLIBC__
+    bytes = array ? malloc_usable_size(array) : 0;
+#endif
+    return bytes >= HUGE_ARRAY && (uintptr_t)array % HUGE_PAGE == 0 ? bytes : 0;
+}
+
 enum status memory_resize(void *array, size_t count, size_t size, struct error *error)
 {
-    void *old;
+    void *old, *resized;
     memcpy(&old, array, sizeof old);
-    size_t bytes = byte_size(count, size, ALIGNMENT);
-    void *resized = bytes && !memory_hook_fails() ? realloc(old, bytes) : NULL;
+    const size_t bytes = byte_size(count, size, ALIGNMENT), huge = huge_bytes(old);
+    /* of an array that is partly in huge pages the system moves no page, and realloc copies it with
+     * one thread; one that has grown is in small pages, and moves */
+    const bool copies = huge > 0 && bytes > huge;
+    if (!bytes || memory_hook_fails())
+        return out_of_memory(count, size, error);
+    resized = copies ? aligned_alloc(ALIGNMENT, bytes) : realloc(old, bytes);
     if (!resized)
         return out_of_memory(count, size, error);
+    if (copies) {
+        memory_copy(resized, old, huge);
+        free(old);
+    }
     memcpy(array, &resized, sizeof resized);
     return STATUS_OK;
 }

@@ -74,6 +74,33 @@ static void test_resize(void **state)
     memory_free(array);
 }
 
+/* Arrays of huge pages, which become larger and smaller; where memory is refused, they stay. */
+static void test_resize_huge(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {3000000, 2500000, 5000001, 4999999, 100, 6000000};
+    struct error error = {0};
+    uint64_t *array = memory_array(counts[0], sizeof *array, &error), filled = counts[0];
+    assert_non_null(array);
+    for (uint64_t i = 0; i < filled; i++)
+        array[i] = i * 3 + 1;
+    for (size_t k = 1; k < sizeof counts / sizeof *counts; k++) {
+        const uint64_t *old = array;
+        memory_hook_set(0);
+        assert_int_equal(memory_resize(&array, counts[k], sizeof *array, &error), STATUS_MEMORY);
+        memory_hook_set(-1);
+        assert_ptr_equal(array, old);
+        error = (struct error){0};
+        assert_int_equal(memory_resize(&array, counts[k], sizeof *array, &error), STATUS_OK);
+        filled = filled < counts[k] ? filled : counts[k];
+        for (uint64_t i = 0; i < filled; i++)
+            assert_int_equal(array[i], i * 3 + 1);
+        for (; filled < counts[k]; filled++)
+            array[filled] = filled * 3 + 1;
+    }
+    memory_free(array);
+}
+
 static void test_text(void **state)
 {
     (void)state;
@@ -184,11 +211,11 @@ static void test_give_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alignment), cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_overflow),  cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_text),      cmocka_unit_test(test_hook),
-        cmocka_unit_test(test_pages),     cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_give_back),
+        cmocka_unit_test(test_alignment),   cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_overflow),    cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_resize_huge), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_hook),        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_copy),        cmocka_unit_test(test_give_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
