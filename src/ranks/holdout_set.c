@@ -18,9 +18,9 @@ struct unlisted_sample {
     bool *listed;    /* (x.nnz): the tensor lists them, or they were drawn before; owned        */
     uint64_t *slot;  /* (slots): a hash table of them: 1 + the place in x, or 0; owned          */
     uint64_t slots;  /* a power of two                                                          */
-    uint64_t *fresh; /* (bits / 64): marks of the hashes of the last draws, so that most entries
-                      * of the tensor need not be looked up in the table; owned                */
-    uint64_t bits;   /* a power of two                                                          */
+    uint64_t *fresh; /* (words): marks of the last draws, so that most entries of the tensor need
+                      * not be looked up in the table: a Bloom filter; owned                    */
+    uint64_t words;  /* a power of two                                                          */
 };
 
 static uint64_t hash_of(const uint32_t *coordinate, int order)
@@ -29,6 +29,12 @@ static uint64_t hash_of(const uint32_t *coordinate, int order)
     for (int n = 0; n < order; n++)
         hash = random_mix(hash ^ coordinate[n]);
     return hash;
+}
+
+/* Two bits of a word. The table and the word go by the lowest bits of the hash. */
+static uint64_t marks_of(uint64_t hash)
+{
+    return UINT64_C(1) << (hash >> 52) % 64 | UINT64_C(1) << (hash >> 58);
 }
 
 static bool is_at(const struct coo *x, uint64_t i, const uint32_t *coordinate)
@@ -72,17 +78,17 @@ static void insert(const struct unlisted_sample *s, uint64_t i)
 /* Marks the hashes of the places from `first` on. */
 static enum status mark_fresh(struct unlisted_sample *s, uint64_t first, struct error *error)
 {
-    for (s->bits = 64; s->bits < 8 * (s->x.nnz - first);)
-        s->bits *= 2;
+    for (s->words = 1; 8 * s->words < s->x.nnz - first;)
+        s->words *= 2;
     memory_free(s->fresh);
-    s->fresh = memory_zeros(s->bits / 64, sizeof *s->fresh, error);
+    s->fresh = memory_zeros(s->words, sizeof *s->fresh, error);
     TRY(error->status);
 #pragma omp parallel for schedule(static)
     for (uint64_t i = first; i < s->x.nnz; i++) {
         uint32_t own[MAX_ORDER];
         coo_coordinates(&s->x, i, own);
-        const uint64_t bit = hash_of(own, s->x.shape.order) & (s->bits - 1);
-        __atomic_fetch_or(&s->fresh[bit / 64], UINT64_C(1) << bit % 64, __ATOMIC_RELAXED);
+        const uint64_t hash = hash_of(own, s->x.shape.order);
+        __atomic_fetch_or(&s->fresh[hash & (s->words - 1)], marks_of(hash), __ATOMIC_RELAXED);
     }
     return STATUS_OK;
 }
@@ -178,8 +184,8 @@ static uint64_t count_unlisted(struct unlisted_sample *s, const struct coo *x)
     for (uint64_t i = 0; i < x->nnz; i++) { /* entries of x are distinct */
         uint32_t coordinate[MAX_ORDER];
         coo_coordinates(x, i, coordinate);
-        const uint64_t hash = hash_of(coordinate, x->shape.order), bit = hash & (s->bits - 1);
-        if (!(s->fresh[bit / 64] >> bit % 64 & 1))
+        const uint64_t hash = hash_of(coordinate, x->shape.order), marks = marks_of(hash);
+        if ((s->fresh[hash & (s->words - 1)] & marks) != marks)
             continue;
         const uint64_t place = find(s, coordinate, hash);
         if (place != 0)
