@@ -9,6 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "base/number.h"
 
 #define ALIGNMENT 64
@@ -176,4 +180,23 @@ void memory_copy(void *to, const void *from, size_t bytes)
         size_t first = p * COPIED, length = bytes - first < COPIED ? bytes - first : COPIED;
         memcpy((char *)to + first, (const char *)from + first, length);
     }
+}
+
+void memory_copy_uncached(double *to, const double *from, size_t count)
+{
+    size_t i = 0;
+#ifdef __SSE2__
+    for (; i < count && (uintptr_t)(to + i) % sizeof(__m128d) != 0; i++)
+        to[i] = from[i];
+    for (; i + 2 <= count; i += 2)
+        _mm_stream_pd(to + i, _mm_loadu_pd(from + i));
+#endif
+    memcpy(to + i, from + i, (count - i) * sizeof *to);
+}
+
+void memory_uncached_end(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
 }

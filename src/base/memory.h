@@ -37,6 +37,12 @@ void memory_free_all(void *const *array, size_t count);
 /* memcpy, by all OpenMP threads where there are many bytes. */
 void memory_copy(void *to, const void *from, size_t bytes);
 
+/* to (count) = from (count), past the caches. The plain way reads a place in memory before it
+ * writes there, to fill the rest of a cache line, which takes long where the places lie far from
+ * each other. Other threads see the numbers after memory_uncached_end. */
+void memory_copy_uncached(double *to, const double *from, size_t count);
+void memory_uncached_end(void);
+
 /* From now on arrays of a megabyte or more go back to the system as soon as they are freed, so that
  * the memory of one array serves the next. Only main calls this. */
 void memory_return_freed(void);

@@ -177,6 +177,27 @@ static void test_copy(void **state)
     }
 }
 
+#define MOST_COPIED 70
+
+/* Of every length, to and from every alignment, and nothing beyond. */
+static void test_copy_uncached(void **state)
+{
+    (void)state;
+    double from[MOST_COPIED + 4], to[MOST_COPIED + 4];
+    for (int i = 0; i < MOST_COPIED + 4; i++)
+        from[i] = i + 0.25;
+    for (uint64_t count = 0; count <= MOST_COPIED; count++)
+        for (int shift = 0; shift < 4; shift++) {
+            double *start = to + shift % 2 + 1;
+            for (int i = 0; i < MOST_COPIED + 4; i++)
+                to[i] = -1;
+            memory_copy_uncached(start, from + shift / 2, count);
+            memory_uncached_end();
+            assert_memory_equal(start, from + shift / 2, count * sizeof *to);
+            assert_true(start[-1] == -1 && start[count] == -1);
+        }
+}
+
 /* Small arrays between arrays that stay: what they took is given back, what stays is as it was. */
 static void test_give_back(void **state)
 {
@@ -215,7 +236,8 @@ int main(void)
         cmocka_unit_test(test_overflow),    cmocka_unit_test(test_resize),
         cmocka_unit_test(test_resize_huge), cmocka_unit_test(test_text),
         cmocka_unit_test(test_hook),        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_copy),        cmocka_unit_test(test_give_back),
+        cmocka_unit_test(test_copy),        cmocka_unit_test(test_copy_uncached),
+        cmocka_unit_test(test_give_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,8 +20,7 @@ static enum status divide_rows(const struct device_coo *d, struct rank_rows *r, 
     uint64_t rows = r->range.here.dims[n];
     if (!rank_rows_compares(r, n))
         return rank_rows_divide_mode(r, n, NULL, error);
-    unsigned char *touched = d->nnz > 0 ? memory_array(rows, sizeof *touched, error)
-                                        : memory_zeros(rows, sizeof *touched, error);
+    unsigned char *touched = memory_zeros(rows, sizeof *touched, error);
     TRY(error->status);
     if (d->nnz > 0)
         TRY_OR(done, device_coo_touched(d, n, touched, rows, staging, error));

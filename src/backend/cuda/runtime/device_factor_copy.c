@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/least.h"
-#include "base/stream_copy.h"
+#include "base/memory.h"
 
 #define PIECE 64 /* columns of a row that are brought into form at a time */
 
@@ -45,12 +45,14 @@ static void read_form(const struct rows *r, const char *entries, double *row)
 {
     const uint64_t columns = r->a->columns;
     double piece[PIECE];
-    if (!r->to.number)
+    if (!r->to.number) {
         column_form_row(r->to.form, entries, r->a->precision, 0, columns, row);
-    for (uint64_t c = 0; r->to.number && c < columns; c += PIECE) {
+        return;
+    }
+    for (uint64_t c = 0; c < columns; c += PIECE) {
         const uint64_t count = least_of(PIECE, columns - c);
         column_form_row(r->to.form, entries, r->a->precision, c, count, piece);
-        stream_copy(row + c, piece, count);
+        memory_copy_uncached(row + c, piece, count);
     }
 }
 
@@ -74,7 +76,7 @@ static void read_rows(void *to, uint64_t first, uint64_t count, const void *from
         for (uint64_t c = 0; r->to.scale && c < columns; c++)
             row[c] *= r->to.scale[c];
     }
-    stream_copy_end();
+    memory_uncached_end();
 }
 
 static struct device_elements elements_of(const struct device_matrix *a)

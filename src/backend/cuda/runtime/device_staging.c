@@ -71,12 +71,12 @@ static struct transfer begin_transfer(const struct device_staging *s,
                                       const struct device_elements *e)
 {
     const uint64_t most = DEVICE_STAGING_BYTES / e->size, least = SMALLEST_PART / e->size + 1;
-    const uint64_t slots = least_of(e->count / (least * SLOT_PARTS) + 1, (uint64_t)s->slots);
-    const uint64_t even = e->count / (slots * SLOT_PARTS);
+    const uint64_t threads = least_of(e->count / (least * SLOT_PARTS) + 1, (uint64_t)s->slots);
+    const uint64_t even = e->count / (threads * SLOT_PARTS);
     return (struct transfer){.number = s->device,
                              .stream = s->stream,
                              .device = e->array,
-                             .threads = (int)slots,
+                             .threads = (int)threads,
                              .count = e->count,
                              .part = least_of(even > least ? even : least, most),
                              .size = e->size};
