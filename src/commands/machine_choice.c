@@ -3,9 +3,10 @@
 #include <string.h>
 
 /* Sets common->gpus: which GPUs of this machine are meant, of which the first CMD_MAX_GPUS count. A
- * backend without GPUs gets the one number 0. STATUS_INPUT where there are no such GPUs, or the
- * list names one twice; errors as kind->devices. */
-static enum status choose_gpus(struct machine_choice *c, struct error *error)
+ * backend without GPUs gets the one number 0. With `presumed` the driver is not asked: the first
+ * GPU is meant. STATUS_INPUT where there are no such GPUs, or the list names one twice; errors as
+ * kind->devices. */
+static enum status choose_gpus(struct machine_choice *c, bool presumed, struct error *error)
 {
     struct cmd_gpus *gpus = &c->common->gpus;
     *gpus = c->asked;
@@ -14,7 +15,7 @@ static enum status choose_gpus(struct machine_choice *c, struct error *error)
         return error_set(error, STATUS_INPUT, "--memory: backend %s uses no GPU", c->kind->name);
     if (gpus->count != 0 && !c->kind->devices)
         return error_set(error, STATUS_INPUT, "--gpus: backend %s uses no GPU", c->kind->name);
-    if (c->kind->devices)
+    if (c->kind->devices && !presumed)
         TRY(c->kind->devices(&have, error));
     have = have < CMD_MAX_GPUS ? have : CMD_MAX_GPUS;
     if (gpus->count <= 0) {
@@ -49,14 +50,12 @@ static bool presumes_gpu(const struct machine_choice *c)
 enum status machine_choose(struct machine_choice *c, struct cmd_common *common, struct error *error)
 {
     *c = (struct machine_choice){.common = common, .asked = common->gpus};
-    if (presumes_gpu(c)) {
+    const bool presumed = presumes_gpu(c);
+    if (presumed)
         c->kind = &backend_cuda;
-        common->gpus.count = 1;
-        common->gpus.device[0] = common->options.device = 0;
-        return STATUS_OK;
-    }
-    TRY(backend_choose(&c->kind, common->backend, &c->why_not, error));
-    return choose_gpus(c, error);
+    else
+        TRY(backend_choose(&c->kind, common->backend, &c->why_not, error));
+    return choose_gpus(c, presumed, error);
 }
 
 enum status machine_choose_again(struct machine_choice *c, const struct error *woken,
@@ -70,7 +69,7 @@ enum status machine_choose_again(struct machine_choice *c, const struct error *w
     }
     c->kind = &backend_host;
     c->why_not = *woken;
-    return choose_gpus(c, error);
+    return choose_gpus(c, false, error);
 }
 
 enum status machine_choose_now(struct cmd_common *common, const struct backend_kind **kind,
